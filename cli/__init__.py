@@ -1,0 +1,1 @@
+"""The front door: Typer commands, the line-mode table, house bots."""

@@ -1,0 +1,1 @@
+"""The game: pure rules, no I/O, no clock, no randomness."""

@@ -1,0 +1,199 @@
+"""What a node tells its owner: the one vocabulary between the agreement and whatever shows it.
+
+A screen, the line mode, a house bot and a supervisor all read the same events. Nothing here was written by a peer
+without having been checked, but names and reasons may *contain* what a peer wrote: escape before printing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from p2pdice import Event as GameEvent
+    from p2pdice import Ruleset, State, View
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerInfo:
+    """One player as the others see them."""
+
+    name: str
+    """Nickname, 1–20 characters, already checked (NFC, no control characters)."""
+    fingerprint: str
+    """Of the identity key; what a person compares."""
+    is_me: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableOpened:
+    """This node hosts a table and can be joined."""
+
+    name: str
+    join_line: str
+    """What another laptop types behind ``p2pdice join``."""
+    addresses: tuple[str, ...]
+    """HOST:PORT forms under which this node listens."""
+    advertised: bool
+    """False when multicast discovery could not be started: only direct addresses work then."""
+    problem: str = ""
+    """Why the table is not advertised."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableJoined:
+    """This node was admitted to somebody's table and waits for the start."""
+
+    name: str
+    host: PlayerInfo
+    ruleset: Ruleset
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
+class LobbyChanged:
+    """Who sits at the table now, before the start."""
+
+    players: tuple[PlayerInfo, ...]
+    seats: int
+    joined: tuple[PlayerInfo, ...] = ()
+    left: tuple[PlayerInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableClosed:
+    """The table is gone before a match began (its host left, or refused us)."""
+
+    code: str
+    """``closed``, ``full``, ``refused``, ``version``, ``unreachable``."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFormed:
+    """Every player has signed the roster and the rules; the seats are being drawn."""
+
+    match_id: str
+    """64 hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStarted:
+    """The seats are drawn. Also the first event after a resume."""
+
+    match_id: str
+    ruleset: Ruleset
+    players: tuple[PlayerInfo, ...]
+    """By seat."""
+    my_seat: int | None
+    """None for a spectator."""
+    state: State
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiceRolled:
+    """My own hand of the new round."""
+
+    hand: tuple[int, ...]
+    """Faces, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The engine moved: what happened, and the public state after it."""
+
+    event: GameEvent
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class YourTurn:
+    """The engine waits for a move of this node's owner; answer with ``Node.play``."""
+
+    view: View
+    token: int
+    """Names the step. An answer that carries an older token is refused as out of date."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConcedeAccepted:
+    """The wish to concede is noted; it takes effect with the next message that this node owes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLost:
+    """The link to a player is down."""
+
+    player: PlayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PeerBack:
+    """The link to a player is up again."""
+
+    player: PlayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Nothing can happen until these players are back. The match can be resumed at any time."""
+
+    awaited: tuple[PlayerInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The match is no longer suspended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misbehaved:
+    """A player signed something that the rules of the game or of the protocol forbid."""
+
+    player: PlayerInfo
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOver:
+    """The match is decided and its transcript is on disk."""
+
+    match_id: str
+    places: tuple[tuple[int, ...], ...]
+    """Seats by place, winners first."""
+    players: tuple[PlayerInfo, ...]
+    """By seat."""
+    transcript: Path
+    confirmed: bool
+    """Every player still in the match at its last round has signed the same end. If not, the transcript is as good: nobody can withhold a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something worth a line that is nobody's event (discovery failed, an address changed)."""
+
+    text: str
+
+
+NodeEvent = (
+    TableOpened
+    | TableJoined
+    | LobbyChanged
+    | TableClosed
+    | MatchFormed
+    | MatchStarted
+    | DiceRolled
+    | Happened
+    | YourTurn
+    | ConcedeAccepted
+    | PeerLost
+    | PeerBack
+    | Suspended
+    | Continued
+    | Misbehaved
+    | MatchOver
+    | Notice
+)
