@@ -1,0 +1,99 @@
+"""Every number that bounds what a peer can make this node do, each beside its reason.
+
+Lengths are in bytes unless a name says characters, times in seconds of a monotonic clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+KIB: Final = 1024
+
+# Frames and links
+
+FRAME_BEFORE_WELCOME: Final = 4 * KIB
+"""A HELLO with its certificate and purse head takes a few hundred bytes; a stranger gets room for no more than that."""
+FRAME: Final = 64 * KIB
+"""The largest message is a page of history for catch-up, and pages are cut to fit."""
+HANDSHAKE: Final = 5.0
+"""From the TCP connection to WELCOME. On a LAN this takes milliseconds, with a laptop waking up perhaps a second."""
+STARTED_FRAME: Final = 10.0
+"""A frame of which something has arrived must be complete by then: nobody keeps a buffer open by dripping bytes."""
+SHUTDOWN: Final = 2.0
+"""How long a closed link may take to send what was queued before it is cut."""
+KEEPALIVE: Final = 5.0
+"""A node that has sent nothing for so long sends an empty frame, so that silence means trouble."""
+SILENCE: Final = 15.0
+"""Three lost keepalives: the peer sleeps, its machine is gone or the cable is out. TCP would notice in minutes."""
+LINKS_OUTSIDE_ROSTER: Final = 16
+"""An idle TLS link costs some 280 KiB; a table and its onlookers need no more."""
+LINKS_PER_ADDRESS: Final = 3
+"""Outside the roster, so that one machine cannot take every place. Links from the own machine are exempt."""
+LINKS_PER_MEMBER: Final = 3
+"""A player may return before the old link is found dead; beyond this a player's newest link displaces their oldest."""
+HANDSHAKES: Final = 16
+"""TLS handshakes under way at once; the address with most of them loses its oldest first."""
+RATE: Final = 50.0
+"""Messages a second from one peer: many times what people produce. Above it reading stops, and TCP slows the peer."""
+BURST: Final = 200
+"""A joint step of ten players with relays, or a reconnect, comes as one burst."""
+OUTGOING_QUEUE: Final = 1024 * KIB
+"""A peer that reads nothing is cut off here and catches up later: a queue never grows without end."""
+ADDRESSES_PER_PEER: Final = 16
+"""Addresses dialled side by side for one peer; anyone on the LAN can advertise thousands."""
+REPLACEMENT: Final = 2.0
+"""An identity's newest link replaces the older one at most once in this time: a copied key must not make a storm."""
+
+# Messages and steps
+
+MESSAGES_PER_SLOT: Final = 2
+"""Two different messages in one slot are the proof of equivocation; a third adds nothing."""
+UNKNOWN_HISTORY_PER_AUTHOR: Final = 1
+"""Messages kept that name a history we do not know, until it is known whose history differs."""
+NEED_ANSWER: Final = 1.0
+"""A NEED is answered once per peer, step and this time."""
+
+# Patience (defaults; the genesis holds the values of a match)
+
+PATIENCE_HUMAN: Final = 120.0
+"""For choices that a person makes."""
+PATIENCE_AUTOMATIC: Final = 15.0
+"""For messages that a program sends by itself: as long as it takes to find a link dead."""
+LATE_TIMER: Final = 2.0
+"""A timer that fires later than this means that the machine slept, and expires nothing."""
+
+# Texts, in characters
+
+NICKNAME_CHARACTERS: Final = 20
+TABLE_NAME_CHARACTERS: Final = 40
+RULES_CHARACTERS: Final = 40
+"""The name of a ruleset or the start of its hash, as a table advertises it."""
+CHAT_CHARACTERS: Final = 200
+
+# Discovery
+
+TABLES: Final = 256
+"""Advertised tables kept: anyone on the LAN can invent more, and nobody reads a longer list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of the links of one node; anything but the defaults is for tests and simulations."""
+
+    frame_before_welcome: int = FRAME_BEFORE_WELCOME
+    frame: int = FRAME
+    handshake: float = HANDSHAKE
+    started_frame: float = STARTED_FRAME
+    shutdown: float = SHUTDOWN
+    keepalive: float = KEEPALIVE
+    silence: float = SILENCE
+    links_outside_roster: int = LINKS_OUTSIDE_ROSTER
+    links_per_address: int = LINKS_PER_ADDRESS
+    links_per_member: int = LINKS_PER_MEMBER
+    handshakes: int = HANDSHAKES
+    rate: float = RATE
+    burst: int = BURST
+    own_machine_rate: float | None = None
+    """Messages a second from processes of this machine; None for no limit, as bots play faster than people."""
+    outgoing_queue: int = OUTGOING_QUEUE
