@@ -49,21 +49,38 @@ REPLACEMENT: Final = 2.0
 
 MESSAGES_PER_SLOT: Final = 2
 """Two different messages in one slot are the proof of equivocation; a third adds nothing."""
-UNKNOWN_HISTORY_PER_AUTHOR: Final = 1
-"""Messages kept that name a history we do not know, until it is known whose history differs."""
+FUTURE_PER_AUTHOR: Final = 16
+"""Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
+be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+DEPTH: Final = 6
+"""Arrays in arrays: a genesis, the deepest value, has four."""
+PLAYERS: Final = 10
+"""Seats at a table, as the rules have it."""
+JOIN_ADDRESSES: Final = 8
+"""Addresses in a join record: a laptop with a dock, Wi-Fi and a virtual network has five or six."""
+PAGE: Final = 48 * KIB
+"""Messages of one answer to NEED; with its envelope it stays below :data:`FRAME`."""
+TRANSCRIPT: Final = 64 * KIB * KIB
+"""A match of ten players and a thousand rounds of long bidding; a larger file is refused before it is read."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
 
 # Patience (defaults; the genesis holds the values of a match)
 
-PATIENCE_HUMAN: Final = 120.0
+PATIENCE_HUMAN: Final = 120
 """For choices that a person makes."""
-PATIENCE_AUTOMATIC: Final = 15.0
+PATIENCE_AUTOMATIC: Final = 15
 """For messages that a program sends by itself: as long as it takes to find a link dead."""
 LATE_TIMER: Final = 2.0
 """A timer that fires later than this means that the machine slept, and expires nothing."""
 
+PATIENCE_BOUNDS: Final = (5, 3600)
+"""What a convenor may propose: below, a slow link is called silence; above, nobody waits."""
+
 # Texts, in characters
+
+TEXT_CHARACTERS: Final = 200
+"""Names, reasons and versions in frames."""
 
 NICKNAME_CHARACTERS: Final = 20
 TABLE_NAME_CHARACTERS: Final = 40

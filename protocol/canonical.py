@@ -1,0 +1,76 @@
+"""Canonical msgpack: one encoding per value, and a decoder that accepts exactly what the encoder emits.
+
+Values are arrays (Python tuples), integers, byte strings and text. No maps, floats, booleans, nil or extension types.
+The ``msgpack`` package by itself accepts long integer forms, booleans, NaN, maps with duplicate keys and a nesting
+of 1,024: everything that would let one value travel under two spellings is refused here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import msgpack
+
+from protocol.limits import DEPTH
+
+_ALLOWED: Final = "only arrays, integers, byte strings and text are canonical"
+
+Value = int | bytes | str | tuple["Value", ...]
+
+
+class NotCanonicalError(ValueError):
+    """The bytes are not the canonical encoding of a value, or the value has no canonical encoding."""
+
+
+def _check(value: object, depth: int) -> None:
+    kind = type(value)
+    if kind is tuple:
+        if not depth:
+            raise NotCanonicalError(f"nested deeper than {DEPTH} arrays")
+        for item in cast("tuple[object, ...]", value):
+            _check(item, depth - 1)
+    elif kind is not int and kind is not bytes and kind is not str:
+        raise NotCanonicalError(f"{kind.__name__}: {_ALLOWED}")
+
+
+def encode(value: Value) -> bytes:
+    """Return the one encoding of ``value``.
+
+    >>> encode((1, b"\\x00", "a", ())).hex()
+    '9401c40100a16190'
+
+    :raises NotCanonicalError: for a type that has no canonical form, an integer outside -2^63…2^64-1, text that is
+        not Unicode (lone surrogates), or nesting deeper than :data:`protocol.limits.DEPTH`.
+    """
+    _check(value, DEPTH)
+    try:
+        return cast("bytes", msgpack.packb(value))
+    except (ValueError, OverflowError) as error:
+        raise NotCanonicalError(str(error)) from None
+
+
+def decode(data: bytes) -> Value:
+    """Return the value that ``data`` encodes; arrays come back as tuples.
+
+    >>> decode(bytes.fromhex("9401c40100a16190"))
+    (1, b'\\x00', 'a', ())
+
+    The caller bounds ``len(data)``; what is built here is bounded by it.
+
+    :raises NotCanonicalError: for anything :func:`encode` would not have written, trailing bytes included.
+    """
+    try:
+        value = msgpack.unpackb(data, use_list=False, raw=False, strict_map_key=True, ext_hook=_refuse_extension)
+        _check(value, DEPTH)
+        spelling = msgpack.packb(value)
+    except NotCanonicalError:
+        raise
+    except (ValueError, TypeError, RecursionError, MemoryError, msgpack.UnpackException) as error:
+        raise NotCanonicalError(f"not msgpack: {error}" if str(error) else "not msgpack") from None
+    if spelling != data:
+        raise NotCanonicalError("not the shortest form")
+    return cast("Value", value)
+
+
+def _refuse_extension(code: int, _data: bytes) -> object:
+    raise NotCanonicalError(f"extension type {code}: {_ALLOWED}")

@@ -1,0 +1,265 @@
+"""Frames: what two linked nodes say to each other. Canonical msgpack arrays whose first element is the type.
+
+=====  ========  ======================================================================================
+type   name      fields
+=====  ========  ======================================================================================
+1      HELLO     versions, software, listening port, aim
+2      WELCOME   version, software, aim
+3      REFUSE    code, reason
+4      JOIN      join record
+5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
+6      PROPOSE   genesis
+7      MESSAGE   signed bytes, signature
+8      NEED      match, step, tip, authors: send me that step's messages and all that follow
+9      PAGE      match, step, tip, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
+10     LEAVE     reason
+=====  ========  ======================================================================================
+
+The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open, or
+``(match id, step, tip)`` between players of a match. The dialler says HELLO first; the answer is WELCOME or REFUSE.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple, cast
+
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.genesis import TABLE_ID_BYTES
+from protocol.hashing import HASH_BYTES
+from protocol.limits import PLAYERS, TEXT_CHARACTERS
+
+PROTOCOL_VERSION: Final = 1
+
+
+class MalformedFrameError(ValueError):
+    """The bytes are no frame of this protocol; whoever sent them is cut off."""
+
+
+class TableAim(NamedTuple):
+    """The dialler wants a seat."""
+
+    table: bytes
+    """Id of the table, or empty for whichever is open."""
+    token: str
+    """What a private table's join line carries; empty otherwise."""
+
+
+class MatchAim(NamedTuple):
+    """The dialler and the dialled play one match; how far its sender has come."""
+
+    match: bytes
+    step: int
+    tip: bytes
+
+
+Aim = TableAim | MatchAim
+
+
+class Hello(NamedTuple):
+    """First frame of the dialler."""
+
+    versions: tuple[int, ...]
+    software: str
+    port: int
+    """Where the dialler listens itself."""
+    aim: Aim
+
+
+class Welcome(NamedTuple):
+    """The dialled node accepts the link."""
+
+    version: int
+    software: str
+    aim: Aim
+
+
+class Refuse(NamedTuple):
+    """The dialled node does not want the link, or the convenor not the player."""
+
+    code: str
+    """``version``, ``full``, ``refused``, ``rules``, ``no-match``, ``no-table``."""
+    reason: str
+
+
+class JoinTable(NamedTuple):
+    """A join record, not parsed yet."""
+
+    record: Value
+
+
+class Table(NamedTuple):
+    """What a guest must know about the table, sent again whenever it changes."""
+
+    name: str
+    ruleset: Value
+    seats: int
+    patience: Value
+    players: tuple[tuple[str, bytes], ...]
+
+
+class Propose(NamedTuple):
+    """The convenor's genesis, not parsed yet."""
+
+    genesis: bytes
+
+
+class Carried(NamedTuple):
+    """One signed message of a match, not parsed yet."""
+
+    data: bytes
+    signature: bytes
+
+
+class Need(NamedTuple):
+    """Ask for messages from a step on; ``authors`` are those missing in that step."""
+
+    match: bytes
+    step: int
+    tip: bytes
+    authors: tuple[int, ...]
+
+
+class Page(NamedTuple):
+    """Answer to :class:`Need`."""
+
+    match: bytes
+    step: int
+    """How far the sender has come."""
+    tip: bytes
+    last: bool
+    """Nothing follows that the sender holds."""
+    messages: tuple[tuple[bytes, bytes], ...]
+
+
+class Leave(NamedTuple):
+    """The sender goes, on purpose."""
+
+    reason: str
+
+
+Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave
+
+
+class _Type(IntEnum):
+    HELLO = 1
+    WELCOME = 2
+    REFUSE = 3
+    JOIN = 4
+    TABLE = 5
+    PROPOSE = 6
+    MESSAGE = 7
+    NEED = 8
+    PAGE = 9
+    LEAVE = 10
+
+
+_TYPE_OF: Final = {
+    Hello: _Type.HELLO,
+    Welcome: _Type.WELCOME,
+    Refuse: _Type.REFUSE,
+    JoinTable: _Type.JOIN,
+    Table: _Type.TABLE,
+    Propose: _Type.PROPOSE,
+    Carried: _Type.MESSAGE,
+    Need: _Type.NEED,
+    Page: _Type.PAGE,
+    Leave: _Type.LEAVE,
+}
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """Return the bytes of ``frame``.
+
+    >>> encode_frame(Leave("bye")).hex()
+    '920aa3627965'
+    """
+    fields: tuple[object, ...] = tuple(frame)
+    if isinstance(frame, Page):
+        fields = (*fields[:3], int(frame.last), frame.messages)
+    elif isinstance(frame, Hello | Welcome):
+        fields = (*fields[:-1], tuple(frame.aim))
+    return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
+
+
+def decode_frame(data: bytes) -> Frame:
+    """Return the frame that ``data`` spells, its shape checked, its contents not.
+
+    :raises MalformedFrameError: for anything else.
+    """
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedFrameError(str(error)) from None
+    if type(value) is not tuple or not value:
+        raise MalformedFrameError("a frame is an array")
+    kind, *fields = value
+    frame = _build(kind, tuple(fields))
+    if frame is None:
+        raise MalformedFrameError(f"a frame of type {kind!r} has other fields")
+    return frame
+
+
+def _build(kind: Value, fields: tuple[Value, ...]) -> Frame | None:
+    match kind, fields:
+        case _Type.MESSAGE, (bytes() as message, bytes() as signature):
+            return Carried(message, signature)
+        case _Type.HELLO, (tuple() as versions, str() as software, int() as port, tuple() as aim):
+            goal = _aim(aim)
+            known = 0 < len(versions) <= 16 and all(type(version) is int for version in versions)
+            if goal and known and _is_text(software) and 0 <= port < 65536:
+                return Hello(cast("tuple[int, ...]", versions), software, port, goal)
+        case _Type.WELCOME, (int() as version, str() as software, tuple() as aim):
+            goal = _aim(aim)
+            if goal and _is_text(software):
+                return Welcome(version, software, goal)
+        case _Type.REFUSE, (str() as code, str() as reason) if _is_text(code) and _is_text(reason):
+            return Refuse(code, reason)
+        case _Type.JOIN, (tuple() as record,):
+            return JoinTable(record)
+        case _Type.TABLE, (str() as name, tuple() as rules, int() as seats, tuple() as patience, tuple() as players):
+            if _is_text(name) and 2 <= seats <= PLAYERS and len(players) <= PLAYERS and _are_players(players):
+                return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players))
+        case _Type.PROPOSE, (bytes() as genesis,):
+            return Propose(genesis)
+        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, tuple() as authors):
+            small = len(authors) <= PLAYERS and all(type(author) is int for author in authors)
+            if small and _is_place(match, step, tip):
+                return Need(match, step, tip, cast("tuple[int, ...]", authors))
+        case _Type.PAGE, (bytes() as match, int() as step, bytes() as tip, 0 | 1 as last, tuple() as messages):
+            if _is_place(match, step, tip) and _are_messages(messages):
+                return Page(match, step, tip, last == 1, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.LEAVE, (str() as reason,) if _is_text(reason):
+            return Leave(reason)
+    return None
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= TEXT_CHARACTERS
+
+
+def _is_place(match: bytes, step: int, tip: bytes) -> bool:
+    return len(match) == len(tip) == HASH_BYTES and 0 <= step < 2**32
+
+
+def _are_messages(messages: tuple[Value, ...]) -> bool:
+    return all(type(pair) is tuple and len(pair) == 2 and all(type(part) is bytes for part in pair) for pair in messages)
+
+
+def _are_players(players: tuple[Value, ...]) -> bool:
+    for player in players:
+        if type(player) is not tuple or len(player) != 2:
+            return False
+        name, identity = player
+        if type(name) is not str or not _is_text(name) or type(identity) is not bytes or len(identity) != 32:
+            return False
+    return True
+
+
+def _aim(value: tuple[Value, ...]) -> Aim | None:
+    match value:
+        case (bytes() as table, str() as token) if len(table) in (0, TABLE_ID_BYTES) and _is_text(token):
+            return TableAim(table, token)
+        case (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
+            return MatchAim(match, step, tip)
+    return None

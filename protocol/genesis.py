@@ -1,0 +1,267 @@
+"""The genesis of a match: who plays, by which rules, with how much patience. Its hash is the match id, T_0.
+
+Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
+signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
+whoever joined holds it. The convenor puts the records together, sorted by identity; nobody signs the genesis unless
+their own record stands there unaltered.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final, NamedTuple, cast
+
+from p2pdice import Ruleset, RulesError
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.hashing import HASH_BYTES, tagged_hash
+from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
+from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_AUTOMATIC, PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
+
+GENESIS_TAG: Final = "p2pdice/1/genesis"
+JOIN_TAG: Final = "p2pdice/1/join"
+NONCE_BYTES: Final = 32
+TABLE_ID_BYTES: Final = 16
+PLEDGES: Final = ("redeemed", "cursed")
+
+
+class MalformedGenesisError(ValueError):
+    """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
+
+
+class Patience(NamedTuple):
+    """How long a node waits before it calls a player silent, in seconds. Part of the genesis, so the same for all."""
+
+    human: int = PATIENCE_HUMAN
+    """For a choice that a person makes."""
+    automatic: int = PATIENCE_AUTOMATIC
+    """For a message that a program sends by itself."""
+
+
+class Join(NamedTuple):
+    """What one player signs on joining a table."""
+
+    table: bytes
+    """Id of the table (16 bytes), so that the record fits no other."""
+    identity: bytes
+    match_key: bytes
+    nickname: str
+    addresses: tuple[tuple[str, int], ...]
+    """(host, port) under which this player's node listens."""
+    nonce: bytes
+    pledge: str
+
+
+class JoinRecord(NamedTuple):
+    """A join with its two signatures."""
+
+    data: bytes
+    identity_signature: bytes
+    match_signature: bytes
+    join: Join
+
+    @property
+    def wire(self) -> tuple[bytes, bytes, bytes]:
+        """The three byte strings that travel."""
+        return self.data, self.identity_signature, self.match_signature
+
+
+class Genesis(NamedTuple):
+    """What every player signs first."""
+
+    table: bytes
+    ruleset: Ruleset
+    patience: Patience
+    roster: tuple[JoinRecord, ...]
+
+    def encoded(self) -> bytes:
+        """Return the canonical bytes; their hash is the match id."""
+        roster = tuple(record.wire for record in self.roster)
+        return encode((GENESIS_TAG, self.table, self.ruleset.options(), tuple(self.patience), roster))
+
+
+def match_id(genesis_data: bytes) -> bytes:
+    """Return T_0 of the match with this genesis."""
+    return tagged_hash("genesis", genesis_data)
+
+
+def check_nickname(name: str) -> str:
+    """Return ``name`` if it is fit to be a nickname.
+
+    1–20 characters, NFC, printable letters, digits, marks, punctuation or single inner spaces; no control, bidi or
+    format characters, no run of more than two combining marks, letters of one script only.
+
+    :raises MalformedGenesisError: naming what is wrong.
+    """
+    if not 0 < len(name) <= NICKNAME_CHARACTERS:
+        raise MalformedGenesisError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
+    if unicodedata.normalize("NFC", name) != name:
+        raise MalformedGenesisError("a nickname is written in Unicode's composed form (NFC)")
+    if name != " ".join(name.split(" ")).strip() or "  " in name:
+        raise MalformedGenesisError("a nickname has no spaces at its ends and no two in a row")
+    marks = 0
+    scripts = set()
+    for character in name:
+        category = unicodedata.category(character)
+        marks = marks + 1 if category.startswith("M") else 0
+        if category[0] not in "LNMPS" and character != " ":
+            raise MalformedGenesisError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
+        if marks > 2:
+            raise MalformedGenesisError("a nickname has at most two combining marks on a character")
+        if category[0] == "L":
+            scripts.add(_script(character))
+    if len(scripts) > 1:
+        raise MalformedGenesisError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
+    return name
+
+
+def _script(letter: str) -> str:
+    # The standard library has no script property; the first word of a letter's name is one for every script in which
+    # look-alikes matter. Japanese and Korean mix their scripts by nature.
+    word = unicodedata.name(letter, "UNNAMED").split(" ")[0].split("-")[0]
+    return "CJK" if word in {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"} else word
+
+
+def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
+    """Return ``join`` signed by the identity and by the match key it names."""
+    data = encode((JOIN_TAG, *join))
+    return JoinRecord(data, identity.private_key.sign(data), key.sign(data), join)
+
+
+def parse_join_record(value: Value) -> JoinRecord:
+    """Return the join record that a peer sent, both signatures and both keys checked.
+
+    :raises MalformedGenesisError: for anything else.
+    """
+    if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
+        raise MalformedGenesisError("a join record is three byte strings")
+    data, identity_signature, match_signature = cast("tuple[bytes, bytes, bytes]", value)
+    if len(identity_signature) != SIGNATURE_BYTES or len(match_signature) != SIGNATURE_BYTES:
+        raise MalformedGenesisError(f"a signature has {SIGNATURE_BYTES} bytes")
+    try:
+        fields = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedGenesisError(f"join record: {error}") from None
+    if type(fields) is not tuple or len(fields) != 8 or fields[0] != JOIN_TAG:
+        raise MalformedGenesisError("not a join record of this protocol version")
+    _, table, identity, match_key, nickname, addresses, nonce, pledge = fields
+    if not (
+        _is_bytes(table, TABLE_ID_BYTES)
+        and _is_bytes(identity, KEY_BYTES)
+        and _is_bytes(match_key, KEY_BYTES)
+        and _is_bytes(nonce, NONCE_BYTES)
+        and type(nickname) is str
+        and pledge in PLEDGES
+    ):
+        raise MalformedGenesisError("a field of the join record has the wrong type")
+    check_nickname(cast("str", nickname))
+    if identity == match_key:
+        raise MalformedGenesisError("the match key must not be the identity key")
+    join = Join(
+        cast("bytes", table),
+        cast("bytes", identity),
+        cast("bytes", match_key),
+        cast("str", nickname),
+        _parse_addresses(addresses),
+        cast("bytes", nonce),
+        cast("str", pledge),
+    )
+    try:
+        certified = PublicKey(join.identity).verifies(identity_signature, data)
+        possessed = PublicKey(join.match_key).verifies(match_signature, data)
+    except ValueError as error:
+        raise MalformedGenesisError(str(error)) from None
+    if not (certified and possessed):
+        raise MalformedGenesisError("a signature of the join record is wrong")
+    return JoinRecord(data, identity_signature, match_signature, join)
+
+
+def _is_bytes(value: object, size: int) -> bool:
+    return type(value) is bytes and len(value) == size
+
+
+def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
+    if type(value) is not tuple or len(value) > JOIN_ADDRESSES:
+        raise MalformedGenesisError(f"a join record has at most {JOIN_ADDRESSES} addresses")
+    addresses = []
+    for pair in value:
+        if type(pair) is not tuple or len(pair) != 2:
+            raise MalformedGenesisError("an address is a host and a port")
+        host, port = pair
+        # 45 characters spell any IPv6 address, 16 more its scope. No host names: nobody makes us ask a name server.
+        if type(host) is not str or not 0 < len(host) <= 61 or not set(host) <= _ADDRESS_CHARACTERS:
+            raise MalformedGenesisError("an address is a numeric IPv4 or IPv6 address")
+        if type(port) is not int or not 0 < port < 65536:
+            raise MalformedGenesisError("a port is 1 to 65535")
+        addresses.append((host, port))
+    return tuple(addresses)
+
+
+_ADDRESS_CHARACTERS: Final = frozenset("0123456789abcdefABCDEF:.")
+
+
+def parse_genesis(data: bytes) -> Genesis:
+    """Return the genesis with these bytes, every join record in it checked.
+
+    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not as it must
+        be, or identities or match keys are not all different.
+    """
+    try:
+        fields = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedGenesisError(f"genesis: {error}") from None
+    if type(fields) is not tuple or len(fields) != 5 or fields[0] != GENESIS_TAG:
+        raise MalformedGenesisError("not a genesis of this protocol version")
+    _, table, options, patience, roster = fields
+    if not _is_bytes(table, TABLE_ID_BYTES):
+        raise MalformedGenesisError(f"a table id has {TABLE_ID_BYTES} bytes")
+    if type(roster) is not tuple or not 2 <= len(roster) <= PLAYERS:
+        raise MalformedGenesisError(f"a match has 2 to {PLAYERS} players")
+    records = tuple(parse_join_record(record) for record in roster)
+    if any(record.join.table != table for record in records):
+        raise MalformedGenesisError("a join record is for another table")
+    identities = [record.join.identity for record in records]
+    if identities != sorted(set(identities)):
+        raise MalformedGenesisError("the roster is not sorted by identity, or an identity sits twice")
+    if len({record.join.match_key for record in records} | set(identities)) != 2 * len(records):
+        raise MalformedGenesisError("two players have one match key")
+    return Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
+
+
+def parse_ruleset(value: Value) -> Ruleset:
+    """Return the ruleset with these options.
+
+    :raises MalformedGenesisError: for an option or value that this version does not know, or a refused combination.
+    """
+    if type(value) is not tuple:
+        raise MalformedGenesisError("a ruleset is an array of options")
+    pairs: list[tuple[str, str | int]] = []
+    for pair in value:
+        if type(pair) is not tuple or len(pair) != 2:
+            raise MalformedGenesisError("an option is a name and a value")
+        name, setting = pair
+        if type(name) is not str or not isinstance(setting, str | int):
+            raise MalformedGenesisError("an option is a name and a value")
+        pairs.append((name, setting))
+    if pairs != sorted(pairs, key=lambda option: option[0]):
+        raise MalformedGenesisError("the options of a ruleset are sorted by name")
+    try:
+        return Ruleset.from_options(pairs)
+    except RulesError as error:
+        raise MalformedGenesisError(f"rules: {error}") from None
+
+
+def parse_patience(value: Value) -> Patience:
+    """Return the patience that a peer proposes.
+
+    :raises MalformedGenesisError: if it is out of bounds.
+    """
+    if type(value) is not tuple or len(value) != len(Patience._fields) or not all(type(part) is int for part in value):
+        raise MalformedGenesisError("patience is two numbers of seconds")
+    low, high = PATIENCE_BOUNDS
+    seconds = cast("tuple[int, int]", value)
+    if not all(low <= part <= high for part in seconds):
+        raise MalformedGenesisError(f"patience lies between {low} and {high} seconds")
+    return Patience(*seconds)
+
+
+assert HASH_BYTES == NONCE_BYTES == KEY_BYTES  # one size of random and hashed values throughout

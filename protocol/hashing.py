@@ -1,0 +1,60 @@
+"""The one hash construction of the protocol: SHA-256 over a tag and length-prefixed parts.
+
+``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, integers as u64be, tags
+``p2pdice/1/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
+same bytes, so no value can be read in two contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+HASH_BYTES: Final = 32
+"""Size of every hash, and so of match ids, message ids, commitments and seeds."""
+
+_PREFIX: Final = "p2pdice/1/"
+
+
+@lru_cache(maxsize=64)  # there are some twenty tags
+def _head(tag: str, count: int) -> bytes:
+    name = (_PREFIX + tag).encode("ascii")
+    return bytes((len(name),)) + name + bytes((count,))
+
+
+def tagged_hash(tag: str, *parts: bytes | int) -> bytes:
+    """Return H(``p2pdice/1/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
+
+    >>> tagged_hash("example", b"a", 1).hex()
+    '66efc27a2ce6a4c4d1d6a6b4dfe9bd4cd51c9b0bd5a9c5b0ac3c9c1c1ad8bb4c'
+    """
+    pieces = [_head(tag, len(parts))]
+    for part in parts:
+        raw = part.to_bytes(8, "big") if type(part) is int else part
+        assert isinstance(raw, bytes)
+        pieces.append(len(raw).to_bytes(4, "big"))
+        pieces.append(raw)
+    return sha256(b"".join(pieces)).digest()
+
+
+def hash_stream(tag: str, *parts: bytes | int) -> Iterator[int]:
+    """Yield the bytes of H(tag, parts, 0), H(tag, parts, 1), … without end, each 0…255."""
+    counter = 0
+    while True:
+        yield from tagged_hash(tag, *parts, counter)
+        counter += 1
+
+
+def uniform(stream: Iterator[int], bound: int) -> int:
+    """Draw 0…bound-1 from a byte stream, 1 ≤ bound ≤ 256, every value equally likely.
+
+    A byte at or above the largest multiple of ``bound`` is thrown away: taking it modulo ``bound`` would favour low
+    values. For a die (bound 6) the bytes 252…255 are thrown away.
+    """
+    limit = 256 - 256 % bound
+    for byte in stream:
+        if byte < limit:
+            return byte % bound
+    raise AssertionError("a hash stream has no end")

@@ -1,0 +1,208 @@
+"""Ed25519 keys: strict verification, the long-lived identity of a home, the key of one match.
+
+OpenSSL's verification accepts public keys of small order, for which one signature fits many messages. A signature by
+such a key would prove nothing, so every key is checked once, before its first use, to be the canonical encoding of a
+point of the prime-order subgroup (the check is libsodium's), and a signature whose R has small order is refused.
+With R recomputed and compared as bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no
+signature that its signer did not make.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from base64 import b32encode
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from protocol.hashing import tagged_hash
+
+KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
+
+IDENTITY_FILE: Final = "identity.key"
+
+_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_FINGERPRINT_DATA: Final = 19
+"""Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
+_LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
+
+
+def _small_order_encodings() -> frozenset[bytes]:
+    # The y coordinates of the eight points of small order, 0 and 1 also as p and p + 1, each with either sign bit:
+    # all fourteen byte strings that a lenient decoder takes for such a point.
+    prime = 2**255 - 19
+    order_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+    coordinates = (0, 1, prime - 1, prime, prime + 1, order_8, prime - order_8)
+    return frozenset(((sign << 255) | y).to_bytes(KEY_BYTES, "little") for y in coordinates for sign in (0, 1))
+
+
+SMALL_ORDER: Final = _small_order_encodings()
+
+
+@lru_cache(maxsize=4096)
+def is_strict_public_key(raw: bytes) -> bool:
+    """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
+
+    >>> is_strict_public_key(bytes(32)), is_strict_public_key(b"short")
+    (False, False)
+    """
+    from nacl.bindings import crypto_core_ed25519_is_valid_point
+
+    return len(raw) == KEY_BYTES and crypto_core_ed25519_is_valid_point(raw)
+
+
+class PublicKey:
+    """A key that passed :func:`is_strict_public_key`.
+
+    :raises ValueError: for any other bytes.
+    """
+
+    __slots__ = ("_key", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        if not is_strict_public_key(raw):
+            raise ValueError("not a canonical Ed25519 key of the prime-order subgroup")
+        self.raw = raw
+        self._key = Ed25519PublicKey.from_public_bytes(raw)
+
+    def verifies(self, signature: bytes, data: bytes) -> bool:
+        """Tell whether ``signature`` (64 bytes) is this key's over ``data``, by the strict rule of this module."""
+        if len(signature) != SIGNATURE_BYTES or signature[:32] in SMALL_ORDER:
+            return False
+        try:
+            self._key.verify(signature, data)
+        except InvalidSignature:
+            return False
+        return True
+
+
+class MatchKey:
+    """The signing key of one match, derived from the match seed; lost with it."""
+
+    __slots__ = ("_key", "public")
+
+    def __init__(self, seed: bytes) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", seed))
+        self.public = self._key.public_key().public_bytes_raw()
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the 64-byte signature over ``data``."""
+        return self._key.sign(data)
+
+
+def _check_character(text: str) -> str:
+    # Luhn's algorithm in base 32: it catches every single wrong character and every swap of neighbours but one pair.
+    total = 0
+    for position, character in enumerate(reversed(text)):
+        value = _ALPHABET.index(character) * (2 - position % 2)
+        total += value // 32 + value % 32
+    return _ALPHABET[-total % 32]
+
+
+def fingerprint(identity: bytes) -> str:
+    """Return what people compare: 95 bits of the key's hash and a check character, in five groups of four.
+
+    >>> fingerprint(bytes(32))
+    'QZYM-KVHF-TQFB-G7RM-MHXD'
+    """
+    data = b32encode(tagged_hash("fingerprint", identity)).decode("ascii")[:_FINGERPRINT_DATA]
+    text = data + _check_character(data)
+    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
+
+
+def parse_fingerprint(text: str) -> str:
+    """Return a typed fingerprint in its printed form: case, dashes and spaces do not matter, 0 1 8 are read as O I B.
+
+    :raises ValueError: if it has another length, a foreign character, or a wrong check character.
+    """
+    compact = text.upper().translate(_LOOKALIKES)
+    if len(compact) != _FINGERPRINT_DATA + 1 or any(character not in _ALPHABET for character in compact):
+        raise ValueError(f"a fingerprint has {_FINGERPRINT_DATA + 1} letters and digits 2-7")
+    if _check_character(compact[:-1]) != compact[-1]:
+        raise ValueError("the fingerprint has a typing error: its check character does not fit")
+    return "-".join(compact[i : i + 4] for i in range(0, len(compact), 4))
+
+
+class KeyFileError(Exception):
+    """The identity key file cannot be read, written or trusted. The text says why and what to do."""
+
+
+class Identity:
+    """The long-lived key of one home: it names the player, certifies match keys and authenticates links."""
+
+    __slots__ = ("fingerprint", "private_key", "public")
+
+    def __init__(self, private_key: Ed25519PrivateKey) -> None:
+        self.private_key = private_key
+        self.public = private_key.public_key().public_bytes_raw()
+        self.fingerprint = fingerprint(self.public)
+
+    @classmethod
+    def generate(cls) -> Identity:
+        """Return a new random identity, stored nowhere."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load_or_create(cls, home: Path, passphrase: str | None = None) -> tuple[Identity, bool]:
+        """Return the identity of ``home``, made at the first call; the second value tells whether it was made now.
+
+        The folder gets mode 0700 and the file 0600. The file is created exclusively and never overwritten.
+
+        :raises KeyFileError: if the file is no usable key, is open to others, or needs another passphrase.
+        """
+        path = home / IDENTITY_FILE
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if path.exists():
+                return cls._load(path, passphrase), False
+            return cls._create(path, passphrase), True
+        except FileExistsError:  # another process was first
+            return cls._load(path, passphrase), False
+        except OSError as error:
+            raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error
+
+    @classmethod
+    def _create(cls, path: Path, passphrase: str | None) -> Identity:
+        identity = cls.generate()
+        encryption: KeySerializationEncryption = (
+            BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+        )
+        pem = identity.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pem)
+            file.flush()
+            os.fsync(file.fileno())
+        return identity
+
+    @classmethod
+    def _load(cls, path: Path, passphrase: str | None) -> Identity:
+        # Windows keeps a user's profile private by access lists; its mode bits say nothing.
+        if sys.platform != "win32" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+        try:
+            key = load_pem_private_key(path.read_bytes(), passphrase.encode() if passphrase else None)
+        except TypeError:
+            wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
+            raise KeyFileError(f"{path} {wanted}") from None
+        except ValueError:
+            raise KeyFileError(
+                f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
+            ) from None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise KeyFileError(f"{path} holds a key of another kind; move it away to start with a new identity")
+        return cls(key)

@@ -1,0 +1,152 @@
+"""Signed messages of a match: their kinds, their shape, and the key to who may contradict whom.
+
+What is signed is the canonical encoding of ``(tag, match, step, tip, author, kind, body)``:
+
+========  ==========================================================================================
+match     T_0, the hash of the genesis (32 bytes)
+step      number of the step that the message belongs to, from 0
+tip       T_step, the hash of everything agreed before that step (32 bytes)
+author    index in the roster
+kind      :class:`Kind`
+body      depends on the kind, see :data:`BODY_SHAPES`
+========  ==========================================================================================
+
+Signatures cover the bytes as they were received; nothing is encoded again in order to be verified. A message's id is
+the hash of the signed bytes *without* the signature, because a signer can make two valid signatures of one message.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple, cast
+
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.hashing import HASH_BYTES, tagged_hash
+from protocol.keys import SIGNATURE_BYTES, MatchKey
+
+MESSAGE_TAG: Final = "p2pdice/1/message"
+
+MAX_MOVE_CHARACTERS: Final = 200
+"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
+
+
+class MalformedMessageError(ValueError):
+    """The bytes are no message of this protocol. They prove nothing about anybody."""
+
+
+class Kind(IntEnum):
+    """What a message is for. The numbers are on the wire."""
+
+    COMMIT = 1
+    """(commitment…): to a share of a joint roll, or to a hand key and a share of a deal."""
+    LOCK = 2
+    """The hash of the engine's state: its signer has the same history and draws the same conclusion."""
+    REVEAL = 3
+    """The share that was committed to."""
+    MOVE = 4
+    """The text of a move, in the one spelling that the engine prints."""
+    OPEN = 5
+    """(hand key, commitments to the next deal…): one's dice, at a showdown."""
+    RESIGN = 6
+    """(): fills any slot that its author owes; the author is out."""
+    RESULT = 7
+    """The hash of the last state, outside the history: a receipt that its signer has the end too."""
+
+
+BODY_SHAPES: Final = {
+    Kind.COMMIT: "array of 1 or 2 byte strings of 32 bytes",
+    Kind.LOCK: "byte string of 32 bytes",
+    Kind.REVEAL: "byte string of 32 bytes",
+    Kind.MOVE: f"text of 1 to {MAX_MOVE_CHARACTERS} characters",
+    Kind.OPEN: "array of 3 byte strings of 32 bytes",
+    Kind.RESIGN: "empty array",
+    Kind.RESULT: "byte string of 32 bytes",
+}
+"""The shape of each kind's body, checked when a message is parsed."""
+
+
+class Message(NamedTuple):
+    """The content of a message."""
+
+    match: bytes
+    step: int
+    tip: bytes
+    author: int
+    kind: Kind
+    body: Value
+
+    def encoded(self) -> bytes:
+        """Return the bytes that are signed."""
+        return encode((MESSAGE_TAG, *self))
+
+
+class Signed(NamedTuple):
+    """A message as it travels: the signed bytes, the signature, and what they say."""
+
+    data: bytes
+    signature: bytes
+    message: Message
+    id: bytes
+    checked: bool = False
+    """The signature is known to be right: this process made it or has verified it. Never true of parsed bytes."""
+
+    @property
+    def wire(self) -> tuple[bytes, bytes]:
+        """The pair that frames, the store and transcripts hold."""
+        return self.data, self.signature
+
+
+def _is_hash(value: object) -> bool:
+    return type(value) is bytes and len(value) == HASH_BYTES
+
+
+def _body_fits(kind: Kind, body: object) -> bool:
+    if kind is Kind.MOVE:
+        return type(body) is str and 0 < len(body) <= MAX_MOVE_CHARACTERS
+    if kind is Kind.RESIGN:
+        return body == ()
+    if kind is Kind.COMMIT or kind is Kind.OPEN:
+        counts = (1, 2) if kind is Kind.COMMIT else (3,)
+        return type(body) is tuple and len(body) in counts and all(map(_is_hash, body))
+    return _is_hash(body)
+
+
+def parse_signed(data: bytes, signature: bytes) -> Signed:
+    """Return the message that ``data`` spells. The signature's length is checked, the signature itself is not.
+
+    :raises MalformedMessageError: if the bytes are not canonical or have another shape.
+    """
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedMessageError(str(error)) from None
+    if len(signature) != SIGNATURE_BYTES:
+        raise MalformedMessageError(f"a signature has {SIGNATURE_BYTES} bytes")
+    if type(value) is not tuple or len(value) != 7 or value[0] != MESSAGE_TAG:
+        raise MalformedMessageError("not a message of this protocol version")
+    _, match, step, tip, author, kind, body = value
+    if not (_is_hash(match) and _is_hash(tip) and type(step) is int and type(author) is int and type(kind) is int):
+        raise MalformedMessageError("a field of the message has the wrong type")
+    if not 0 <= step < 2**32 or not 0 <= author < 256:
+        raise MalformedMessageError("a number of the message is out of range")
+    if kind not in _KINDS:
+        raise MalformedMessageError(f"there is no kind {kind}")
+    known = _KINDS[kind]
+    if not _body_fits(known, body):
+        raise MalformedMessageError(f"the body of {known.name} must be: {BODY_SHAPES[known]}")
+    message = Message(cast("bytes", match), step, cast("bytes", tip), author, known, body)
+    return Signed(data, signature, message, message_id(data))
+
+
+_KINDS: Final = {int(kind): kind for kind in Kind}
+
+
+def message_id(data: bytes) -> bytes:
+    """Return the id of the message with these signed bytes."""
+    return tagged_hash("message-id", data)
+
+
+def sign(message: Message, key: MatchKey) -> Signed:
+    """Return ``message`` signed with the author's match key."""
+    data = message.encoded()
+    return Signed(data, key.sign(data), message, message_id(data), checked=True)

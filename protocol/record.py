@@ -1,0 +1,444 @@
+"""The record: the one fold of signed messages into agreed history.
+
+Theory of operation
+-------------------
+A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
+seat)``, an entry being a message id or empty. Every message names ``(match, step, T)``, so a message fits one history
+only. A step is either a *turn* (one message, by the player whose move it is) or *joint* (one from every live player).
+
+What a step is for is its :class:`Purpose`; each purpose is a fixed script of message kinds, :data:`SCRIPTS`. The
+engine's state decides which purpose comes next: ``FOR`` maps what the engine expects to the script that supplies it,
+and the last step of the script feeds the result in. Thus the record knows no rule of the game and the engine knows no
+peer::
+
+    FORMING (lock) → SEATING (commit, lock, reveal) → DEAL ⇄ TURN … → SHOWDOWN → DEAL … → END
+
+The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
+REVEAL and every OPEN directly follows a LOCK. The commitments to the next deal ride in the OPEN of a showdown; the
+deal then starts at its LOCK.
+
+A RESIGN fills any slot that its author owes once the match is formed; the author is out when the step closes. If it
+fills the slot of a REVEAL, the whole roll is thrown away and made anew: its author may have known the outcome.
+
+The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
+the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple, cast
+
+from p2pdice import (
+    Concede,
+    Event,
+    Evict,
+    Expect,
+    Hands,
+    Play,
+    Rolled,
+    RulesError,
+    State,
+    apply,
+    new_match,
+    parse_move,
+    plain,
+)
+from p2pdice import Input as GameInput
+from protocol.canonical import encode
+from protocol.genesis import match_id, parse_genesis
+from protocol.hashing import tagged_hash
+from protocol.keys import PublicKey
+from protocol.messages import Kind, Signed
+from protocol.randomness import Context, beacon, hand, hand_commitment, seating, share_commitment
+
+
+class RejectedMessageError(ValueError):
+    """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
+
+
+class MisconductError(Exception):
+    """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
+
+    def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:
+        super().__init__(reason)
+        self.author = author
+        """Roster index of the culprit."""
+        self.step = step
+        self.reason = reason
+        self.evidence = evidence
+
+
+class Purpose(Enum):
+    """What a step is for."""
+
+    FORMING = "forming"
+    SEATING = "seating"
+    DEAL = "deal"
+    TURN = "turn"
+    SHOWDOWN = "showdown"
+    END = "end"
+
+
+SCRIPTS: Final[Mapping[Purpose, tuple[Kind, ...]]] = {
+    Purpose.FORMING: (Kind.LOCK,),
+    Purpose.SEATING: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
+    Purpose.DEAL: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
+    Purpose.TURN: (Kind.MOVE,),
+    Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
+    Purpose.END: (),
+}
+"""The kinds of message that each purpose takes, in order."""
+
+FOR: Final[Mapping[Expect, Purpose]] = {
+    Expect.ROLLED: Purpose.DEAL,
+    Expect.MOVE: Purpose.TURN,
+    Expect.HANDS: Purpose.SHOWDOWN,
+    Expect.OVER: Purpose.END,
+}
+"""Which script supplies what the engine expects."""
+
+COMMITMENTS: Final[Mapping[Purpose, int]] = {Purpose.SEATING: 1, Purpose.DEAL: 2}
+"""How many commitments a COMMIT of this purpose carries: (share) or (hand key, share)."""
+
+
+class Standing(NamedTuple):
+    """Commitments whose shares have not been revealed yet."""
+
+    context: Context
+    commitments: Mapping[int, tuple[bytes, ...]]
+    """By author; the last one is to the share, the one before it (in a deal) to the hand key."""
+
+
+class Deal(NamedTuple):
+    """The dice in play: with a hand key, all that is needed to compute its hand."""
+
+    context: Context
+    joint: bytes
+    """The beacon."""
+    commitments: Mapping[int, bytes]
+    """To the hand keys, by author."""
+
+
+class Position(NamedTuple):
+    """All that is agreed before one step, and what that step is. Never changed, only followed by another."""
+
+    step: int
+    tip: bytes
+    purpose: Purpose
+    stage: int
+    """Index into the script of the purpose."""
+    owed: tuple[int, ...]
+    """Authors (roster indices, ascending) from whom the step wants a message each."""
+    base: tuple[int, ...]
+    """Authors who were live at the last completed LOCK: more than half of them is a majority."""
+    state: State | None = None
+    """The engine's, once the seats are drawn."""
+    seats: tuple[int, ...] = ()
+    """Author by seat."""
+    gone: tuple[int, ...] = ()
+    """Authors who left before the seats were drawn."""
+    standing: Standing | None = None
+    deal: Deal | None = None
+    lock: bytes = b""
+    """The hash that a LOCK or RESULT of this step signs; empty where neither is possible."""
+    entries: Mapping[int, Signed] = {}
+    """The messages that closed the step before, by author."""
+    happened: tuple[tuple[Event, State], ...] = ()
+    """What closing the step before made of the game, event by event, with the state after each input."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of message that the step takes; None at the end."""
+        script = SCRIPTS[self.purpose]
+        return script[self.stage] if script else None
+
+    def live(self, players: int) -> tuple[int, ...]:
+        """Return the authors who are still in the match, ascending."""
+        if self.state is None:
+            return tuple(author for author in range(players) if author not in self.gone)
+        return tuple(sorted(self.seats[seat] for seat in self.state.live))
+
+    def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
+        """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
+        assert self.state is not None
+        assert self.deal is not None
+        dice = self.state.dice[self.seats.index(author)]
+        return hand(self.deal.context, author, hand_key, self.deal.joint, dice)
+
+
+def state_hash(state: State | None) -> bytes:
+    """Return what a LOCK signs: the hash of the engine's public state, or of nothing while there is none yet."""
+    return tagged_hash("state", encode(() if state is None else plain(state)))
+
+
+class Outcome(Enum):
+    """What became of a message that was not refused."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    FUTURE = "future"
+    """For a later step than the open one: keep it and offer it again."""
+    FOREIGN = "foreign"
+    """For this match, but on another history: ask its sender for the step where it parts from ours."""
+
+
+class Record:
+    """The agreed history of one match and the messages of its open step.
+
+    :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
+    """
+
+    def __init__(self, genesis_data: bytes) -> None:
+        self.genesis = parse_genesis(genesis_data)
+        self.genesis_data = genesis_data
+        self.match = match_id(genesis_data)
+        self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
+        everyone = tuple(range(len(self.keys)))
+        first = Position(0, self.match, Purpose.FORMING, 0, owed=everyone, base=everyone, lock=state_hash(None))
+        self.chain = [first]
+        """The position before every step so far; the last one is open."""
+        self.held: dict[int, Signed] = {}
+        """The messages of the open step, by author."""
+        self.results: dict[int, Signed] = {}
+        """RESULT messages, by author, once the match has ended."""
+
+    @property
+    def position(self) -> Position:
+        """The open step."""
+        return self.chain[-1]
+
+    @property
+    def players(self) -> int:
+        """Size of the roster."""
+        return len(self.keys)
+
+    def missing(self) -> tuple[int, ...]:
+        """Return the authors whose message the open step still lacks."""
+        return tuple(author for author in self.position.owed if author not in self.held)
+
+    def check_signature(self, signed: Signed) -> Signed:
+        """Return ``signed`` marked as checked.
+
+        :raises RejectedMessageError: if the match, the author or the signature is not right.
+        """
+        message = signed.message
+        if message.match != self.match:
+            raise RejectedMessageError("a message of another match")
+        if message.author >= len(self.keys):
+            raise RejectedMessageError("a message by nobody in the roster")
+        if signed.checked:
+            return signed
+        if not self.keys[message.author].verifies(signed.signature, signed.data):
+            raise RejectedMessageError("the signature is wrong")
+        return signed._replace(checked=True)
+
+    def add(self, signed: Signed) -> Outcome:
+        """Fold one message in; close the open step if it was the last one owed.
+
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        """
+        message = signed.message
+        position = self.chain[-1]
+        if message.match == self.match and (known := self._slot(message.step, message.author)) is not None:
+            if known.id == signed.id:
+                return Outcome.DUPLICATE  # without the price of a signature check
+            if known.message.tip == message.tip and message.kind is not Kind.RESULT:
+                signed = self.check_signature(signed)
+                raise MisconductError(message.author, message.step, "signed two messages for one slot", (known, signed))
+        if message.step > position.step:
+            return Outcome.FUTURE
+        signed = self.check_signature(signed)
+        if message.step < position.step or message.tip != position.tip:
+            return Outcome.FOREIGN
+        if position.purpose is Purpose.END:
+            return self._add_result(signed)
+        transition = self._judge(position, signed)
+        self.held[message.author] = signed
+        if len(self.held) == len(position.owed):
+            self._close(transition)
+        return Outcome.ADDED
+
+    def _slot(self, step: int, author: int) -> Signed | None:
+        if step + 1 < len(self.chain):
+            return self.chain[step + 1].entries.get(author)
+        if step + 1 == len(self.chain):
+            return self.results.get(author) if self.position.purpose is Purpose.END else self.held.get(author)
+        return None
+
+    def _add_result(self, signed: Signed) -> Outcome:
+        message = signed.message
+        if message.kind is not Kind.RESULT:
+            raise MisconductError(message.author, message.step, "sent a message after the end", (signed,))
+        if message.body != self.position.lock:
+            raise RejectedMessageError("a RESULT that names another end")
+        self.results[message.author] = signed
+        return Outcome.ADDED
+
+    def _judge(self, position: Position, signed: Signed) -> _Transition | None:
+        """Hold a signed message for the open step against the rules; return what a move makes of the game."""
+        message = signed.message
+        author = message.author
+        body = message.body
+
+        def misconduct(reason: str) -> MisconductError:
+            return MisconductError(author, message.step, reason, (signed,))
+
+        if author not in position.owed:
+            raise misconduct("sent a message out of turn")
+        if message.kind is Kind.RESIGN:
+            if position.purpose is Purpose.FORMING:
+                raise misconduct("resigned from a match that had not begun")
+            return None
+        if message.kind is not position.kind:
+            assert position.kind is not None
+            raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
+        if message.kind is Kind.LOCK:
+            if body != position.lock:
+                raise RejectedMessageError("a LOCK on another state: one of the two programs has a bug")
+        elif message.kind is Kind.MOVE:
+            assert type(body) is str
+            try:
+                return _play(position, author, body)
+            except RulesError as error:
+                raise misconduct(f"illegal move: {error}") from None
+        elif message.kind is Kind.COMMIT:
+            if len(cast("tuple[bytes, ...]", body)) != COMMITMENTS[position.purpose]:
+                raise misconduct("sent a COMMIT with a wrong number of commitments")
+        elif message.kind is Kind.REVEAL:
+            standing = position.standing
+            assert standing is not None
+            commitment = share_commitment(standing.context, author, cast("bytes", body))
+            if commitment != standing.commitments[author][-1]:
+                raise misconduct("revealed another share than the one committed to")
+        else:
+            deal = position.deal
+            assert deal is not None
+            assert message.kind is Kind.OPEN
+            hand_key = cast("tuple[bytes, ...]", body)[0]
+            if hand_commitment(deal.context, author, hand_key) != deal.commitments[author]:
+                raise misconduct("opened another hand key than the one committed to")
+        return None
+
+    def _close(self, transition: _Transition | None) -> None:
+        entries = {author: self.held[author] for author in sorted(self.held)}
+        self.chain.append(_advance(self, self.position, entries, transition))
+        self.held = {}
+
+
+_Transition = tuple[State, tuple[Event, ...]]
+
+
+def _play(position: Position, author: int, text: str) -> _Transition:
+    assert position.state is not None
+    move = parse_move(text)
+    if str(move) != text:
+        raise RulesError(f"{text!r} is not the canonical spelling {str(move)!r}")
+    if isinstance(move, Concede):
+        raise RulesError("conceding is a RESIGN, not a move")
+    return apply(position.state, Play(position.seats.index(author), move))
+
+
+class _Game:
+    """The engine while a step closes: the state so far and what happened on the way."""
+
+    def __init__(self, state: State | None) -> None:
+        self.state = state
+        self.happened: list[tuple[Event, State]] = []
+
+    def feed(self, item: GameInput) -> None:
+        assert self.state is not None
+        self.follow(apply(self.state, item))
+
+    def follow(self, transition: _Transition) -> None:
+        self.state, events = transition
+        self.happened += [(event, self.state) for event in events]
+
+    def leave(self, seats: tuple[int, ...], entries: Mapping[int, Signed], leavers: tuple[int, ...]) -> None:
+        """Take out who resigned or was found absent, in the order of seats, unless the game ended before."""
+        for seat, author in enumerate(seats):
+            if author in leavers and self.state is not None and self.state.expects.kind is not Expect.OVER:
+                self.feed(Play(seat, Concede()) if author in entries else Evict(seat))
+
+
+def _advance(
+    record: Record, position: Position, entries: Mapping[int, Signed], transition: _Transition | None
+) -> Position:
+    """Return the position after ``position`` was closed with these messages."""
+    players = record.players
+    ids = (entries[author].id if author in entries else b"" for author in range(players))
+    step = position.step + 1
+    tip = tagged_hash("step", position.tip, position.step, *ids)
+    given = {author: signed.message.body for author, signed in entries.items() if signed.message.kind is position.kind}
+    leavers = tuple(author for author in position.owed if author not in given)
+    context = Context(record.match, position.step, position.tip)
+
+    game = _Game(position.state)
+    seats, gone, standing, deal = position.seats, position.gone, position.standing, position.deal
+    if position.state is None:
+        gone = tuple(sorted((*gone, *leavers)))
+    else:
+        game.leave(seats, entries, leavers)
+
+    match position.kind:
+        case Kind.COMMIT:
+            standing = Standing(context, cast("Mapping[int, tuple[bytes, ...]]", given))
+        case Kind.MOVE:
+            if transition is not None:
+                game.follow(transition)
+        case Kind.REVEAL:
+            assert standing is not None
+            if not leavers:
+                joint = beacon(standing.context, cast("Mapping[int, bytes]", given))
+                if position.purpose is Purpose.SEATING:
+                    seats = seating(joint, players)
+                else:
+                    keys = {author: standing.commitments[author][0] for author in given}
+                    deal = Deal(standing.context, joint, keys)
+                    game.feed(Rolled())
+            standing = None
+        case Kind.OPEN:
+            assert deal is not None
+            bodies = cast("Mapping[int, tuple[bytes, ...]]", given)
+            if game.state is not None and game.state.expects.kind is Expect.HANDS:
+                hands = tuple(
+                    position.hand(author, bodies[author][0])
+                    if author in bodies
+                    else (None if game.state.dice[seat] else ())
+                    for seat, author in enumerate(seats)
+                )
+                game.feed(Hands(hands))
+            standing = Standing(context, {author: body[1:] for author, body in bodies.items()})
+            deal = None
+
+    if game.state is None and (seats or players - len(gone) < 2):
+        # Nobody can roll jointly alone: whoever is the only one left needs no drawn seat to have won.
+        seats = seats or tuple(range(players))
+        game.state = new_match(record.genesis.ruleset, players)
+        game.leave(seats, {}, gone)
+
+    base = tuple(given) if position.kind is Kind.LOCK else position.base
+    purpose, stage = _next_stage(position, game.state, standing)
+    state = game.state
+    draft = Position(
+        step, tip, purpose, stage, (), base, state, seats, gone, standing, deal, b"", entries, tuple(game.happened)
+    )
+    if purpose is Purpose.TURN:
+        assert state is not None
+        owed: tuple[int, ...] = (seats[state.expects.seats[0]],)
+    else:
+        owed = () if purpose is Purpose.END else draft.live(players)
+    lock = state_hash(state) if draft.kind is Kind.LOCK or purpose is Purpose.END else b""
+    return draft._replace(owed=owed, lock=lock)
+
+
+def _next_stage(position: Position, state: State | None, standing: Standing | None) -> tuple[Purpose, int]:
+    """Return the purpose of the next step and its stage in that purpose's script."""
+    purpose = Purpose.SEATING if state is None else FOR[state.expects.kind]
+    if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK):
+        return purpose, position.stage + 1  # the script goes on
+    if purpose is Purpose.DEAL and standing is not None:
+        return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
+    return purpose, 0

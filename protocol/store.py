@@ -1,0 +1,172 @@
+"""The store: one SQLite file per home, written before anything leaves the node.
+
+Write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` where the system has it, macOS): what :meth:`Store.write`
+has returned from survives a crash of the process, the system and the power. The file is held exclusively as long as it
+is open, which makes it the lock that keeps a home to one process: the system lets go of it when the process dies.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from protocol.messages import Signed, parse_signed
+
+SCHEMA_VERSION: Final = 1
+
+_SCHEMA: Final = """
+CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE matches (
+    match BLOB PRIMARY KEY, genesis BLOB NOT NULL, match_key BLOB NOT NULL REFERENCES seeds,
+    created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE messages (
+    match BLOB NOT NULL, step INTEGER NOT NULL, author INTEGER NOT NULL, id BLOB NOT NULL,
+    data BLOB NOT NULL, signature BLOB NOT NULL, PRIMARY KEY (match, step, author, id)
+) WITHOUT ROWID;
+CREATE TABLE addresses (
+    identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
+    PRIMARY KEY (identity, host, port)
+) WITHOUT ROWID;
+"""
+
+
+class HomeInUseError(Exception):
+    """Another process has this home open."""
+
+
+class StoreError(Exception):
+    """The store cannot be read or written (disk full, file damaged). What was not stored must not be sent."""
+
+
+class StoredMatch(NamedTuple):
+    """What a match needs to go on after a restart."""
+
+    match: bytes
+    genesis: bytes
+    seed: bytes
+    created: int
+    """Seconds since 1970 by this machine's clock; for people to read, never signed."""
+    over: bool
+    port: int
+    """Where this node listened, so that peers find it at its old address."""
+
+
+class Store:
+    """The durable memory of one home.
+
+    :raises HomeInUseError: if another process holds it.
+    :raises StoreError: if it cannot be opened or was written by a newer version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Created here so that it is private from its first byte on; SQLite would follow the umask.
+            path.touch(mode=0o600)
+            self._db = sqlite3.connect(path, timeout=0, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"cannot open {path}: {error}") from error
+        try:
+            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA fullfsync=1")
+            self._db.execute("PRAGMA foreign_keys=1")
+            self._db.execute("BEGIN EXCLUSIVE")
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                for statement in _SCHEMA.split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            self._db.close()
+            if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+                raise HomeInUseError(f"{path.parent} is in use by another p2pdice") from None
+            raise StoreError(f"cannot use {path}: {error}") from error
+        except sqlite3.Error as error:
+            self._db.close()
+            raise StoreError(f"cannot use {path}: {error}") from error
+        if version > SCHEMA_VERSION:
+            self._db.close()
+            raise StoreError(f"{path} was written by a newer p2pdice (format {version}); update this one")
+
+    def close(self) -> None:
+        """Let go of the home."""
+        self._db.close()
+
+    def add_seed(self, match_key: bytes, seed: bytes) -> None:
+        """Keep the seed behind a match key; called before the join record that names the key is sent."""
+        self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
+
+    def add_match(self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int) -> None:
+        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
+        self._write(
+            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port) VALUES (?, ?, ?, ?, ?)",
+            (match, genesis, match_key, created, port),
+        )
+
+    def mark_formed(self, match: bytes) -> None:
+        """Everybody has locked the genesis: the match exists and can be resumed."""
+        self._write("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
+
+    def mark_over(self, match: bytes) -> None:
+        """The match has ended and its transcript is written."""
+        self._write("UPDATE matches SET over = 1 WHERE match = ?", (match,))
+
+    def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
+        """Keep an address under which an identity was reached; the four newest of each are kept."""
+        self._write("INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)", (identity, host, port, seen))
+        self._write(
+            "DELETE FROM addresses WHERE identity = ? AND (host, port) NOT IN "
+            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT 4)",
+            (identity, identity),
+        )
+
+    def addresses(self, identity: bytes) -> tuple[tuple[str, int], ...]:
+        """Return (host, port) under which ``identity`` was reached before, newest first."""
+        query = "SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port"
+        return tuple(self._read(query, (identity,)))
+
+    def write(self, match: bytes, messages: Iterable[Signed]) -> None:
+        """Store messages in one transaction; when this returns they are on the disk.
+
+        :raises StoreError: if they are not. Then nothing that depends on them may be sent.
+        """
+        rows = [(match, m.message.step, m.message.author, m.id, m.data, m.signature) for m in messages]
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise StoreError(f"cannot write to the store: {error}") from error
+
+    def messages(self, match: bytes) -> tuple[Signed, ...]:
+        """Return the stored messages of a match in the order of steps and authors."""
+        query = "SELECT data, signature FROM messages WHERE match = ? ORDER BY step, author, id"
+        return tuple(parse_signed(data, signature) for data, signature in self._read(query, (match,)))
+
+    def matches(self) -> tuple[StoredMatch, ...]:
+        """Return the matches that were formed, newest first."""
+        query = (
+            "SELECT match, genesis, seed, created, over, port FROM matches JOIN seeds USING (match_key) "
+            "WHERE formed = 1 ORDER BY created DESC, match"
+        )
+        return tuple(StoredMatch(*row[:4], bool(row[4]), row[5]) for row in self._read(query, ()))
+
+    def _write(self, statement: str, values: tuple[object, ...]) -> None:
+        try:
+            self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot write to the store: {error}") from error
+
+    def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot read the store: {error}") from error
