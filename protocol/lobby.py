@@ -1,0 +1,158 @@
+"""The lobby: how players come to sign one genesis. Sans-I/O.
+
+The convenor keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The convenor has no power but this: to
+say who is invited to sign. Until everybody named has locked the genesis there is no match, and anyone leaves freely.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+
+from p2pdice import Ruleset
+from protocol.canonical import Value
+from protocol.frames import Table, TableAim
+from protocol.genesis import (
+    Genesis,
+    JoinRecord,
+    MalformedGenesisError,
+    Patience,
+    parse_genesis,
+    parse_join_record,
+    parse_patience,
+    parse_ruleset,
+)
+
+
+class NotAdmittedError(Exception):
+    """The convenor does not admit a player; ``code`` is that of the REFUSE frame."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What a convenor chooses when opening a table."""
+
+    name: str
+    ruleset: Ruleset
+    seats: int
+    """Players in all, the convenor included: 2–10."""
+    patience: Patience = field(default_factory=Patience)
+    private: bool = False
+    """Only who has the join line is admitted, and the table is not advertised."""
+
+
+class HostedTable:
+    """The convenor's side of a lobby.
+
+    :param own: the convenor's own join record.
+    :param token: the secret that the join line of a private table carries; empty for an open one.
+    """
+
+    def __init__(self, settings: TableSettings, table: bytes, own: JoinRecord, token: str) -> None:
+        self.settings = settings
+        self.table = table
+        self.token = token
+        self._own = own
+        self._guests: dict[bytes, JoinRecord] = {}
+
+    @property
+    def records(self) -> tuple[JoinRecord, ...]:
+        """Join records of all who sit here: the convenor's, then the guests' in the order of joining."""
+        return (self._own, *self._guests.values())
+
+    @property
+    def is_full(self) -> bool:
+        """Every seat is taken."""
+        return len(self.records) >= self.settings.seats
+
+    def check_aim(self, aim: TableAim) -> None:
+        """Hold what a dialler wants against what this table is.
+
+        :raises NotAdmittedError: if it is another table, or a private one and the token is wrong.
+        """
+        if aim.table not in (b"", self.table):
+            raise NotAdmittedError("no-table", "that table is gone; another one is open here")
+        if not hmac.compare_digest(aim.token.encode(), self.token.encode()):
+            raise NotAdmittedError("refused", "this table is private: it takes the whole join line of its host")
+
+    def admit(self, identity: bytes, value: Value) -> None:
+        """Give the player behind a link a seat; again for who already sits here replaces the join record.
+
+        :param identity: the key that the link has proven.
+        :raises NotAdmittedError: if the record is wrong or there is no seat left.
+        """
+        try:
+            record = parse_join_record(value)
+        except MalformedGenesisError as error:
+            raise NotAdmittedError("refused", str(error)) from None
+        if record.join.identity != identity:
+            raise NotAdmittedError("refused", "the join record names another identity than the link")
+        if record.join.table != self.table:
+            raise NotAdmittedError("no-table", "the join record is for another table")
+        others = [known for known in self.records if known.join.identity != identity]
+        if any(known.join.match_key == record.join.match_key for known in others):
+            raise NotAdmittedError("refused", "the match key is another player's")
+        if identity not in self._guests and self.is_full:
+            raise NotAdmittedError("full", f"all {self.settings.seats} seats are taken")
+        self._guests[identity] = record
+
+    def release(self, identity: bytes) -> bool:
+        """Take a guest's seat back; tell whether there was one."""
+        return self._guests.pop(identity, None) is not None
+
+    def frame(self) -> Table:
+        """Return what every guest is told."""
+        settings = self.settings
+        players = tuple((record.join.nickname, record.join.identity) for record in self.records)
+        return Table(settings.name, settings.ruleset.options(), settings.seats, tuple(settings.patience), players)
+
+    def genesis(self) -> Genesis:
+        """Return the proposal for who sits here now."""
+        roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
+        return Genesis(self.table, self.settings.ruleset, self.settings.patience, roster)
+
+
+class Seat:
+    """A guest's side of a lobby."""
+
+    def __init__(self, own: JoinRecord, convenor: bytes) -> None:
+        self.own = own
+        self.convenor = convenor
+        """Identity key of the table's host."""
+        self.table: Table | None = None
+        """The latest word of the convenor."""
+        self.ruleset: Ruleset | None = None
+
+    def update(self, table: Table) -> None:
+        """Take the convenor's word on who is here and what is played.
+
+        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, or the rules
+            changed since this player sat down.
+        """
+        ruleset = parse_ruleset(table.ruleset)
+        parse_patience(table.patience)
+        if self.ruleset is not None and ruleset != self.ruleset:
+            raise MalformedGenesisError("the host changed the rules after we sat down")
+        self.ruleset = ruleset
+        self.table = table
+
+    def check_proposal(self, data: bytes) -> Genesis:
+        """Return the proposed genesis if this player can sign it.
+
+        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and this player's own
+            join record, unaltered.
+        """
+        genesis = parse_genesis(data)
+        if genesis.table != self.own.join.table:
+            raise MalformedGenesisError("the proposal is for another table")
+        if genesis.ruleset != self.ruleset:
+            raise MalformedGenesisError("the proposal has other rules than the table")
+        if self.own not in genesis.roster:
+            raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
+        if all(record.join.identity != self.convenor for record in genesis.roster):
+            raise MalformedGenesisError("the host is not in the proposal")
+        return genesis
