@@ -1,0 +1,267 @@
+"""A link: one authenticated connection between two nodes, carrying messages as frames.
+
+A link comes up when TLS has proved the peer's key (see :mod:`protocol.certificates`), and its owner must widen it, once
+HELLO and WELCOME have been exchanged, before the handshake deadline. Whatever a peer does costs a bounded amount of
+memory and time, and never more than its own link.
+
+Everything runs in one event loop. Handlers are called in it, and never from within a call that they made themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from protocol.addresses import Address, is_own_machine
+from protocol.certificates import peer_key
+from protocol.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
+from protocol.limits import Limits
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+_THROTTLE: Final = 0.2
+"""Seconds for which reading stops when a peer is over its rate: long enough to let a few messages through at once."""
+
+
+class LinkHandler(Protocol):
+    """What the owner of links is told, in the event loop."""
+
+    def link_up(self, link: Link) -> None:
+        """TLS is done and the peer's key is proved; nothing else is known of it yet."""
+
+    def frame_received(self, link: Link, frame: bytes) -> None:
+        """Take a message, never empty and within the limit of the link. Its content is unchecked."""
+
+    def link_down(self, link: Link, reason: str) -> None:
+        """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all."""
+
+
+class Link(asyncio.Protocol):
+    """One authenticated connection, made by :mod:`protocol.transport`."""
+
+    peer_key: bytes
+    """The identity of the other side, 32 bytes, proved by TLS."""
+
+    def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
+        self.remote = remote
+        self.local = local
+        self.outbound = outbound
+        """Whether this node dialled."""
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._handler: LinkHandler | None = None
+        self._forget: Callable[[Link], None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._splitter = FrameSplitter(limits.frame_before_welcome)
+        self._outgoing: list[bytes] = []
+        self._queued = 0
+        self._is_over = False
+        self._is_throttled = False
+        self._deadline: float | None = self._loop.time() + limits.handshake
+        self._frame_began: float | None = None
+        self._last_arrival = self._last_sending = self._loop.time()
+
+    # What the owner calls
+
+    def send(self, frame: bytes) -> None:
+        """Queue a message. Those of one turn of the event loop leave together; on a link that is down it is dropped.
+
+        A peer that lets the queue grow above its limit loses the link.
+
+        :raises ValueError: if the message is empty or longer than a frame may be.
+        """
+        if not 0 < len(frame) <= self._limits.frame:
+            raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
+        self._queue(frame)
+
+    def widen(self) -> None:
+        """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
+        self._splitter.limit = self._limits.frame
+        self._deadline = None
+
+    def close(self) -> None:
+        """Send what is queued, as far as the peer takes it in time, and end the link."""
+        self._end("closed by this node", abort=False)
+
+    def drop(self, reason: str) -> None:
+        """End the link at once, with the reason that ``link_down`` is to give."""
+        self._end(reason, abort=True)
+
+    @property
+    def is_on_own_machine(self) -> bool:
+        """Whether the peer runs on this machine."""
+        return is_own_machine(self.remote, self.local)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the link still carries messages."""
+        return self._handler is not None and not self._is_over
+
+    # What establishes a link calls
+
+    def start(self, handler: LinkHandler, forget: Callable[[Link], None] | None = None) -> None:
+        """Announce the link and begin to read. ``forget`` is called when the connection is gone altogether."""
+        self._handler, self._forget = handler, forget
+        rate = self._limits.own_machine_rate if self.is_on_own_machine else self._limits.rate
+        self._rate = 0.0 if rate is None else rate
+        self._burst = math.inf if rate is None else float(self._limits.burst)
+        self._tokens = self._burst
+        self._refilled = self._last_arrival = self._loop.time()
+        handler.link_up(self)
+        if not self._is_over:
+            self._connected().resume_reading()
+            self._watch()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether TLS is done and the connection still stands."""
+        return self._transport is not None
+
+    def refuse(self) -> None:
+        """End a connection that is not to become a link; nobody is told."""
+        self._is_over = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.pause_reading()  # until somebody listens
+        self.peer_key = peer_key(cast("ssl.SSLObject", transport.get_extra_info("ssl_object")))
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_over:
+            self._last_arrival = self._loop.time()
+            self._splitter.feed(data)
+            self._deliver()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._handler is not None and not self._is_over:
+            self._is_over = True
+            self._stop_watching()
+            self._handler.link_down(self, "closed by the peer" if exc is None else f"the connection broke ({exc})")
+        self._is_over = True
+        self._transport = None
+        if self._forget is not None:
+            self._forget(self)
+
+    # Receiving
+
+    def _deliver(self) -> None:
+        now = self._last_arrival
+        self._tokens = min(self._burst, self._tokens + (now - self._refilled) * self._rate)
+        self._refilled = now
+        frame_ended = False
+        while not self._is_over:
+            if self._tokens < 1:
+                self._throttle()
+                return
+            try:
+                frame = self._splitter.next_frame()
+            except FrameTooLong as error:
+                self.drop(f"the peer sent {error}")
+                return
+            if frame is None:
+                break
+            self._tokens -= 1
+            frame_ended = True
+            if frame:
+                cast(LinkHandler, self._handler).frame_received(self, frame)
+        if not self._splitter.is_mid_frame:
+            self._frame_began = None
+        elif self._frame_began is None or frame_ended:
+            self._frame_began = now
+
+    def _throttle(self) -> None:
+        """Stop reading for a while: TCP tells the peer to wait, and nothing that it sent is lost."""
+        if not self._is_throttled:
+            self._is_throttled = True
+            self._connected().pause_reading()
+        self._frame_began = None
+        self._loop.call_later(_THROTTLE, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._is_over:
+            return
+        self._last_arrival = self._loop.time()  # nothing could arrive in between, which is not the peer's silence
+        self._is_throttled = False
+        self._deliver()
+        if not self._is_throttled and not self._is_over:
+            self._connected().resume_reading()
+
+    # Sending
+
+    def _queue(self, frame: bytes) -> None:
+        if not self.is_up:
+            return
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing += (frame_header(frame), frame)
+        self._queued += LENGTH_BYTES + len(frame)
+        if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
+            self.drop("the peer does not read what it is sent")
+
+    def _flush(self) -> None:
+        if self._outgoing and self._transport is not None:
+            self._last_sending = self._loop.time()
+            self._transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+        self._queued = 0
+
+    # Time
+
+    def _watch(self) -> None:
+        """End the link if a deadline has passed, show life if it is time, and come back when the next one is due."""
+        now, limits = self._loop.time(), self._limits
+        if self._deadline is not None and now >= self._deadline:
+            self.drop("no HELLO in time")
+        elif self._frame_began is not None and now >= self._frame_began + limits.started_frame:
+            self.drop("a message was begun and not ended")
+        elif not self._is_throttled and now >= self._last_arrival + limits.silence:
+            self.drop("the peer is silent")
+        if self._is_over:
+            return
+        if now >= self._last_sending + limits.keepalive:
+            self._queue(b"")
+            self._last_sending = now
+        due = self._last_sending + limits.keepalive
+        if self._deadline is not None:
+            due = min(due, self._deadline)
+        if self._frame_began is not None:
+            due = min(due, self._frame_began + limits.started_frame)
+        if not self._is_throttled:
+            due = min(due, self._last_arrival + limits.silence)
+        self._timer = self._loop.call_at(due, self._watch)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # Ending
+
+    def _end(self, reason: str, *, abort: bool) -> None:
+        if self.is_up:
+            self._is_over = True
+            self._stop_watching()
+            # Never at once: asyncio's TLS breaks if it is aborted while it delivers, and so would a handler that is
+            # told of the end in the middle of its own call.
+            self._loop.call_soon(self._finish, reason, abort)
+
+    def _finish(self, reason: str, abort: bool) -> None:
+        if self._transport is not None:
+            if abort:
+                self._transport.abort()
+            else:
+                self._flush()
+                self._transport.close()
+        cast(LinkHandler, self._handler).link_down(self, reason)
+
+    def _connected(self) -> asyncio.Transport:
+        assert self._transport is not None, "a link that is up has its transport"
+        return self._transport

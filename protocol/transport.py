@@ -1,0 +1,310 @@
+"""The mesh of links: accepting them within the caps, and dialling them.
+
+Links outside the roster are capped in all and per address; those of roster members are not refused for the sake of
+strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a cap of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+import sys
+from collections import Counter
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Final
+
+from protocol.addresses import Address, format_address, from_socket_name, own_hosts
+from protocol.certificates import Credentials
+from protocol.limits import ADDRESSES_PER_PEER, Limits
+from protocol.link import Link, LinkHandler
+
+__all__ = ["EVERYWHERE", "DialError", "Link", "LinkHandler", "Listener", "dial", "dial_any", "listen"]
+
+EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
+"""Hosts to listen at for every interface, IPv4 and IPv6: a table is there to be reached from the LAN."""
+
+_BACKLOG: Final = 64
+_ACCEPT_PAUSE: Final = 0.05
+"""Seconds to wait when accepting fails: the system is out of descriptors or memory, and trying harder does not help."""
+_PORT_ATTEMPTS: Final = 16
+
+
+class DialError(Exception):
+    """No link could be made; the text is one sentence for a person and may contain what a peer advertised."""
+
+
+class Listener:
+    """Accepts links. Made by :func:`listen`."""
+
+    def __init__(
+        self, sockets: Sequence[socket.socket], credentials: Credentials, handler: LinkHandler, limits: Limits
+    ) -> None:
+        self.roster: frozenset[bytes] = frozenset()
+        """Identities that do not count as strangers: who sits at the table. The owner replaces it as they change."""
+        bound = [from_socket_name(each.getsockname()) for each in sockets]
+        self.port: int = bound[0][1]
+        self.addresses: tuple[Address, ...] = tuple(
+            dict.fromkeys((own, port) for host, port in bound for own in (own_hosts(host) or (host,)))
+        )
+        """Where this node can be reached, those that work from other machines first."""
+        self._credentials = credentials
+        self._handler = handler
+        self._limits = limits
+        self._links: list[Link] = []
+        self._handshakes: dict[asyncio.Task[None], str] = {}
+        self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets]
+
+    def close(self) -> None:
+        """Accept no more. Links that are up stay up."""
+        for task in (*self._accepting, *self._handshakes):
+            task.cancel()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with listening:
+            while True:
+                try:
+                    connection, _ = await loop.sock_accept(listening)
+                except OSError:
+                    await asyncio.sleep(_ACCEPT_PAUSE)
+                    continue
+                try:
+                    remote = from_socket_name(connection.getpeername())
+                    local = from_socket_name(connection.getsockname())
+                except OSError:  # gone already
+                    connection.close()
+                    continue
+                self._make_room_for_handshake()
+                link = Link(self._limits, remote=remote, local=local, outbound=False)
+                task = asyncio.create_task(self._admit(link, connection))
+                self._handshakes[task] = remote[0]
+                task.add_done_callback(lambda task: self._handshakes.pop(task, None))
+
+    def _make_room_for_handshake(self) -> None:
+        if len(self._handshakes) >= self._limits.handshakes:
+            ((busiest, _),) = Counter(self._handshakes.values()).most_common(1)
+            oldest = next(task for task, host in self._handshakes.items() if host == busiest)
+            del self._handshakes[oldest]
+            oldest.cancel()
+
+    async def _admit(self, link: Link, connection: socket.socket) -> None:
+        try:
+            await _secure(link, connection, self._credentials.server, self._limits)
+        except OSError:
+            return  # not one of us; whoever it was has been cut off
+        if self._may_stay(link):
+            self._links.append(link)
+            link.start(self._handler, self._links.remove)
+        else:
+            link.refuse()
+
+    def _may_stay(self, link: Link) -> bool:
+        limits = self._limits
+        if link.peer_key == self._credentials.public_key:
+            return False
+        if link.peer_key in self.roster:
+            same = [each for each in self._links if each.peer_key == link.peer_key]
+            if len(same) >= limits.links_per_member:
+                same[0].drop("displaced by a newer link of the same player")
+            return True
+        strangers = [each for each in self._links if each.peer_key not in self.roster]
+        neighbours = sum(each.remote[0] == link.remote[0] for each in strangers)
+        return len(strangers) < limits.links_outside_roster and (
+            neighbours < limits.links_per_address or link.is_on_own_machine
+        )
+
+
+async def listen(
+    hosts: Sequence[str], port: int, credentials: Credentials, handler: LinkHandler, limits: Limits | None = None
+) -> Listener:
+    """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), on the same port; 0 takes any that is free.
+
+    A host whose kind of address this machine does not have is left out, as long as one remains.
+
+    :raises OSError: if the port is taken, or no host is one of this machine's.
+    """
+    for attempt in range(_PORT_ATTEMPTS):
+        try:
+            sockets = _bind(hosts, port)
+        except _PortTaken as error:
+            # A port that is free for IPv4 may be taken for IPv6. Whoever leaves the choice open gets another one.
+            if port or attempt == _PORT_ATTEMPTS - 1:
+                raise OSError(f"port {error.port} is taken by another program") from error
+        else:
+            break
+    return Listener(sockets, credentials, handler, limits or Limits())
+
+
+class _PortTaken(Exception):
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+
+def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
+    sockets: list[socket.socket] = []
+    problem: OSError | None = None
+    try:
+        for host in hosts:
+            family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            listening = None
+            try:
+                listening = socket.socket(family, socket.SOCK_STREAM)
+                listening.setblocking(False)
+                if sys.platform == "win32":
+                    # SO_REUSEADDR would let any other process of this machine take the port over.
+                    listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+                else:
+                    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                listening.bind((name[0], port, *name[2:]))
+                listening.listen(_BACKLOG)
+            except OSError as error:
+                if listening is not None:
+                    listening.close()
+                if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                    raise _PortTaken(port) from error
+                problem = error
+            else:
+                sockets.append(listening)
+                port = listening.getsockname()[1]
+        if not sockets:
+            raise problem or OSError("no host to listen at")
+    except BaseException:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
+
+
+async def dial(
+    host: str,
+    port: int,
+    credentials: Credentials,
+    handler: LinkHandler,
+    expected_key: bytes | None = None,
+    limits: Limits | None = None,
+) -> Link:
+    """Open a link to a host, by whichever of its addresses answers first. See :func:`dial_any`."""
+    return await dial_any([(host, port)], credentials, handler, expected_key, limits)
+
+
+async def dial_any(
+    addresses: Iterable[Address],
+    credentials: Credentials,
+    handler: LinkHandler,
+    expected_key: bytes | None = None,
+    limits: Limits | None = None,
+) -> Link:
+    """Dial all addresses side by side (the first few, if there are very many); the first good one becomes the link.
+
+    ``link_up`` is called for that one only, before this returns. A peer that refuses us can do so only after our side
+    of TLS is done: then the link comes up and goes down again, and only the exchange of HELLO tells that it is good.
+
+    :param expected_key: the identity that must answer, if it is known.
+    :raises DialError: if none of them answers in time as a node, as the expected one, and as another one than this.
+    """
+    bounds = limits or Limits()
+    chosen = list(dict.fromkeys(addresses))[:ADDRESSES_PER_PEER]
+    if not chosen:
+        raise DialError("no address of the peer is known")
+    link = await _first(_dial_host(address, credentials, expected_key, bounds) for address in chosen)
+    link.start(handler)
+    return link
+
+
+async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
+    """Run attempts side by side; return the first link and undo all others."""
+    tasks = [asyncio.create_task(attempt) for attempt in attempts]
+    winner: Link | None = None
+    reasons: list[str] = []
+    try:
+        for done in asyncio.as_completed(tasks):
+            try:
+                winner = await done
+            except DialError as error:
+                reasons.append(str(error))
+            else:
+                return winner
+        raise DialError("; ".join(dict.fromkeys(reasons)))
+    finally:
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Link) and result is not winner:
+                result.refuse()
+
+
+async def _dial_host(address: Address, credentials: Credentials, expected_key: bytes | None, limits: Limits) -> Link:
+    where = format_address(address)
+    try:
+        async with asyncio.timeout(limits.handshake):
+            found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
+            link = await _first(
+                _connect(where, family, name, credentials, limits)
+                for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
+            )
+    except TimeoutError as error:
+        raise DialError(f"{where} did not answer within {limits.handshake:g} seconds") from error
+    except (socket.gaierror, UnicodeError) as error:
+        raise DialError(f"no machine is known by the name {address[0]}") from error
+    if link.peer_key == credentials.public_key:
+        problem = f"{where} is this node itself"
+    elif expected_key is not None and link.peer_key != expected_key:
+        problem = f"{where} answers with another identity than expected"
+    else:
+        return link
+    link.refuse()
+    raise DialError(problem)
+
+
+async def _connect(where: str, family: int, name: Any, credentials: Credentials, limits: Limits) -> Link:
+    try:
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(connection, name)
+            remote, local = from_socket_name(connection.getpeername()), from_socket_name(connection.getsockname())
+        except BaseException:
+            connection.close()
+            raise
+        link = Link(limits, remote=remote, local=local, outbound=True)
+        await _secure(link, connection, credentials.client, limits)
+    except ConnectionRefusedError as error:
+        raise DialError(f"nobody listens at {where}") from error
+    except ssl.SSLError as error:
+        raise DialError(f"{where} is no p2pdice node, or one of another version") from error
+    except ConnectionError as error:
+        raise DialError(f"{where} broke the connection off") from error
+    except OSError as error:
+        raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
+    return link
+
+
+async def _secure(link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits) -> None:
+    """Do the TLS handshake and hand the connection to ``link``, which does not read before it is started.
+
+    :raises OSError: if the peer does not complete it, in time and with an admissible key.
+    """
+    loop = asyncio.get_running_loop()
+    if link.outbound:
+        await loop.create_connection(
+            lambda: link,
+            sock=connection,
+            ssl=context,
+            server_hostname="",
+            ssl_handshake_timeout=limits.handshake,
+            ssl_shutdown_timeout=limits.shutdown,
+        )
+    else:
+        await loop.connect_accepted_socket(
+            lambda: link,
+            connection,
+            ssl=context,
+            ssl_handshake_timeout=limits.handshake,
+            ssl_shutdown_timeout=limits.shutdown,
+        )
+    if not link.is_connected:
+        raise ConnectionResetError("the connection ended with the handshake")
