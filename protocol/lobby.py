@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from p2pdice import Ruleset
 from protocol.canonical import Value
-from protocol.frames import Table, TableAim
+from protocol.wire import Table, TableAim
 from protocol.genesis import (
     Genesis,
     JoinRecord,

@@ -35,7 +35,7 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.frames import Carried, Frame, Need, Page
+from protocol.wire import Carried, Frame, Need, Page
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
