@@ -172,6 +172,13 @@ class MatchOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """This node cannot go on (its disk is full, say) and has fallen silent. The match can be resumed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something worth a line that is nobody's event (discovery failed, an address changed)."""
 
@@ -195,5 +202,6 @@ NodeEvent = (
     | Continued
     | Misbehaved
     | MatchOver
+    | Stopped
     | Notice
 )

@@ -1,0 +1,46 @@
+"""A home: the folder that holds everything one player keeps on one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from protocol.keys import IDENTITY_FILE
+
+STORE_FILE: Final = "store.sqlite3"
+MATCHES_FOLDER: Final = "matches"
+LOG_FILE: Final = "p2pdice.log"
+TRANSCRIPT_SUFFIX: Final = ".p2pdice"
+
+
+class Home:
+    """The paths below one home folder. Nothing is created by asking for them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def identity(self) -> Path:
+        """The identity key."""
+        return self.path / IDENTITY_FILE
+
+    @property
+    def store(self) -> Path:
+        """The database of running and past matches."""
+        return self.path / STORE_FILE
+
+    @property
+    def log(self) -> Path:
+        """Where unexpected errors are written."""
+        return self.path / LOG_FILE
+
+    def transcript(self, match: bytes) -> Path:
+        """Return where the transcript of a finished match goes. The name is made of our hash, never of a peer's text."""
+        return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
+
+
+def default_home() -> Path:
+    """Return the folder that the platform intends for this user's data."""
+    from platformdirs import user_data_path
+
+    return user_data_path("p2pdice", appauthor=False)

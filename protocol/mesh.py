@@ -1,0 +1,288 @@
+"""The mesh: one welcomed link per peer, dialled again for as long as the peer is wanted.
+
+Between TLS and the first real frame stands the exchange of HELLO and WELCOME: the dialler says which versions it
+speaks and what it wants, the dialled node accepts or refuses. Only then does a peer exist for the rest of the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, Protocol
+
+from protocol import limits
+from protocol.addresses import Address
+from protocol.certificates import Credentials
+from protocol.limits import Limits
+from protocol.link import Link
+from protocol.transport import EVERYWHERE, DialError, Listener, dial_any, listen
+from protocol.wire import (
+    PROTOCOL_VERSION,
+    Aim,
+    Frame,
+    Hello,
+    MalformedFrameError,
+    Refuse,
+    Welcome,
+    decode_frame,
+    encode_frame,
+)
+
+_BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
+"""Seconds between two attempts to reach a wanted peer; the last one repeats."""
+
+
+class RefusedError(Exception):
+    """The other node answered, and said no. ``code`` is that of its REFUSE frame."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class MeshOwner(Protocol):
+    """Who decides about links and takes what they carry; called in the event loop."""
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        """Answer a HELLO: what this node's WELCOME says, or a refusal."""
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        """A link is up, also when it replaces an older one to the same peer.
+
+        :param aim: what the peer said in its HELLO or WELCOME.
+        :param at: where the peer listens.
+        """
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        """A frame arrived; its shape is right, its contents are unchecked."""
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        """The peer's link is down and was not replaced."""
+
+
+class _Peer(NamedTuple):
+    link: Link
+    since: float
+    is_replacement: bool
+
+
+class Mesh:
+    """All links of one node.
+
+    :param credentials: this node's identity for TLS.
+    :param software: name and version, told to peers.
+    """
+
+    def __init__(self, credentials: Credentials, software: str, owner: MeshOwner, bounds: Limits | None = None) -> None:
+        self._credentials = credentials
+        self._software = software
+        self._owner = owner
+        self._bounds = bounds or Limits()
+        self._listener: Listener | None = None
+        self._peers: dict[bytes, _Peer] = {}
+        self._answers: dict[Link, asyncio.Future[Welcome]] = {}
+        self._wanted: dict[bytes, asyncio.Task[None]] = {}
+        self._lost: dict[bytes, asyncio.Event] = {}
+
+    # The node's side
+
+    async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
+        """Accept links from now on. :raises OSError: if the port is taken."""
+        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds)
+
+    @property
+    def port(self) -> int:
+        """Where this node listens; 0 if it does not."""
+        return self._listener.port if self._listener else 0
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where this node can be reached, best first."""
+        return self._listener.addresses if self._listener else ()
+
+    def set_roster(self, identities: Iterable[bytes]) -> None:
+        """Say whose links are never refused for the sake of strangers."""
+        if self._listener:
+            self._listener.roster = frozenset(identities)
+
+    def is_linked(self, identity: bytes) -> bool:
+        """Tell whether a peer's link is up."""
+        return identity in self._peers
+
+    def linked(self) -> tuple[bytes, ...]:
+        """Return the identities of all peers whose link is up, sorted."""
+        return tuple(sorted(self._peers))
+
+    def send(self, identity: bytes, frame: bytes) -> None:
+        """Queue an encoded frame for a peer; without a link it is dropped, and catch-up repairs that."""
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.send(frame)
+
+    def disconnect(self, identity: bytes) -> None:
+        """Send what is queued for a peer and end its link."""
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.close()
+
+    async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Callable[[bytes], bool]) -> bytes:
+        """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
+
+        :param accept: decides by the identity that TLS proved, before anything is said.
+        :raises DialError: if nobody answers, or somebody else does.
+        :raises RefusedError: if the peer says no.
+        """
+        link = await dial_any(addresses, self._credentials, self, limits=self._bounds)
+        answer = self._answers[link]
+        try:
+            if not accept(link.peer_key):
+                raise DialError("another identity answers at that address than the one expected")
+            hello = Hello((PROTOCOL_VERSION,), self._software, self.port, aim)
+            link.send(encode_frame(hello))
+            await answer
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            self._answers.pop(link, None)
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # told to our caller, or replaced by a better reason
+        return link.peer_key
+
+    def keep(
+        self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
+    ) -> None:
+        """Dial a peer whenever it is not linked, until :meth:`forget`.
+
+        :param patience: seconds to leave the first move to the peer; of two that dial each other at once, one is late.
+        """
+        self.forget(identity)
+        self._lost[identity] = asyncio.Event()
+        self._wanted[identity] = asyncio.create_task(self._keep(identity, addresses, aim, patience))
+
+    def forget(self, identity: bytes) -> None:
+        """Dial a peer no more. A link that is up stays."""
+        if (task := self._wanted.pop(identity, None)) is not None:
+            task.cancel()
+        self._lost.pop(identity, None)
+
+    def forget_all(self) -> None:
+        """Dial nobody any more."""
+        for identity in tuple(self._wanted):
+            self.forget(identity)
+
+    def close(self) -> None:
+        """End everything; what is queued is still sent."""
+        self.forget_all()
+        if self._listener is not None:
+            self._listener.close()
+        for peer in self._peers.values():
+            peer.link.close()
+
+    async def _keep(
+        self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
+    ) -> None:
+        attempt = 0
+        await asyncio.sleep(patience)
+        lost = self._lost[identity]
+        while True:
+            if identity in self._peers:
+                attempt = 0
+                lost.clear()
+                await lost.wait()
+                await asyncio.sleep(patience)
+                continue
+            try:
+                await self.connect(addresses(), aim(), lambda key: key == identity)
+            except (DialError, RefusedError):
+                await asyncio.sleep(_BACKOFF[min(attempt, len(_BACKOFF) - 1)])
+                attempt += 1
+
+    # The links' side
+
+    def link_up(self, link: Link) -> None:
+        if link.outbound:
+            self._answers[link] = asyncio.get_running_loop().create_future()
+
+    def link_down(self, link: Link, reason: str) -> None:
+        answer = self._answers.get(link)
+        if answer is not None and not answer.done():
+            answer.set_exception(DialError(f"the other node broke off before its welcome: {reason}"))
+        peer = self._peers.get(link.peer_key)
+        if peer is not None and peer.link is link:
+            del self._peers[link.peer_key]
+            if (lost := self._lost.get(link.peer_key)) is not None:
+                lost.set()
+            self._owner.peer_down(link.peer_key, reason)
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError as error:
+            link.drop(f"the peer sent nonsense: {error}")
+            return
+        peer = self._peers.get(link.peer_key)
+        if peer is not None and peer.link is link:
+            if isinstance(frame, Hello | Welcome):
+                link.drop("the peer said HELLO twice")
+            else:
+                self._owner.peer_frame(link.peer_key, frame)
+        elif link.outbound:
+            self._take_answer(link, frame)
+        else:
+            self._take_hello(link, frame)
+
+    def _take_answer(self, link: Link, frame: Frame) -> None:
+        answer = self._answers.get(link)
+        if answer is None or answer.done():
+            return
+        if isinstance(frame, Refuse):
+            answer.set_exception(RefusedError(frame.code, frame.reason))
+        elif not isinstance(frame, Welcome):
+            link.drop("the peer did not answer HELLO")
+        elif frame.version != PROTOCOL_VERSION:
+            answer.set_exception(RefusedError("version", f"the other node chose protocol version {frame.version}"))
+        else:
+            answer.set_result(frame)
+            self._establish(link, frame.aim, link.remote)
+
+    def _take_hello(self, link: Link, frame: Frame) -> None:
+        if not isinstance(frame, Hello):
+            link.drop("the peer did not begin with HELLO")
+            return
+        if PROTOCOL_VERSION not in frame.versions:
+            spoken = ", ".join(map(str, frame.versions))
+            answer: Aim | Refuse = Refuse(
+                "version", f"this node speaks protocol version {PROTOCOL_VERSION}, the other {spoken}: update one of them"
+            )
+        else:
+            answer = self._owner.welcome(link.peer_key, frame)
+        if isinstance(answer, Refuse):
+            link.send(encode_frame(answer))
+            link.close()
+        elif self._may_replace(link):
+            link.send(encode_frame(Welcome(PROTOCOL_VERSION, self._software, answer)))
+            self._establish(link, frame.aim, (link.remote[0], frame.port))
+        else:
+            link.close()
+
+    def _establish(self, link: Link, aim: Aim, at: Address) -> None:
+        old = self._peers.get(link.peer_key)
+        if not self._may_replace(link):
+            link.close()
+            return
+        link.widen()
+        now = asyncio.get_running_loop().time()
+        self._peers[link.peer_key] = _Peer(link, now, is_replacement=old is not None)
+        if old is not None:
+            old.link.close()
+        self._owner.peer_up(link.peer_key, aim, at)
+
+    def _may_replace(self, link: Link) -> bool:
+        """Tell whether a new link to a peer takes the place of the one that is up."""
+        old = self._peers.get(link.peer_key)
+        if old is None or asyncio.get_running_loop().time() - old.since >= limits.REPLACEMENT:
+            return True
+        if old.link.outbound != link.outbound:
+            # Both dialled at once: both keep the link that the lower identity dialled, or each would close the other's.
+            own_is_lower = self._credentials.public_key < link.peer_key
+            return link.outbound == own_is_lower
+        return not old.is_replacement
