@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final
 
 import ifaddr
@@ -62,15 +62,31 @@ def is_own_machine(remote: Address, local: Address) -> bool:
     return remote[0] == local[0] or ip_address(remote[0]).is_loopback
 
 
+def interface_addresses(interface: str | None = None) -> tuple[IPv4Address | IPv6Address, ...]:
+    """Return the addresses of this machine, or of the interface with this name or address; loopback last.
+
+    Link-local IPv6 addresses come without their zone, which means nothing to other machines.
+    """
+    chosen = [
+        [ip_address(ip.ip if isinstance(ip.ip, str) else ip.ip[0]) for ip in adapter.ips]
+        for adapter in ifaddr.get_adapters()
+        if interface is None
+        or interface in (adapter.name, adapter.nice_name)
+        or any(interface == (ip.ip if isinstance(ip.ip, str) else ip.ip[0]) for ip in adapter.ips)
+    ]
+    own = {address for addresses in chosen for address in addresses}
+    return tuple(sorted(own, key=lambda each: (each.is_loopback, each.version, each.packed)))
+
+
 def own_hosts(wildcard: str) -> tuple[str, ...]:
     """Return this machine's addresses behind ``0.0.0.0`` or ``::``, loopback last; nothing for any other host.
 
     Link-local IPv6 addresses are left out: they mean something only together with the zone of whoever dials them.
     """
     versions = {"0.0.0.0": 4, "::": 6}  # noqa: S104
-    if wildcard not in versions:
-        return ()
-    texts = (ip.ip if isinstance(ip.ip, str) else ip.ip[0] for adapter in ifaddr.get_adapters() for ip in adapter.ips)
-    parsed = {ip_address(text) for text in texts}
-    own = [each for each in parsed if each.version == versions[wildcard] and not each.is_link_local]
-    return tuple(str(each) for each in sorted(own, key=lambda each: (each.is_loopback, each.packed)))
+    version = versions.get(wildcard)
+    return tuple(str(each) for each in interface_addresses() if each.version == version and not _needs_zone(each))
+
+
+def _needs_zone(address: IPv4Address | IPv6Address) -> bool:
+    return address.version == 6 and address.is_link_local

@@ -248,7 +248,7 @@ async def _dial_host(address: Address, credentials: Credentials, expected_key: b
             )
     except TimeoutError as error:
         raise DialError(f"{where} did not answer within {limits.handshake:g} seconds") from error
-    except (socket.gaierror, UnicodeError) as error:
+    except (socket.gaierror, ValueError, OverflowError) as error:
         raise DialError(f"no machine is known by the name {address[0]}") from error
     if link.peer_key == credentials.public_key:
         problem = f"{where} is this node itself"
