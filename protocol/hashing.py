@@ -28,7 +28,7 @@ def tagged_hash(tag: str, *parts: bytes | int) -> bytes:
     """Return H(``p2pdice/1/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
 
     >>> tagged_hash("example", b"a", 1).hex()
-    '66efc27a2ce6a4c4d1d6a6b4dfe9bd4cd51c9b0bd5a9c5b0ac3c9c1c1ad8bb4c'
+    'befd2aeda82f70640c9e6ff951d0ed9acb2b96a73a892034f5213f3d4b577d6a'
     """
     pieces = [_head(tag, len(parts))]
     for part in parts:

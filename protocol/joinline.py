@@ -38,9 +38,9 @@ def new_token() -> str:
 def parse_join_line(text: str) -> JoinLine:
     """Return what a join line says.
 
-    >>> line = parse_join_line("192.0.2.7:7000/qzymkvhftqfbg7rmmhxd")
+    >>> line = parse_join_line("192.0.2.7:7000/t4z5wfhy2xdwpx45wp3p")
     >>> str(line)
-    '192.0.2.7:7000/QZYM-KVHF-TQFB-G7RM-MHXD'
+    '192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P'
 
     :raises ValueError: naming the part that is wrong.
     """

@@ -117,7 +117,7 @@ def fingerprint(identity: bytes) -> str:
     """Return what people compare: 95 bits of the key's hash and a check character, in five groups of four.
 
     >>> fingerprint(bytes(32))
-    'QZYM-KVHF-TQFB-G7RM-MHXD'
+    'T4Z5-WFHY-2XDW-PX45-WP3P'
     """
     data = b32encode(tagged_hash("fingerprint", identity)).decode("ascii")[:_FINGERPRINT_DATA]
     text = data + _check_character(data)

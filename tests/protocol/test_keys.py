@@ -1,0 +1,126 @@
+"""Strict Ed25519, fingerprints, and the identity file."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.keys import (
+    IDENTITY_FILE,
+    SMALL_ORDER,
+    Identity,
+    KeyFileError,
+    MatchKey,
+    PublicKey,
+    fingerprint,
+    is_strict_public_key,
+    parse_fingerprint,
+)
+
+
+def verdict(public: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        return PublicKey(public).verifies(signature, message)
+    except ValueError:
+        return False
+
+
+def test_wycheproof_agrees_on_every_signature(third_party: Callable[[str], Any]) -> None:
+    cases = 0
+    for group in third_party("wycheproof-ed25519.json")["testGroups"]:
+        public = bytes.fromhex(group["publicKey"]["pk"])
+        for case in group["tests"]:
+            right = verdict(public, bytes.fromhex(case["sig"]), bytes.fromhex(case["msg"]))
+            assert right == (case["result"] == "valid"), case["comment"]
+            cases += 1
+    assert cases > 100
+
+
+def test_the_strict_rule_refuses_all_twelve_edge_cases_of_speccheck(third_party: Callable[[str], Any]) -> None:
+    cases = third_party("ed25519-speccheck-cases.json")
+    assert len(cases) == 12
+    for case in cases:
+        assert not verdict(*(bytes.fromhex(case[name]) for name in ("pub_key", "signature", "message")))
+
+
+def test_all_fourteen_small_order_keys_are_refused_although_the_library_takes_them() -> None:
+    assert len(SMALL_ORDER) == 14
+    for raw in SMALL_ORDER:
+        Ed25519PublicKey.from_public_bytes(raw)  # no complaint: this is why the strict check exists
+        assert not is_strict_public_key(raw)
+        with pytest.raises(ValueError, match="prime-order"):
+            PublicKey(raw)
+
+
+def test_a_small_order_r_is_refused_before_the_library_is_asked() -> None:
+    key = MatchKey(bytes(32))
+    for raw in SMALL_ORDER:
+        assert not PublicKey(key.public).verifies(raw + bytes(32), b"x")
+
+
+@given(st.binary(max_size=64), st.integers(0, 64 * 8 - 1))
+def test_a_signature_fits_its_message_and_no_other_bits(message: bytes, bit: int) -> None:
+    key = MatchKey(b"seed" * 8)
+    public = PublicKey(key.public)
+    signature = bytearray(key.sign(message))
+    assert public.verifies(bytes(signature), message)
+    assert not public.verifies(bytes(signature), message + b"!")
+    signature[bit // 8] ^= 1 << bit % 8
+    assert not public.verifies(bytes(signature), message)
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 19), st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"))
+def test_a_fingerprint_forgives_its_writing_but_not_a_wrong_character(key: bytes, at: int, other: str) -> None:
+    text = fingerprint(key)
+    assert parse_fingerprint(text.lower().replace("-", " ")) == text
+    assert parse_fingerprint(text.replace("O", "0").replace("I", "1").replace("B", "8")) == text
+    compact = text.replace("-", "")
+    wrong = compact[:at] + other + compact[at + 1 :]
+    if wrong != compact:
+        with pytest.raises(ValueError, match="typing error"):
+            parse_fingerprint(wrong)
+
+
+def test_the_identity_is_made_once_and_kept_private(tmp_path: Path) -> None:
+    home = tmp_path / "deep" / "home"
+    identity, is_new = Identity.load_or_create(home)
+    again, is_new_again = Identity.load_or_create(home)
+    assert (is_new, is_new_again) == (True, False)
+    assert identity.public == again.public
+    assert is_strict_public_key(identity.public)
+    if sys.platform != "win32":
+        assert stat.S_IMODE((home / IDENTITY_FILE).stat().st_mode) == 0o600
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_a_passphrase_is_needed_and_sufficient(tmp_path: Path) -> None:
+    identity, _ = Identity.load_or_create(tmp_path, "correct horse")
+    assert Identity.load_or_create(tmp_path, "correct horse")[0].public == identity.public
+    for wrong in (None, "battery staple"):
+        with pytest.raises(KeyFileError, match="passphrase"):
+            Identity.load_or_create(tmp_path, wrong)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    Identity.load_or_create(tmp_path)
+    os.chmod(tmp_path / IDENTITY_FILE, 0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        Identity.load_or_create(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / IDENTITY_FILE
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(KeyFileError, match="move it away"):
+        Identity.load_or_create(tmp_path)
+    assert path.read_bytes() == content
