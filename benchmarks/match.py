@@ -1,0 +1,143 @@
+"""How fast whole matches go on loopback: N nodes, each a process of its own, with TLS, store and signatures.
+
+    python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3]
+
+House bots play, so that nothing waits for people; discovery is off. CPU is measured in each process from the first to
+the last step of the match. The reference is measured in the same processes right after it: what signing a message once
+and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU a message, over all nodes,
+against that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from p2pdice import PRESETS
+from p2pdice.players import OddsPlayer
+from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
+from protocol.node import Node, TableSettings
+
+
+def reference() -> tuple[float, float]:
+    """Return seconds of CPU for one signature and for one verification of a message of usual size."""
+    key = Ed25519PrivateKey.generate()
+    public = key.public_key()
+    message = bytes(170)
+    signature = key.sign(message)
+    begun = time.process_time()
+    for _ in range(300):
+        key.sign(message)
+    signed = time.process_time()
+    for _ in range(300):
+        public.verify(signature, message)
+    return (signed - begun) / 300, (time.process_time() - signed) / 300
+
+
+async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
+    """Be one node of the match and return what it cost."""
+    node = await Node.open(home, name, discovery=False, interface="127.0.0.1")
+    bot = OddsPlayer(random.Random(name))  # noqa: S311: choices of a bot, not dice
+    if target:
+        await node.join(target)
+    else:
+        ruleset = PRESETS["classic"].with_options({"dice": str(dice)})
+        await node.host(TableSettings("benchmark", ruleset, players))
+    moves = 0
+    cpu = wall = 0.0
+    transcript = b""
+    async for event in node.events():
+        match event:
+            case TableOpened():
+                print(event.join_line, flush=True)
+            case MatchStarted():
+                cpu, wall = time.process_time(), time.perf_counter()
+            case YourTurn():
+                moves += 1
+                node.play(bot.choose(event.view), event.token)
+            case MatchOver():
+                cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+                transcript = event.transcript.read_bytes()
+                break
+            case Happened() | _:
+                pass
+    await node.close()
+    sign, verify = reference()
+    return {
+        "moves": moves,
+        "cpu": cpu,
+        "wall": wall,
+        "bytes": len(transcript),
+        "messages": transcript.count(b"p2pdice/1/message"),
+        "rounds": max(1, dice * players - 1),
+        "sign": sign,
+        "verify": verify,
+    }
+
+
+def run(players: int, dice: int) -> dict[str, float]:
+    """Play one match and return its figures."""
+    with tempfile.TemporaryDirectory(prefix="p2pdice-bench-") as folder:
+
+        def start(number: int, target: str) -> subprocess.Popen[str]:
+            arguments = ["--node", f"{folder}/{number}", "--players", str(players), "--dice", str(dice)]
+            command = [sys.executable, "-m", "benchmarks.match", *arguments, "--target", target]
+            return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+        host = start(0, "")
+        assert host.stdout is not None
+        line = host.stdout.readline().strip()
+        nodes = [host, *(start(number, line) for number in range(1, players))]
+        results = [json.loads(node.communicate()[0]) for node in nodes]
+    messages = results[0]["messages"]
+    own = median(result["sign"] for result in results) + (players - 1) * median(result["verify"] for result in results)
+    wall = max(result["wall"] for result in results)
+    return {
+        "moves": sum(result["moves"] for result in results),
+        "messages": messages,
+        "moves/s": sum(result["moves"] for result in results) / wall,
+        "messages/s": messages / wall,
+        "messages/move": messages / sum(result["moves"] for result in results),
+        "CPU µs/message": sum(result["cpu"] for result in results) / messages * 1e6,
+        "signing and verifying": own * 1e6,
+        "ratio": sum(result["cpu"] for result in results) / messages / own,
+        "transcript KiB": results[0]["bytes"] / 1024,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--players", type=int, nargs="+", default=[2, 4, 6, 8, 10])
+    parser.add_argument("--dice", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--node", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--target", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.node:
+        name = f"node {options.node.name}"
+        print(json.dumps(asyncio.run(play(options.node, name, options.players[0], options.dice, options.target))))
+        return
+    header: list[str] = []
+    for players in options.players:
+        runs = [run(players, options.dice) for _ in range(options.repeat)]
+        row = {name: median(each[name] for each in runs) for name in runs[0]}
+        if not header:
+            header = ["players", *row]
+            print("| " + " | ".join(header) + " |")
+            print("|" + " ---: |" * len(header))
+        print(f"| {players} | " + " | ".join(f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in row.values()) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Whole matches over simulated links: they end, everywhere the same, whatever the links and processes do."""
+
+import random
+
+import pytest
+
+from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar
+from p2pdice.players import OddsPlayer, Player
+from protocol.events import (
+    ConcedeAccepted,
+    Continued,
+    DiceRolled,
+    Happened,
+    MatchFormed,
+    MatchStarted,
+    Misbehaved,
+    PeerBack,
+    PeerLost,
+    Suspended,
+    YourTurn,
+)
+from protocol.match import Played, StaleMoveError
+from protocol.messages import Kind, Message, sign
+from protocol.record import Purpose
+from protocol.verifier import verify
+from tests.simulation.world import World
+
+CLASSIC = PRESETS["classic"]
+
+
+def assert_all_agree(world: World) -> None:
+    transcripts = {machine.transcript for machine in world.machines}
+    assert len(transcripts) == 1
+    assert verify(transcripts.pop()).verdict == "fair"
+
+
+def shown(world: World, me: int, kind: type) -> list[object]:
+    return [event for event in world.machines[me].shown if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize("players", range(2, 11))
+def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) -> None:
+    world = World(CLASSIC, players, seed=players)
+    world.run()
+    assert_all_agree(world)
+    assert all(machine.confirmed for machine in world.machines)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_order_of_delivery_does_not_change_what_honest_players_agree_on(seed: int) -> None:
+    world = World(CLASSIC, 3, seed)
+    world.run()
+    assert_all_agree(world)
+
+
+def test_a_seed_reproduces_a_match_byte_for_byte() -> None:
+    transcripts = set()
+    for _ in range(2):
+        world = World(CLASSIC, 3, seed=5)
+        world.run()
+        transcripts.add((world.machines[0].transcript, world.delivered))
+    assert len(transcripts) == 1
+
+
+def test_the_owner_is_told_the_story_in_order() -> None:
+    world = World(CLASSIC, 2, seed=1)
+    world.run()
+    kinds = [type(event) for event in world.machines[0].shown]
+    assert kinds[0] is MatchFormed
+    assert kinds[1] is MatchStarted
+    assert DiceRolled in kinds
+    assert Happened in kinds
+    assert YourTurn in kinds
+    assert Misbehaved not in kinds
+    assert Suspended not in kinds
+
+
+def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
+    world = World(CLASSIC, 4, seed=2)
+    world.run()
+    record = world.machines[0].match.record
+    showdowns = [position.state for position in record.chain if position.state and position.state.hands]
+    assert showdowns
+    for me, machine in enumerate(world.machines):
+        seat = machine.match.record.position.seats.index(me)
+        hands = [event.hand for event in machine.shown if isinstance(event, DiceRolled)]
+        opened = [state.hands[seat] for state in dict.fromkeys(showdowns) if state.hands and state.hands[seat]]
+        assert opened
+        assert set(opened) <= set(hands)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
+    """Random links fail and random nodes die at random moments; all come back; the match ends as if nothing was."""
+    world = World(CLASSIC, 3, seed)
+    trouble = random.Random(seed)
+    for _ in range(60):
+        for _ in range(trouble.randrange(30)):
+            world.step()
+        one, other = trouble.sample(range(3), 2)
+        if trouble.random() < 0.5:
+            world.cut(one, other)
+            for _ in range(trouble.randrange(20)):
+                world.step()
+            world.link(one, other)
+        else:
+            world.crash(one)
+            for _ in range(trouble.randrange(20)):
+                world.step()
+            world.restart(one)
+    world.run()
+    assert_all_agree(world)
+    assert not any(shown(world, me, Misbehaved) for me in range(3))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed: int) -> None:
+    world = World(CLASSIC, 3, seed)
+    trouble = random.Random(seed)
+    for _ in range(15):
+        for _ in range(20 + trouble.randrange(60)):
+            world.step()
+        one = trouble.randrange(3)
+        world.crash(one)
+        disk = world.machines[one].disk
+        world.restart(one, disk[: trouble.randrange(len(disk) + 1)])
+    world.run()
+    assert_all_agree(world)
+    assert not any(shown(world, me, Misbehaved) for me in range(3))
+
+
+def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
+    world = World(CLASSIC, 3, seed=3)
+    for _ in range(150):
+        world.step()
+    for me in range(3):
+        world.crash(me)
+    for me in range(3):
+        world.restart(me)
+    world.run()
+    assert_all_agree(world)
+
+
+def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it() -> None:
+    world = World(CLASSIC, 2, seed=4)
+    for _ in range(80):
+        world.step()
+    world.crash(1)
+    world.run()
+    assert shown(world, 0, PeerLost)
+    assert shown(world, 0, Suspended)
+    assert not world.machines[0].transcript
+    world.restart(1)
+    world.run()
+    assert shown(world, 0, PeerBack)
+    assert shown(world, 0, Continued)
+    assert_all_agree(world)
+
+
+class Quitter(OddsPlayer):
+    """Concedes on the second turn."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
+        self.turns = 0
+
+    def choose(self, view):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+        self.turns += 1
+        return Concede() if self.turns == 2 else super().choose(view)
+
+
+@pytest.mark.parametrize("players", [2, 3, 5])
+def test_conceding_ends_ones_own_match_only(players: int) -> None:
+    world = World(CLASSIC, players, seed=players)
+    world.machines[0].player = Quitter(random.Random(1))
+    world.run()
+    assert_all_agree(world)
+    record = world.machines[0].match.record
+    assert shown(world, 0, ConcedeAccepted)
+    state = record.position.state
+    assert state is not None
+    assert record.position.seats.index(0) in state.out
+    kinds = [signed.message.kind for position in record.chain for signed in position.entries.values()]
+    assert kinds.count(Kind.RESIGN) == 1
+
+
+def first_turn(world: World) -> int:
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    return next(me for me, machine in enumerate(world.machines) if machine.turn)
+
+
+def test_an_illegal_move_of_ones_own_is_refused_before_it_is_signed() -> None:
+    world = World(CLASSIC, 2, seed=6)
+    me = first_turn(world)
+    turn = world.machines[me].turn
+    assert turn is not None
+    disk = list(world.machines[me].disk)
+    with pytest.raises(IllegalMove):
+        world.machines[me].match.handle(Played(Liar(), turn.token), world.now)
+    assert world.machines[me].disk == disk
+    world.run()
+    assert_all_agree(world)
+
+
+def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
+    world = World(CLASSIC, 2, seed=6)
+    me = first_turn(world)
+    turn = world.machines[me].turn
+    assert turn is not None
+    with pytest.raises(StaleMoveError):
+        world.machines[me].match.handle(Played(Bid(1, 2), turn.token + 1), world.now)
+    world.machines[me].match.handle(Played(Bid(1, 2), turn.token), world.now)
+    with pytest.raises(StaleMoveError):
+        world.machines[me].match.handle(Played(Bid(1, 3), turn.token), world.now)
+
+
+def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take_it() -> None:
+    world = World(CLASSIC, 3, seed=7)
+    cheat = first_turn(world)
+    machine = world.machines[cheat]
+    position = machine.match.record.position
+    from protocol.keys import MatchKey
+    from protocol.wire import Carried
+
+    message = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
+    forged = sign(message, MatchKey(world.seeds[cheat]))
+    machine.turn = None
+    for other in range(3):
+        if other != cheat:
+            world.send(cheat, other, Carried(*forged.wire))
+    world.run()
+    for other in range(3):
+        if other != cheat:
+            (accusation,) = shown(world, other, Misbehaved)
+            assert accusation.player == world.machines[other].match.info[cheat]  # type: ignore[attr-defined]
+            assert world.machines[other].match.record.position.purpose is Purpose.TURN
+            assert shown(world, other, Suspended)
+
+
+def test_a_spectator_follows_without_a_seat() -> None:
+    from protocol.match import Match, Received
+    from protocol.transcript import open_transcript
+
+    world = World(CLASSIC, 3, seed=8)
+    world.run()
+    spectator = Match(world.data, None, bytes(32))
+    for signed in open_transcript(world.machines[0].transcript).messages:
+        assert not any(
+            isinstance(event, YourTurn | DiceRolled)
+            for event in spectator.handle(Received(signed.message.author, signed), 0.0)
+        )
+    assert spectator.is_ended
+    assert spectator.record.position.state == world.machines[0].match.record.position.state
+
+

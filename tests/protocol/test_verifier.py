@@ -1,0 +1,230 @@
+"""The judge: fair, misconduct, incomplete or altered, and nobody is blamed for what they did not sign."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS
+from protocol.canonical import Value, decode, encode
+from protocol.keys import MatchKey
+from protocol.limits import TRANSCRIPT
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.transcript import TRANSCRIPT_TAG, open_transcript
+from protocol.verifier import Judgement, verify
+from tests.simulation.world import World, played
+
+CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    world = World(CLASSIC, 3, seed=11)
+    world.run()
+    return world
+
+
+@pytest.fixture(scope="module")
+def fair(world: World) -> bytes:
+    return world.machines[0].transcript
+
+
+def parts(transcript: bytes) -> tuple[bytes, list[Signed]]:
+    opened = open_transcript(transcript)
+    return opened.genesis, list(opened.messages)
+
+
+def assemble(genesis: bytes, messages: list[Signed]) -> bytes:
+    return encode((TRANSCRIPT_TAG, genesis)) + b"".join(encode(signed.wire) for signed in messages)
+
+
+def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes) -> None:
+    verdict = verify(fair)
+    state = world.machines[0].match.record.position.state
+    assert state is not None
+    assert verdict.verdict == "fair"
+    assert verdict.culprit is None
+    assert verdict.winners == tuple(verdict.players[seat] for seat in state.winners)
+    assert verdict.signatures == len(parts(fair)[1])
+    assert assemble(*parts(fair)) == fair
+
+
+def test_every_flipped_byte_is_altered_and_blames_nobody(fair: bytes) -> None:
+    for place in range(len(fair)):
+        for mask in (0x01, 0x80, 0xFF):
+            flipped = bytearray(fair)
+            flipped[place] ^= mask
+            verdict = verify(bytes(flipped))
+            assert (verdict.verdict, verdict.culprit) == ("altered", None), (place, mask, verdict)
+
+
+def test_cut_off_anywhere_it_is_incomplete_or_altered(fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    ends = {len(assemble(genesis, messages[:count])) for count in range(len(messages))}
+    for length in range(len(fair)):
+        verdict = verify(fair[:length])
+        assert verdict.verdict == ("incomplete" if length in ends else "altered")
+        assert verdict.culprit is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"garbage", b"\x91" * 70_000, encode((TRANSCRIPT_TAG, b""))])
+def test_what_is_no_transcript_is_altered(data: bytes) -> None:
+    assert verify(data).verdict == "altered"
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_get_a_verdict(data: bytes) -> None:
+    assert verify(data).verdict == "altered"
+
+
+def test_a_file_larger_than_any_match_is_not_read() -> None:
+    assert verify(bytes(TRANSCRIPT + 1)).verdict == "altered"
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_messages_dropped_doubled_swapped_or_inserted_are_altered(fair: bytes, data: st.DataObject) -> None:
+    genesis, messages = parts(fair)
+    one = data.draw(st.integers(0, len(messages) - 1))
+    other = data.draw(st.integers(0, len(messages) - 1).filter(lambda place: place != one))
+    change = data.draw(st.sampled_from(["drop", "double", "swap", "insert"]))
+    changed = list(messages)
+    if change == "drop" and one < len(messages) - 1:
+        del changed[one]
+    elif change == "double":
+        changed.insert(other, messages[one])
+    elif change == "swap":
+        changed[one], changed[other] = changed[other], changed[one]
+    else:
+        foreign = parts(played(CLASSIC, 3, seed=99))[1]
+        changed.insert(one, foreign[data.draw(st.integers(0, len(foreign) - 1))])
+    verdict = verify(assemble(genesis, changed))
+    assert (verdict.verdict, verdict.culprit) == ("altered", None)
+
+
+def test_another_roster_or_another_signature_is_altered(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    foreign, foreign_messages = parts(played(CLASSIC, 3, seed=98))
+    assert verify(assemble(foreign, messages)).verdict == "altered"
+    exchanged = list(messages)
+    exchanged[0] = messages[0]._replace(signature=messages[1].signature)
+    assert verify(assemble(genesis, exchanged)).verdict == "altered"
+    fields = decode(genesis)
+    assert isinstance(fields, tuple)
+    roster: Value = tuple(reversed(fields[4])) if isinstance(fields[4], tuple) else ()
+    assert verify(encode((TRANSCRIPT_TAG, encode((*fields[:4], roster))))).verdict == "altered"
+
+
+def resigned(world: World, message: Message, **changes: object) -> Signed:
+    return sign(message._replace(**changes), MatchKey(world.seeds[message.author]))
+
+
+def flipped(body: Value) -> Value:
+    if isinstance(body, bytes):
+        return bytes((body[0] ^ 1,)) + body[1:]
+    assert isinstance(body, tuple)
+    return (flipped(body[0]), *body[1:])
+
+
+WRONGS: dict[str, Callable[[World, Message], Signed]] = {
+    "an illegal move": lambda world, message: resigned(world, message, body="liar"),
+    "a move that is no move": lambda world, message: resigned(world, message, body="\x1b[2J hello"),
+    "a move in another spelling": lambda world, message: resigned(world, message, body=f" {message.body}"),
+    "a concession as a move": lambda world, message: resigned(world, message, body="concede"),
+    "an early reveal": lambda world, message: resigned(world, message, kind=Kind.REVEAL, body=bytes(32)),
+    "an early opening": lambda world, message: resigned(world, message, kind=Kind.OPEN, body=(bytes(32),) * 3),
+    "a wrong reveal": lambda world, message: resigned(world, message, body=flipped(message.body)),
+    "a wrong opening": lambda world, message: resigned(world, message, body=flipped(message.body)),
+    "too few commitments": lambda world, message: resigned(world, message, body=(bytes(32),) * 2),
+}
+WHERE = {
+    "an early reveal": Kind.COMMIT,
+    "an early opening": Kind.MOVE,
+    "a wrong reveal": Kind.REVEAL,
+    "a wrong opening": Kind.OPEN,
+    "too few commitments": Kind.COMMIT,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONGS)
+def test_a_rightly_signed_wrong_names_its_author(world: World, fair: bytes, wrong: str) -> None:
+    genesis, messages = parts(fair)
+    kind = WHERE.get(wrong, Kind.MOVE)
+    place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
+    bad = WRONGS[wrong](world, messages[place].message)
+    verdict = verify(assemble(genesis, [*messages[:place], bad, *messages[place + 1 :]]))
+    assert verdict.verdict == "misconduct", verdict
+    assert verdict.culprit == world.genesis.roster[bad.message.author].join.nickname
+    assert verdict.step == bad.message.step
+    assert not verdict.winners
+
+
+def test_a_message_out_of_turn_names_its_author(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    place = next(place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE)
+    turn = messages[place].message
+    intruder = (turn.author + 1) % 3
+    bad = sign(turn._replace(author=intruder), MatchKey(world.seeds[intruder]))
+    verdict = verify(assemble(genesis, [*messages[:place], bad, *messages[place:]]))
+    assert (verdict.verdict, verdict.culprit) == ("misconduct", world.genesis.roster[intruder].join.nickname)
+
+
+def test_two_messages_in_one_slot_name_their_author(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    for kind in (Kind.COMMIT, Kind.MOVE, Kind.OPEN):
+        place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
+        second = resigned(world, messages[place].message, kind=Kind.RESIGN, body=())
+        verdict = verify(assemble(genesis, [*messages[: place + 1], second, *messages[place + 1 :]]))
+        assert (verdict.verdict, verdict.culprit) == (
+            "misconduct",
+            world.genesis.roster[second.message.author].join.nickname,
+        )
+
+
+def test_a_copied_commitment_cannot_be_opened(world: World, fair: bytes) -> None:
+    """Mallory repeats Alice's commitment and, after her reveal, her share: the commitment names Alice."""
+    genesis, messages = parts(fair)
+    commits = [place for place, signed in enumerate(messages) if signed.message.kind is Kind.COMMIT][:3]
+    copied = resigned(world, messages[commits[1]].message, body=messages[commits[0]].message.body)
+    # What follows does not fit the new history, so only the copy itself can be judged here: it is admitted …
+    verdict = verify(assemble(genesis, [*messages[: commits[1]], copied]))
+    assert verdict.verdict == "incomplete"
+    # … and nothing opens it: the share behind Alice's commitment has another commitment under Mallory's name.
+    from protocol.randomness import Context, share_commitment
+
+    reveal = next(
+        signed.message
+        for signed in messages
+        if signed.message.kind is Kind.REVEAL and signed.message.author == messages[commits[0]].message.author
+    )
+    context = Context(reveal.match, messages[commits[0]].message.step, messages[commits[0]].message.tip)
+    assert isinstance(reveal.body, bytes)
+    assert share_commitment(context, reveal.author, reveal.body) == commitment(messages[commits[0]])
+    assert share_commitment(context, copied.message.author, reveal.body) != commitment(copied)
+
+
+def commitment(signed: Signed) -> Value:
+    assert isinstance(signed.message.body, tuple)
+    return signed.message.body[-1]
+
+
+def test_a_lock_on_another_state_blames_nobody(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    lock = resigned(world, messages[0].message, body=bytes(32))
+    verdict = verify(assemble(genesis, [lock, *messages[1:]]))
+    assert (verdict.verdict, verdict.culprit) == ("altered", None)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
+    rng = random.Random(seed)
+    data = bytearray(played(CLASSIC, rng.randrange(2, 6), seed))
+    for _ in range(40):
+        place = rng.randrange(len(data))
+        before = data[place]
+        data[place] ^= rng.randrange(1, 256)
+        assert verify(bytes(data)).verdict == Judgement.ALTERED
+        data[place] = before
+    assert verify(bytes(data)).verdict == Judgement.FAIR

@@ -1,0 +1,241 @@
+"""A world: N real :class:`protocol.match.Match` objects, links between them, disks under them, one seed over all.
+
+What happens next is drawn from the seed: which link delivers its next frame (each keeps its order), whose player
+moves. Nothing else is random, so a seed reproduces a run exactly. A crash loses everything but what was persisted
+before the last frame left; a cut link loses what was under way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from p2pdice import Concede, Move, Ruleset
+from p2pdice.players import OddsPlayer, Player
+from protocol.events import NodeEvent, YourTurn
+from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
+from protocol.hashing import tagged_hash
+from protocol.keys import Identity, MatchKey
+from protocol.match import (
+    Broadcast,
+    Conceded,
+    Ended,
+    Left,
+    Linked,
+    Match,
+    MatchInput,
+    Needed,
+    Over,
+    Paged,
+    Persist,
+    Played,
+    Received,
+    Send,
+    Show,
+    Ticked,
+    WakeAt,
+)
+from protocol.messages import Signed, parse_signed
+from protocol.transcript import write_transcript
+from protocol.wire import Carried, Frame, Need, Page
+
+TABLE = bytes(16)
+
+
+def join_record(seed: bytes, number: int, *, nickname: str = "", table: bytes = TABLE) -> JoinRecord:
+    """Return the join record of one player, all keys drawn from ``seed``."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    identity = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", seed, number)))
+    key = MatchKey(match_seed(seed, number))
+    name = nickname or f"player {number}"
+    nonce = tagged_hash("test-nonce", seed, number)
+    join = Join(table, identity.public, key.public, name, (("192.0.2.1", 7000 + number),), nonce, "redeemed")
+    return make_join_record(join, identity, key)
+
+
+def match_seed(seed: bytes, number: int) -> bytes:
+    """Return the match seed of one player."""
+    return tagged_hash("test-match-seed", seed, number)
+
+
+def genesis(ruleset: Ruleset, players: int, seed: bytes) -> tuple[Genesis, tuple[bytes, ...]]:
+    """Return a genesis and the match seeds by roster index."""
+    records = sorted(
+        ((join_record(seed, number), match_seed(seed, number)) for number in range(players)),
+        key=lambda pair: pair[0].join.identity,
+    )
+    return Genesis(TABLE, ruleset, Patience(), tuple(pair[0] for pair in records)), tuple(pair[1] for pair in records)
+
+
+@dataclass
+class Machine:
+    """One node of the world: what runs, and what a crash leaves."""
+
+    match: Match
+    player: Player
+    disk: list[Signed] = field(default_factory=list)
+    unwritten: list[Signed] = field(default_factory=list)
+    shown: list[NodeEvent] = field(default_factory=list)
+    turn: YourTurn | None = None
+    wake: float | None = None
+    is_up: bool = True
+    transcript: bytes = b""
+    confirmed: bool | None = None
+
+
+class World:
+    """See the module."""
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        players: int,
+        seed: int,
+        player: Callable[[random.Random], Player] = OddsPlayer,
+    ) -> None:
+        self.random = random.Random(seed)
+        self.now = 0.0
+        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"))
+        self.data = self.genesis.encoded()
+        self.links: dict[tuple[int, int], deque[Frame]] = {}
+        self.delivered = 0
+        self.machines = [
+            Machine(Match(self.data, me, self.seeds[me]), player(random.Random(self.random.random())))
+            for me in range(players)
+        ]
+        for me in range(players):
+            self.feed(me, Ticked())
+        for one in range(players):
+            for other in range(one):
+                self.link(one, other)
+
+    # Faults
+
+    def link(self, one: int, other: int) -> None:
+        """Bring the link between two nodes up."""
+        if (one, other) in self.links or not (self.machines[one].is_up and self.machines[other].is_up):
+            return
+        self.links[one, other] = deque()
+        self.links[other, one] = deque()
+        self.feed(one, Linked(other))
+        self.feed(other, Linked(one))
+
+    def cut(self, one: int, other: int) -> None:
+        """Take the link between two nodes down; what was under way is lost."""
+        if (one, other) not in self.links:
+            return
+        del self.links[one, other], self.links[other, one]
+        for me, peer in ((one, other), (other, one)):
+            if self.machines[me].is_up:
+                self.feed(me, Left(peer))
+
+    def crash(self, me: int) -> None:
+        """Kill a node: its memory and everything not yet on its disk are gone."""
+        self.machines[me].is_up = False
+        for other in range(len(self.machines)):
+            if other != me:
+                self.cut(me, other)
+
+    def restart(self, me: int, disk: Iterable[Signed] | None = None) -> None:
+        """Start a killed node from its disk, or from ``disk``, and link it again."""
+        machine = self.machines[me]
+        stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
+        machine.disk = sorted(stored, key=lambda signed: (signed.message.step, signed.message.author))
+        machine.unwritten, machine.turn, machine.wake = [], None, None
+        machine.match = Match(self.data, me, self.seeds[me], machine.disk)
+        machine.is_up = True
+        self.feed(me, Ticked())
+        for other in range(len(self.machines)):
+            if other != me:
+                self.link(me, other)
+
+    # Running
+
+    def feed(self, me: int, item: MatchInput) -> None:
+        """Give one input to a node and carry out what it wants: store, then send, then show."""
+        machine = self.machines[me]
+        effects = machine.match.handle(item, self.now)
+        machine.unwritten += [effect.signed for effect in effects if isinstance(effect, Persist)]
+        if any(isinstance(effect, Send | Broadcast) for effect in effects):
+            machine.disk += machine.unwritten
+            machine.unwritten = []
+        for effect in effects:
+            match effect:
+                case Send():
+                    self.send(me, effect.author, effect.frame)
+                case Broadcast():
+                    for other in range(len(self.machines)):
+                        self.send(me, other, effect.frame)
+                case Show():
+                    machine.shown.append(effect.event)
+                    if isinstance(effect.event, YourTurn):
+                        machine.turn = effect.event
+                case WakeAt():
+                    machine.wake = effect.time
+                case Ended():
+                    machine.transcript = write_transcript(machine.match.record)
+                case Over():
+                    machine.confirmed = effect.confirmed
+
+    def send(self, me: int, other: int, frame: Frame) -> None:
+        """Put a frame on a link, if it is up."""
+        if (me, other) in self.links:
+            self.links[me, other].append(frame)
+
+    def step(self) -> bool:
+        """Let one thing happen; tell whether there was anything left to happen."""
+        busy = sorted(link for link, frames in self.links.items() if frames)
+        thinking = [me for me, machine in enumerate(self.machines) if machine.is_up and machine.turn]
+        if busy and (not thinking or self.random.random() < 0.9):
+            self.deliver(*self.random.choice(busy))
+        elif thinking:
+            self.move(self.random.choice(thinking))
+        else:
+            due = [machine.wake for machine in self.machines if machine.is_up and machine.wake is not None]
+            if not due:
+                return False
+            self.now = max(self.now, min(due))
+            for me, machine in enumerate(self.machines):
+                if machine.is_up and machine.wake is not None and machine.wake <= self.now:
+                    machine.wake = None
+                    self.feed(me, Ticked())
+        return True
+
+    def deliver(self, sender: int, receiver: int) -> None:
+        """Deliver the next frame of a link."""
+        frame = self.links[sender, receiver].popleft()
+        self.delivered += 1
+        match frame:
+            case Carried():
+                self.feed(receiver, Received(sender, parse_signed(frame.data, frame.signature)))
+            case Need():
+                self.feed(receiver, Needed(sender, frame))
+            case Page():
+                self.feed(receiver, Paged(sender, frame))
+            case _:
+                raise AssertionError(frame)
+
+    def move(self, me: int) -> None:
+        """Let a node's player answer."""
+        machine = self.machines[me]
+        turn, machine.turn = machine.turn, None
+        assert turn is not None
+        move: Move = machine.player.choose(turn.view)
+        self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
+
+    def run(self, steps: int = 200_000) -> None:
+        """Let things happen until nothing is left, or fail after so many steps."""
+        for _ in range(steps):
+            if not self.step():
+                return
+        raise AssertionError(f"still busy after {steps} steps")
+
+
+def played(ruleset: Ruleset, players: int, seed: int = 0) -> bytes:
+    """Return the transcript of a whole undisturbed match between house bots."""
+    world = World(ruleset, players, seed)
+    world.run()
+    return world.machines[0].transcript
