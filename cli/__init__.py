@@ -1,1 +1,24 @@
 """The front door: Typer commands, the line-mode table, house bots."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["VERSION", "main"]
+
+VERSION = "0.1.0"
+"""The same as in pyproject.toml, which a test checks; asking the package metadata takes longer than starting Python."""
+
+
+def main() -> None:
+    """Run the command line in ``sys.argv`` and end the process with the exit code that :mod:`cli.exits` documents."""
+    try:
+        if sys.argv[1:] == ["--version"]:
+            # Scripts ask this in loops; it is not worth importing a command line parser for.
+            print(f"p2pdice {VERSION}", flush=True)
+            return
+        from cli.boundary import run
+
+        sys.exit(run())
+    except KeyboardInterrupt:
+        sys.exit(130)

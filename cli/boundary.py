@@ -1,0 +1,127 @@
+"""The boundary between the commands and the shell: every error becomes a clear message and an exit code, here alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+from cli.exits import ExitCode, Failure
+from cli.settings import Settings
+
+
+def run() -> int:
+    """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
+    settings = Settings()
+    for stream in (sys.stdout, sys.stderr):
+        # A console that cannot show a character shows its escape, rather than ending the match.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(settings)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILURE
+
+
+def _run(settings: Settings) -> int:
+    try:
+        from cli.front import build
+
+        build().main(prog_name="p2pdice", obj=settings)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.FAILURE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
+        failure = as_failure(error) or _unexpected(error, settings)
+        report(failure, sys.stderr)
+        return failure.code
+    return ExitCode.DONE
+
+
+def report(failure: Failure, stream: TextIO) -> None:
+    """Print a failure as what happened, why, and what to type next."""
+    lines = (f"Error: {failure.what}", failure.why, failure.hint)
+    print("\n".join(line for line in lines if line), file=stream, flush=True)
+
+
+def complain(text: str) -> None:
+    """Print a line that is no result: to standard error, so that it never mixes with data."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def as_failure(error: Exception) -> Failure | None:
+    """Return the failure that an expected error stands for; None for an error that nobody expects."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, ModuleNotFoundError):
+        return Failure(
+            f"A part of p2pdice is missing: {error.name}.", hint="Install p2pdice again, or use the one in its .venv."
+        )
+    # Imported only now: these modules are slow to load, and most commands end without an error.
+    from p2pdice import RulesError
+    from protocol.keys import KeyFileError
+
+    if isinstance(error, RulesError):
+        return Failure(str(error), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)
+    if isinstance(error, KeyFileError):
+        return Failure("Your identity cannot be used.", sentence(str(error)))
+    if node := _node_failure(error):
+        return node
+    if isinstance(error, OSError):
+        subject = f"{error.filename}: " if error.filename else ""
+        return Failure(sentence(f"{subject}{error.strerror or error}"))
+    return None
+
+
+def _node_failure(error: Exception) -> Failure | None:
+    if "protocol.node" not in sys.modules:
+        return None  # without the module nobody can have raised its error, and it is the slowest to load
+    from protocol.node import NodeError
+
+    codes = {
+        "unreachable": ExitCode.UNREACHABLE,
+        "not-found": ExitCode.UNREACHABLE,
+        "version": ExitCode.MISMATCH,
+        "rules": ExitCode.MISMATCH,
+        "full": ExitCode.FULL,
+        "refused": ExitCode.REFUSED,
+    }
+    if not isinstance(error, NodeError):
+        return None
+    from cli.render import escape
+
+    hint = sentence(escape(error.hint)) if error.hint else ""
+    return Failure(sentence(escape(str(error))), hint=hint, code=codes.get(error.code, ExitCode.FAILURE))
+
+
+def _unexpected(error: Exception, settings: Settings) -> Failure:
+    from cli.render import one_line
+
+    what = f"Something went wrong inside p2pdice ({type(error).__name__}: {one_line(str(error))})."
+    try:
+        import logging
+
+        from cli.log import open_log
+
+        path = open_log(settings.home)
+        logging.getLogger("p2pdice").error("unexpected error", exc_info=error)
+    except OSError as unwritable:
+        return Failure(what, f"The log could not be written either: {unwritable}.")
+    return Failure(what, f"The details are in {path}.")
+
+
+def sentence(text: str) -> str:
+    """Return ``text`` with a capital at its start and a full stop at its end.
+
+    >>> sentence("nobody answers")
+    'Nobody answers.'
+    """
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""

@@ -1,0 +1,1 @@
+"""One module a command; imported by cli.front when the command runs."""

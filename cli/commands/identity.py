@@ -1,0 +1,53 @@
+"""``p2pdice identity``: the key that others know a player by."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final
+
+import typer
+
+from cli.front import application
+from cli.names import NameOption, nickname
+from cli.settings import Settings
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice identity show
+  p2pdice identity show --json --home ~/second-player
+"""
+
+app = application()
+
+
+@app.callback()
+def identity() -> None:
+    """Show the key that others know you by."""
+
+
+@app.command(epilog=EPILOG)
+def show(
+    ctx: typer.Context,
+    name: NameOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Show your name, your key's fingerprint, and where the key is kept; makes the key if there is none.
+
+    The fingerprint is what two people compare, by eye or over the phone, to be sure that they play with each other.
+    """
+    from protocol.home import Home
+    from protocol.keys import Identity
+
+    home = ctx.ensure_object(Settings).home
+    player = nickname(name)
+    me, is_new = Identity.load_or_create(home)
+    path = Home(home).identity
+    if as_json:
+        print(json.dumps({"name": player, "fingerprint": me.fingerprint, "key": str(path), "created": is_new}))
+        return
+    if is_new:
+        print("You had no identity here: a new one was made.")
+    print(f"Name:         {player}")
+    print(f"Fingerprint:  {me.fingerprint}")
+    print(f"Key:          {path}")
+    print("Whoever has a copy of the key file can play in your name.")

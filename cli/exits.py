@@ -1,0 +1,40 @@
+"""What the exit codes mean, and the one exception that a command raises in order to end with one of them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """How a command ended. Scripts rely on these numbers."""
+
+    DONE = 0
+    FAILURE = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    """The network, the table or a peer cannot be reached."""
+    MISMATCH = 4
+    """Versions or rules differ."""
+    FULL = 5
+    """No seat is free."""
+    REFUSED = 6
+    MISCONDUCT = 10
+    """``verify``: a player broke the rules, proven by their own signature."""
+    INCOMPLETE = 11
+    """``verify``: nothing is wrong so far, but the match is not over."""
+    ALTERED = 12
+    """``verify``: the file cannot be read or was altered; this blames nobody."""
+    UNPROVEN = 13
+    """``verify``: fair, but with claims that nothing can prove."""
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """An expected end of a command: what happened, why, and what to type next. Every part is a sentence or empty."""
+
+    def __init__(self, what: str, why: str = "", hint: str = "", code: ExitCode = ExitCode.FAILURE) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = hint
+        self.code = code

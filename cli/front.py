@@ -1,0 +1,160 @@
+"""The command line's table of contents: every command is named here and imported only when it runs.
+
+Each module in :mod:`cli.commands` defines ``app``, a Typer application of one command or, for a family such as
+``identity show``, of several.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from cli import VERSION
+from cli.settings import Settings
+
+
+class Entry(NamedTuple):
+    """What ``p2pdice --help`` says about a command without importing it."""
+
+    section: str
+    summary: str
+    """The first line of the command's own help, which a test compares."""
+    module: str
+    """Below :mod:`cli.commands`."""
+    hidden: bool = False
+
+
+COMMANDS: Final = {
+    "demo": Entry("Play", "Watch a whole match between house bots on this machine.", "demo"),
+    "host": Entry("Play", "Open a table and play at it.", "host"),
+    "join": Entry("Play", "Sit down at somebody's table.", "join"),
+    "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
+    "tables": Entry("Look around", "List the tables on this network.", "tables"),
+    "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
+    "verify": Entry("Trust", "Judge transcripts of matches, without any network.", "verify"),
+    "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
+    "house-bot": Entry("Play", "Seat a house bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
+}
+HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
+_SHARED: Final = {"home", "no_color"}
+
+
+class LazyGroup(TyperGroup):
+    """The commands of :data:`COMMANDS`. The options in ``_SHARED`` may stand before or behind each of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
+        """Return all names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; an unknown name is a usage error that names what comes near it."""
+        if cmd_name in COMMANDS:
+            app: typer.Typer = import_module(f"cli.commands.{COMMANDS[cmd_name].module}").app
+            command: Any = get_command(app)
+            command.name = cmd_name
+            command.hidden = COMMANDS[cmd_name].hidden
+            self._share_options(command)
+            return command
+        if not (ctx.resilient_parsing or cmd_name.startswith("-")):
+            from difflib import get_close_matches
+
+            near = get_close_matches(cmd_name, [name for name, entry in COMMANDS.items() if not entry.hidden], 1)
+            ctx.fail(f"There is no command {cmd_name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+        return None
+
+    def _share_options(self, command: Any) -> None:
+        command.params.extend(option for option in self.params if option.name in _SHARED)
+        for member in getattr(command, "commands", {}).values():
+            self._share_options(member)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of all commands from the table."""
+        width = max(len(name) for name, entry in COMMANDS.items() if not entry.hidden)
+        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), entry.summary)
+                        for name, entry in COMMANDS.items()
+                        if entry.section == section and not entry.hidden
+                    ]
+                )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"p2pdice {VERSION}")
+        raise typer.Exit
+
+
+def _home(ctx: typer.Context, home: Path | None) -> Path | None:
+    if home is not None:
+        _settings(ctx).home_option = home
+    return home
+
+
+def _no_color(ctx: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        _settings(ctx).forbid_color()
+    return wanted
+
+
+def _settings(ctx: typer.Context) -> Settings:
+    return ctx.ensure_object(Settings)
+
+
+def _front(
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            metavar="DIR",
+            callback=_home,
+            expose_value=False,
+            file_okay=False,
+            help="Keep identity, matches and log in DIR (also: P2PDICE_HOME). One player each.",
+        ),
+    ] = None,
+    no_color: Annotated[
+        bool,
+        typer.Option(
+            "--no-color", callback=_no_color, expose_value=False, help="No colours (also: NO_COLOR=1)."
+        ),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Liar's Dice for people on one network: no server, no trust, every die provable."""
+
+
+EPILOG: Final = """\b
+Start here:
+  p2pdice demo            four bots play a whole match, then it is verified
+  p2pdice host            open a table; it prints what your friend types
+  p2pdice join            your friend, on another laptop
+  p2pdice COMMAND --help  what a command can do, with examples
+"""
+
+
+def build() -> Any:
+    """Return the command line, ready to be called as ``build().main(prog_name=…, obj=Settings())``."""
+    app = typer.Typer(
+        cls=LazyGroup,
+        context_settings=HELP_OPTIONS,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        epilog=EPILOG,
+    )
+    app.callback()(_front)
+    return get_command(app)
+
+
+def application(**options: Any) -> typer.Typer:
+    """Return an empty application for a command module: plain help, no completion of its own."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS, **options)

@@ -1,0 +1,106 @@
+"""The one place where dice, names, fingerprints and anything that a peer wrote become text for a terminal."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final, TextIO
+
+FACES: Final = "⚀⚁⚂⚃⚄⚅"
+NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_MARKS: Final = 2
+"""Combining marks left standing on one character; towers of them cover the lines around."""
+
+
+def escape(text: str) -> str:
+    r"""Return ``text`` with everything unprintable made visible, for whatever a peer may have written.
+
+    Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), surrogates
+    and unassigned characters become ``\x1b`` or ``\u202e``; so does the backslash, as nothing else may look like them.
+
+    >>> escape("Ann\x1b[2J\u202e")
+    'Ann\\x1b[2J\\u202e'
+    """
+    shown = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
+        if character.isprintable() and character != "\\" and marks <= _MARKS:
+            shown.append(character)
+        else:
+            shown.append(_visible(ord(character)))
+    return "".join(shown)
+
+
+def _visible(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def can_show(text: str, stream: TextIO) -> bool:
+    """Tell whether ``stream`` can encode ``text``: Windows consoles and ``LANG=C`` often cannot."""
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def die(face: int, *, pictures: bool | None = None) -> str:
+    """Return a die, ``⚂ 3`` or ``3``; with pictures where standard output can show them, unless told otherwise.
+
+    The number stays beside the picture: at the size of a letter the pictures are hard to tell apart, and screen
+    readers do not all know them.
+    """
+    if pictures is None:
+        pictures = can_show(FACES, sys.stdout)
+    return f"{FACES[face - 1]} {face}" if pictures else str(face)
+
+
+def hand(faces: Iterable[int], *, pictures: bool | None = None) -> str:
+    """Return a hand, ``⚀ 1  ⚂ 3  ⚂ 3`` or ``1 3 3``; ``no dice`` for an empty one."""
+    if pictures is None:
+        pictures = can_show(FACES, sys.stdout)
+    return ("  " if pictures else " ").join(die(face, pictures=pictures) for face in faces) or "no dice"
+
+
+def number(count: int) -> str:
+    """Return ``count`` in words up to ten, ``three``, and in digits beyond."""
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else str(count)
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: ``one die``, ``four dice``, ``12 players``.
+
+    >>> counted(1, "die", "dice"), counted(12, "player")
+    ('one die', '12 players')
+    """
+    return f"{number(count)} {noun if count == 1 else plural or noun + 's'}"
+
+
+def dice_count(count: int) -> str:
+    """Return a number of dice in words: ``one die``, ``four dice``."""
+    return counted(count, "die", "dice")
+
+
+def faces(quantity: int, face: int) -> str:
+    """Return what a bid claims: ``one 1``, ``three 5s``.
+
+    >>> faces(3, 5), faces(1, 1)
+    ('three 5s', 'one 1')
+    """
+    return counted(quantity, str(face))
+
+
+def listing(items: Sequence[str], conjunction: str = "and") -> str:
+    """Return ``Ada``, ``Ada and Ben``, ``Ada, Ben and Cleo``."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def one_line(text: str) -> str:
+    """Return the first line of ``text``, escaped: for messages of other programs inside a sentence."""
+    return escape(text.strip().partition("\n")[0])

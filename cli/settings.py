@@ -1,0 +1,45 @@
+"""What holds for every command: where the state is kept, and whether colour is wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+HOME_VARIABLE: Final = "P2PDICE_HOME"
+COLOR_VARIABLE: Final = "NO_COLOR"
+"""The convention of no-color.org: set and not empty means none. Child processes inherit it."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """The options that may stand before or after the command."""
+
+    home_option: Path | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder of identity, store, transcripts and log: ``--home``, else ``P2PDICE_HOME``, else the system's."""
+        if self.home_option is not None:
+            return self.home_option
+        if variable := os.environ.get(HOME_VARIABLE):
+            return Path(variable)
+        from protocol.home import default_home
+
+        return default_home()
+
+    def forbid_color(self) -> None:
+        """Switch colour off here and in all child processes."""
+        os.environ[COLOR_VARIABLE] = "1"
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Tell whether ``stream`` is a terminal that may be written to in colour."""
+    return stream.isatty() and not os.environ.get(COLOR_VARIABLE) and os.environ.get("TERM") != "dumb"
+
+
+def is_interactive() -> bool:
+    """Tell whether a person can be asked: both standard input and output are terminals."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
