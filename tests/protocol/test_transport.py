@@ -498,16 +498,24 @@ async def test_a_flood_is_held_back_by_the_flooder_itself(opens: Opener) -> None
     assert len(table.recorder.frames) < 20
 
 
-async def test_a_link_closed_while_it_is_held_back_ends_without_noise(opens: Opener) -> None:
-    table = await opens(Limits(own_machine_rate=50, burst=2, handshake=2, shutdown=0.2))
-    guest = Recorder()
-    link = await table.dial(guest)
-    for _ in range(20):
-        link.send(b"one of many")
-    link._queue(bytes(FRAME + 1))  # and a frame that nobody may send
-    link.close()
+async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_without_noise(opens: Opener) -> None:
+    table = await opens(Limits(own_machine_rate=100, burst=20, handshake=2, shutdown=0.2))
+
+    def send_and_break_off() -> ssl.SSLSocket:
+        plain = socket.create_connection((HOST, table.listener.port))
+        stranger = client_context(identity()).wrap_socket(plain)
+        stranger.sendall((frame_header(b"tick") + b"tick") * 21)
+        return stranger
+
+    stranger = await asyncio.to_thread(send_and_break_off)
+    await table.recorder.until(lambda: len(table.recorder.frames) == 20)
+    # Lies unread while reading is stopped, and is followed by an end of the stream without TLS's own.
+    stranger.sendall(b"\xff\xff\xff\xff")
+    stranger.shutdown(socket.SHUT_WR)
     await table.recorder.until(lambda: bool(table.recorder.ends))
-    assert set(table.recorder.frames) == {b"one of many"}
+    assert table.recorder.frames == [b"tick"] * 21
+    assert await table.is_alive()
+    stranger.close()
 
 
 # Dialling
