@@ -1,0 +1,102 @@
+"""The section of bidding: who may bid what, and the menu of moves for it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from p2pdice.bids import raises
+from p2pdice.errors import IllegalMove
+from p2pdice.events import BidMade, Event
+from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.state import StandingBid, State, next_live
+
+LAST_EXACT_ROUND: Final = 999
+"""Gained dice could make a match endless; without exact from here on, cups only empty."""
+
+_ALL: Final = FACES
+_NO_ONES: Final = FACES[1:]
+_ONLY: Final = tuple((face,) for face in FACES)
+
+
+def order(state: State) -> str:
+    """Return the raise order of the round."""
+    return "standard" if state.palifico else state.ruleset.raise_
+
+
+def faces(state: State) -> tuple[int, ...]:
+    """Return the faces that the player on turn may bid, whatever the quantity."""
+    bids = state.bids
+    if state.palifico and bids and state.dice[state.turn] != 1:
+        return _ONLY[bids[-1].face - 1]
+    match state.ruleset.ones_bid:
+        case "opening-only" if bids and bids[0].face != 1:
+            return _NO_ONES
+        case "not-opening" if not bids and not state.palifico:
+            return _NO_ONES
+    return _ALL
+
+
+def exact_refused(state: State) -> str:
+    """Return why exact may not be called on a standing bid, or nothing if it may."""
+    if state.ruleset.exact == "none":
+        return "these rules know no call of exact"
+    if state.round > LAST_EXACT_ROUND:
+        return f"exact may not be called after round {LAST_EXACT_ROUND}"
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _menu(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int, exact: bool) -> tuple[Move, ...]:
+    allowed = raises(order, quantity, face)
+    bids = [Bid(n, new) for n in range(1, limit + 1) for new in faces if n in allowed[new - 1]]
+    calls = [LIAR, EXACT] if exact else [LIAR]
+    return (*bids, *(calls if quantity else ()))
+
+
+def menu(state: State) -> tuple[Move, ...]:
+    """Return the listed moves of a bidding turn: bids up to the dice in play, lowest quantity first, then the calls."""
+    bids = state.bids
+    quantity, face, _seat = bids[-1] if bids else (0, 0, 0)
+    exact = state.ruleset.exact != "none" and state.round <= LAST_EXACT_ROUND
+    moves = _menu(order(state), quantity, face, faces(state), sum(state.dice), exact)
+    if order(state) != "either" or len(bids) < 2:
+        return moves
+    made = {Bid(bid.quantity, bid.face) for bid in bids}
+    return tuple(move for move in moves if move not in made)
+
+
+def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
+    """Make a bid and pass the turn on."""
+    bids = state.bids
+    quantity, face = move.quantity, move.face
+    if not (1 <= quantity <= MAX_QUANTITY and face in FACES):
+        raise IllegalMove(f"{move} is out of bounds: a bid is for 1 to {MAX_QUANTITY} dice of a face from 1 to 6")
+    standing_quantity, standing_face, _seat = bids[-1] if bids else (0, 0, 0)
+    possible = faces(state)
+    if face not in possible or quantity not in raises(order(state), standing_quantity, standing_face)[face - 1]:
+        raise IllegalMove(_refusal(state, move, possible))
+    if state.ruleset.raise_ == "either" and any(made[0] == quantity and made[1] == face for made in bids):
+        raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
+    # By position, and the rest of the state as it is: this is the most frequent step of all.
+    made = StandingBid(quantity, face, seat)
+    following: State = tuple.__new__(State, (next_live(state.live, seat), (*bids, made), *state[2:]))
+    return following, (BidMade(seat, quantity, face),)
+
+
+def _refusal(state: State, move: Bid, possible: tuple[int, ...]) -> str:
+    bids = state.bids
+    if move.face not in possible:
+        if len(possible) == 1:
+            name = FACE_NAMES[possible[0] - 1]
+            return (
+                f"{move} changes the face: in palifico only a player with one die may, so bid more {name} or call liar"
+            )
+        if not bids:
+            return f"{move} cannot open: a round is not opened on ones, bid twos to sixes"
+        return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes or call liar"
+    standing = bids[-1]
+    allowed = raises(order(state), standing.quantity, standing.face)
+    lowest = [f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]]
+    advice = f"the lowest raises are {', '.join(lowest)}, or call liar" if lowest else "nothing does, so call liar"
+    return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

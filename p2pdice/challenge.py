@@ -1,0 +1,43 @@
+"""The section of challenges: a call on the standing bid, and the others taking sides."""
+
+from __future__ import annotations
+
+from p2pdice.bidding import exact_refused
+from p2pdice.errors import IllegalMove
+from p2pdice.events import ChallengeCalled, Event, Sided
+from p2pdice.moves import Exact, Liar, Side
+from p2pdice.state import NOBODY, Challenge, Expect, State, clockwise
+
+
+def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Event, ...]]:
+    """Challenge the standing bid."""
+    standing = state.bid
+    if standing is None:
+        raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
+    if isinstance(move, Exact) and (refused := exact_refused(state)):
+        raise IllegalMove(f"{refused}: raise the bid or call liar")
+    challenge = Challenge(seat, "exact" if isinstance(move, Exact) else "liar", ())
+    event = ChallengeCalled(seat, challenge.call, standing.seat, standing.quantity, standing.face)
+    return await_sides(state._replace(challenge=challenge)), (event,)
+
+
+def side(state: State, seat: int, move: Side) -> tuple[State, tuple[Event, ...]]:
+    """Take a side."""
+    assert state.challenge is not None
+    if move.side not in ("accuser", "accused"):
+        raise IllegalMove("there are two sides: accuser and accused")
+    sides = (*state.challenge.sides, (seat, move.side))
+    return await_sides(state._replace(challenge=state.challenge._replace(sides=sides))), (Sided(seat, move.side),)
+
+
+def await_sides(state: State) -> State:
+    """Give the turn to the next player clockwise from the accuser who owes a side, or open the cups."""
+    challenge, standing = state.challenge, state.bid
+    assert challenge is not None
+    assert standing is not None
+    if state.ruleset.siding:
+        settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
+        for seat in clockwise(state, challenge.seat):
+            if seat in state.live and seat not in settled:
+                return state._replace(turn=seat, phase="siding", awaits=Expect.MOVE)
+    return state._replace(turn=NOBODY, phase="showdown", awaits=Expect.HANDS)

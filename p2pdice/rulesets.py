@@ -1,0 +1,226 @@
+"""The rules as data: named options, the checks between them, and the presets.
+
+Nothing in this package asks which preset a ruleset is: every rule asks an option. :data:`OPTIONS` is the one table of
+what there is; the wire form, the parsing of ``--set`` and the error messages all come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from p2pdice.errors import RulesetError
+
+MAX_CUP: Final = 99
+"""Dice that one cup holds at most: a gained die beyond that is not handed out."""
+MAX_START: Final = 10
+"""Dice per player at the start, at most."""
+
+Value = str | int | bool | None
+
+
+class Option(NamedTuple):
+    """One option: its name on the wire, its attribute, and how a value is read."""
+
+    name: str
+    attribute: str
+    choices: tuple[str, ...]
+    """The texts it accepts; for a number at most one, which means that there is none."""
+    low: int = 0
+    high: int = 0
+    """Bounds of a number; 0 if it is no number."""
+
+    def read(self, value: object) -> Value:
+        """Return the attribute's value for the wire value or ``--set`` text ``value``.
+
+        :raises RulesetError: naming what the option accepts.
+        """
+        if isinstance(value, str) and value in self.choices:
+            if self.high:
+                return None
+            return {"yes": True, "no": False}.get(value, value)
+        if self.high and type(value) is int and self.low <= value <= self.high:
+            return value
+        raise RulesetError(f"{self.name}={_shown(value)} is not possible: {self.name} is {self._accepted()}")
+
+    def read_text(self, text: str) -> Value:
+        """Return the attribute's value for a text, where numbers are spelled in decimal digits."""
+        digits = self.high and text.isascii() and text.isdigit() and len(text) <= len(str(self.high))
+        return self.read(int(text) if digits else text)
+
+    def write(self, value: Value) -> str | int:
+        """Return the wire value: text, or an integer for a number."""
+        if value is None:
+            return "none"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return value
+
+    def _accepted(self) -> str:
+        number = f"a number from {self.low} to {self.high}" if self.high else ""
+        return " or ".join(filter(None, [", ".join(self.choices), number]))
+
+
+_NO_YES: Final = ("no", "yes")
+
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
+    {
+        option.name: option
+        for option in (
+            Option("dice", "dice", (), 1, MAX_START),
+            Option("dice-cap", "dice_cap", ("none",), 1, MAX_CUP),
+            Option("exact", "exact", ("none", "gain", "others-lose")),
+            Option("goal", "goal", ("last-standing", "first-out")),
+            Option("motes", "motes", ("no",)),
+            Option("next-leader", "next_leader", ("loser", "caller", "affected")),
+            Option("ones-bid", "ones_bid", ("free", "opening-only", "not-opening")),
+            Option("palifico", "palifico", _NO_YES),
+            Option("raise", "raise_", ("standard", "strict", "reset-quantity", "either", "half-ones", "double-ones")),
+            Option("siding", "siding", _NO_YES),
+            Option("stakes", "stakes", ("no",)),
+            Option("verdict", "verdict", ("loser-loses-die", "right-side-discards")),
+            Option("wild", "wild", ("ones", "never", "unless-opened")),
+        )
+    }
+)
+"""Every option, sorted by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruleset:
+    """A checked combination of options; the defaults are the preset ``classic``.
+
+    >>> PRESETS["classic"].with_options({"raise": "either", "dice": "3"}).name is None
+    True
+
+    :raises RulesetError: when made from a combination that is refused.
+    """
+
+    raise_: str = "strict"
+    """What counts as a raise: see :mod:`p2pdice.bids`."""
+    wild: str = "ones"
+    """Whether ones count for every face: ``ones``, ``never``, or ``unless-opened`` with a bid on ones."""
+    ones_bid: str = "free"
+    """When ones may be bid: ``free``, ``opening-only`` (only in a round opened on ones), ``not-opening``."""
+    exact: str = "none"
+    """What a right call of *exact* does: the caller's ``gain``, ``others-lose``, or there is ``none``."""
+    verdict: str = "loser-loses-die"
+    """Who puts a die away after a challenge: the wrong one, or everybody on the right side."""
+    siding: bool = False
+    """Whether the others take sides before the cups are opened."""
+    goal: str = "last-standing"
+    """Whether to be without dice is the worst (``last-standing``) or the aim (``first-out``)."""
+    next_leader: str = "loser"
+    """Who opens the next round: the ``loser`` of the call, the ``caller``, or the one ``affected``."""
+    dice: int = 5
+    """Dice per player at the start."""
+    dice_cap: int | None = None
+    """Dice that a cup may reach by *exact*, if the ruleset limits it."""
+    palifico: bool = False
+    """Whether the round after a player first drops to one die is played by special rules."""
+    motes: bool = False
+    """Whether dice have powers."""
+    stakes: bool = False
+    """Whether players bet on themselves."""
+
+    def __post_init__(self) -> None:
+        for option in OPTIONS.values():
+            option.read(option.write(getattr(self, option.attribute)))
+        for refused, message in _REFUSED:
+            if refused(self):
+                raise RulesetError(message)
+
+    def options(self) -> tuple[tuple[str, str | int], ...]:
+        """Return the wire form: (option, value) for every option, sorted by name; numbers are integers, others text."""
+        return tuple((name, option.write(getattr(self, option.attribute))) for name, option in OPTIONS.items())
+
+    @classmethod
+    def from_options(cls, options: Iterable[tuple[str, str | int]]) -> Ruleset:
+        """Return the ruleset with this wire form, in any order.
+
+        :raises RulesetError: if an option is unknown, missing or there twice, or a value or combination is refused.
+        """
+        values: dict[str, Value] = {}
+        for name, value in options:
+            option = _option(name)
+            if option.attribute in values:
+                raise RulesetError(f"the option {name} is given twice")
+            values[option.attribute] = option.read(value)
+        missing = [option.name for option in OPTIONS.values() if option.attribute not in values]
+        if missing:
+            raise RulesetError(f"no value for {', '.join(missing)}: a ruleset names every option")
+        return cls(**values)  # type: ignore[arg-type]  # each value was read by its own option
+
+    def with_options(self, changes: Mapping[str, str]) -> Ruleset:
+        """Return this ruleset with some options changed, as texts: ``{"raise": "either", "dice": "3"}``.
+
+        :raises RulesetError: if an option is unknown, or a value or the new combination is refused.
+        """
+        values = {name: option.write(getattr(self, option.attribute)) for name, option in OPTIONS.items()}
+        for name, text in changes.items():
+            option = _option(name)
+            values[name] = option.write(option.read_text(text))
+        return Ruleset.from_options(values.items())
+
+    @property
+    def name(self) -> str | None:
+        """The preset that this equals, or None for a house ruleset."""
+        return next((name for name, preset in PRESETS.items() if preset == self), None)
+
+
+def _option(name: str) -> Option:
+    if name not in OPTIONS:
+        raise RulesetError(f"there is no option {_shown(name)}: the options are {', '.join(OPTIONS)}")
+    return OPTIONS[name]
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) and value.isascii() and value.isprintable() else repr(value)
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+_REFUSED: Final[tuple[tuple[Callable[[Ruleset], bool], str], ...]] = (
+    (
+        lambda rules: rules.verdict == "right-side-discards" and rules.exact != "none",
+        "verdict=right-side-discards needs exact=none: a call of exact has no two sides",
+    ),
+    (
+        lambda rules: rules.siding and rules.verdict != "right-side-discards",
+        "siding=yes needs verdict=right-side-discards: otherwise taking sides would change nothing",
+    ),
+    (
+        lambda rules: rules.dice_cap is not None and rules.exact != "gain",
+        "dice-cap needs exact=gain: otherwise no cup ever gets fuller",
+    ),
+    (
+        lambda rules: rules.dice_cap is not None and rules.dice_cap < rules.dice,
+        "dice-cap must not be below dice: cups would start fuller than allowed",
+    ),
+)
+
+PRESETS: Final[Mapping[str, Ruleset]] = MappingProxyType(
+    {
+        "classic": Ruleset(),
+        "spot-on": Ruleset(
+            raise_="standard",
+            wild="unless-opened",
+            ones_bid="opening-only",
+            exact="others-lose",
+            next_leader="caller",
+        ),
+        "plain": Ruleset(raise_="either", wild="never"),
+        "wildcard": Ruleset(raise_="half-ones", exact="gain", next_leader="affected"),
+        "joker": Ruleset(raise_="double-ones", verdict="right-side-discards", siding=True, goal="first-out"),
+        "perudo": Ruleset(
+            raise_="half-ones",
+            ones_bid="not-opening",
+            exact="gain",
+            dice_cap=5,
+            next_leader="affected",
+            palifico=True,
+        ),
+    }
+)
+"""The rulesets with a name."""

@@ -1,0 +1,206 @@
+"""The public state of a match: a value that every player can compute, and sign, alike.
+
+It holds no face before the showdown. Sections of the engine make new states by position, with the fields that a bid
+changes in front, because that is what happens most.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+from p2pdice.inputs import Hand
+from p2pdice.rulesets import Ruleset
+
+MIN_PLAYERS: Final = 2
+MAX_PLAYERS: Final = 10
+NOBODY: Final = -1
+"""The turn while no single seat is awaited."""
+
+Phase = Literal["bidding", "siding", "showdown", "over"]
+Call = Literal["liar", "exact"]
+Reason = Literal["lost", "finished", "evicted", "conceded"]
+
+
+class Expect(StrEnum):
+    """What a state waits for; the values are the words of the referee."""
+
+    MOVE = "move"
+    ROLLED = "deal"
+    HANDS = "hands"
+    ROLL = "roll"
+    PLEDGES = "pledges"
+    STAKES = "stakes"
+    OVER = "over"
+
+
+class Expectation(NamedTuple):
+    """What a state waits for, and from whom."""
+
+    kind: Expect
+    seats: tuple[int, ...]
+    """Ascending. MOVE: the one seat. ROLLED, HANDS: the live seats, all of which have dice. OVER: none."""
+
+
+class StandingBid(NamedTuple):
+    """A bid that was made."""
+
+    quantity: int
+    face: int
+    seat: int
+
+
+class Challenge(NamedTuple):
+    """A call on the standing bid, not judged yet."""
+
+    seat: int
+    """Who called; the accused is the seat of the standing bid."""
+    call: Call
+    sides: tuple[tuple[int, str], ...]
+    """(seat, "accuser" or "accused") in the order in which the others chose."""
+
+
+class Exit(NamedTuple):
+    """Seats that left the match at one time; they share a place."""
+
+    seats: tuple[int, ...]
+    """Clockwise from the caller, if a call put them out."""
+    reason: Reason
+    """``finished`` takes the best place that is open, everything else the worst."""
+
+
+class State(NamedTuple):
+    """A position. Immutable, hashable, public."""
+
+    turn: int
+    """The seat whose move is awaited, or :data:`NOBODY`."""
+    bids: tuple[StandingBid, ...]
+    """This round's, in order; the last one stands."""
+    phase: Phase
+    awaits: Expect
+    challenge: Challenge | None
+    leader: int
+    """The seat that opened this round, or will; if it left, the next live one clockwise."""
+    dice: tuple[int, ...]
+    """Dice in each cup by seat. Who left during a round keeps theirs in play until it is settled."""
+    live: tuple[int, ...]
+    """Seats that are not out, ascending."""
+    round: int
+    """From 1; a settled round is followed by the next number, also when it was void."""
+    palifico: bool
+    """Whether this round is played by the rules that follow a first drop to one die."""
+    dropped: tuple[int, ...]
+    """Seats that have dropped to one die before, ascending; each has had its palifico. Kept if the ruleset has it."""
+    hands: tuple[Hand | None, ...]
+    """By seat, of the round just judged, until the next roll; then (). None: a cup that was never opened."""
+    count: int | None  # type: ignore[assignment]  # a tuple's own method of this name is not missed
+    """Dice in ``hands`` that counted for the bid judged."""
+    exits: tuple[Exit, ...]
+    """In order of leaving."""
+    ruleset: Ruleset
+    players: int
+    """Seats at the start, 2 to 10."""
+
+    @property
+    def bid(self) -> StandingBid | None:
+        """The standing bid."""
+        return self.bids[-1] if self.bids else None
+
+    @property
+    def expects(self) -> Expectation:
+        """What :func:`p2pdice.apply` waits for. Conceding and evicting need no invitation."""
+        if self.awaits is Expect.MOVE:
+            return _MOVE_OF[self.turn]
+        return Expectation(self.awaits, () if self.awaits is Expect.OVER else self.live)
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """Seats in order of going out; clockwise from the caller those who left at once."""
+        return tuple(seat for exit_ in self.exits for seat in exit_.seats)
+
+    @property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """Once over: the seats on each place, the best first.
+
+        Whoever is left when all others are out takes the open place between those who finished and those who fell.
+        """
+        if self.awaits is not Expect.OVER:
+            return ()
+        finished = [exit_.seats for exit_ in self.exits if exit_.reason == "finished"]
+        fallen = [exit_.seats for exit_ in self.exits if exit_.reason != "finished"]
+        return (*finished, *([self.live] if self.live else []), *reversed(fallen))
+
+    @property
+    def winners(self) -> tuple[int, ...]:
+        """The first place, once over."""
+        return self.places[0] if self.awaits is Expect.OVER else ()
+
+    @property
+    def ones_wild(self) -> bool:
+        """Whether a one counts for every face in this round, as far as its bids go."""
+        if self.palifico or self.ruleset.wild == "never":
+            return False
+        return self.ruleset.wild == "ones" or not self.bids or self.bids[0].face != 1
+
+
+_MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_PLAYERS))
+
+Plain = int | str | tuple["Plain", ...]
+
+
+def next_live(live: tuple[int, ...], seat: int) -> int:
+    """Return the next live seat clockwise from ``seat``, which need not be live; ``live`` is not empty."""
+    for candidate in live:
+        if candidate > seat:
+            return candidate
+    return live[0]
+
+
+def clockwise(state: State, first: int) -> tuple[int, ...]:
+    """Return all seats, ``first`` in front."""
+    return (*range(first, state.players), *range(first))
+
+
+def plain(state: State) -> tuple[Plain, ...]:
+    """Return the canonical public value: all of the state as nested tuples of integers and text, fit to be signed.
+
+    Sixteen items, in this order:
+
+    ====  =========  ==================================================================================================
+    0     options    :meth:`Ruleset.options`: (name, value) sorted by name, numbers as integers, the rest as text
+    1     players    integer
+    2     round      integer, from 1
+    3     phase      ``bidding``, ``siding``, ``showdown`` or ``over``
+    4     awaits     ``deal``, ``move``, ``hands`` or ``over``
+    5     leader     seat
+    6     turn       seat, or -1 if no single seat is awaited
+    7     dice       (number by seat)
+    8     live       (seats ascending)
+    9     bids       ((quantity, face, seat) in order)
+    10    challenge  (), or (seat, ``liar`` or ``exact``, ((seat, ``accuser`` or ``accused``) in order))
+    11    palifico   ``yes`` or ``no``
+    12    dropped    (seats ascending)
+    13    hands      (), or by seat: (faces ascending), or ``unknown`` for a cup that was never opened
+    14    count      (), or (number,)
+    15    exits      (((seats), ``lost``, ``finished``, ``evicted`` or ``conceded``) in order)
+    ====  =========  ==================================================================================================
+    """
+    challenge = state.challenge
+    return (
+        state.ruleset.options(),
+        state.players,
+        state.round,
+        state.phase,
+        state.awaits.value,
+        state.leader,
+        state.turn,
+        state.dice,
+        state.live,
+        tuple(tuple(bid) for bid in state.bids),
+        () if challenge is None else tuple(challenge),
+        "yes" if state.palifico else "no",
+        state.dropped,
+        tuple("unknown" if hand is None else hand for hand in state.hands),
+        () if state.count is None else (state.count,),
+        tuple(tuple(exit_) for exit_ in state.exits),
+    )
