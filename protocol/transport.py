@@ -81,6 +81,7 @@ class Listener:
                 task = asyncio.create_task(self._admit(link, connection))
                 self._handshakes[task] = remote[0]
                 task.add_done_callback(lambda task: self._handshakes.pop(task, None))
+                await asyncio.sleep(0)  # a handshake cancelled before it has begun would leave its connection open
 
     def _make_room_for_handshake(self) -> None:
         if len(self._handshakes) >= self._limits.handshakes:
@@ -218,23 +219,33 @@ async def dial_any(
 async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
     """Run attempts side by side; return the first link and undo all others."""
     tasks = [asyncio.create_task(attempt) for attempt in attempts]
-    winner: Link | None = None
+    winner: asyncio.Task[Link] | None = None
     reasons: list[str] = []
     try:
-        for done in asyncio.as_completed(tasks):
-            try:
-                winner = await done
-            except DialError as error:
-                reasons.append(str(error))
-            else:
-                return winner
+        waiting = set(tasks)
+        while waiting:
+            finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task in finished:
+                    try:
+                        link = task.result()
+                    except DialError as error:
+                        reasons.append(str(error))
+                    else:
+                        winner = task
+                        return link
         raise DialError("; ".join(dict.fromkeys(reasons)))
     finally:
+        # Nothing is awaited here: being cancelled now would lose the winner.
         for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Link) and result is not winner:
-                result.refuse()
+            if task is not winner:
+                task.cancel()
+                task.add_done_callback(_undo)
+
+
+def _undo(attempt: asyncio.Task[Link]) -> None:
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().refuse()
 
 
 async def _dial_host(address: Address, credentials: Credentials, expected_key: bytes | None, limits: Limits) -> Link:
