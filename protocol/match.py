@@ -5,9 +5,9 @@ persisted is on the disk before the first frame is sent. Clock, keys, randomness
 same class runs under asyncio, in the simulator and, without a seat, as a spectator.
 
 Everything a program decides by itself (commitments, locks, reveals, openings, receipts) is sent as soon as it is owed;
-only moves wait for the owner. After a restart nothing is signed before more than half of the base, this node included,
-has shown what it holds: a message that was sent before the crash and lost from the store comes back from there and is
-adopted, never contradicted.
+only moves wait for the owner. After a restart nothing is signed before all players of the base have shown what they
+hold: a message that was sent before the crash and lost from the store comes back from there and is adopted, never
+contradicted. (A majority would not do: the lost message may have reached one player only.)
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Match:
         self._suspended = False
         self._over = False
         self._heard: set[int] | None = None
-        """Who has shown what they hold since the restart; None once that was enough."""
+        """Who has shown what they hold since the restart; None once that was everybody."""
         self._resumed = stored is not None
         if stored is not None:
             self._heard = set()
@@ -289,6 +289,8 @@ class Match:
 
     def _link(self, author: int) -> None:
         self._linked.add(author)
+        # What was answered over the old link may have been lost with it.
+        self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
         if author in self._lost:
             self._lost.discard(author)
             self._show(PeerBack(self.info[author]))
@@ -379,8 +381,7 @@ class Match:
             self._need(sender, self.record.position.step)
         elif page.last and self._heard is not None:
             self._heard.add(sender)
-            base = self.record.position.base
-            if len({*self._heard, self.me} & {*base}) * 2 > len(base):
+            if {*self.record.position.base} <= {*self._heard, self.me}:
                 self._heard = None
 
     # What is due

@@ -77,7 +77,7 @@ class Message(NamedTuple):
 
     def encoded(self) -> bytes:
         """Return the bytes that are signed."""
-        return encode((MESSAGE_TAG, *self))
+        return encode((MESSAGE_TAG, *self[:4], int(self.kind), self.body))
 
 
 class Signed(NamedTuple):
