@@ -5,9 +5,9 @@ persisted is on the disk before the first frame is sent. Clock, keys, randomness
 same class runs under asyncio, in the simulator and, without a seat, as a spectator.
 
 Everything a program decides by itself (commitments, locks, reveals, openings, receipts) is sent as soon as it is owed;
-only moves wait for the owner. After a restart nothing is signed before all players of the base have shown what they
-hold: a message that was sent before the crash and lost from the store comes back from there and is adopted, never
-contradicted. (A majority would not do: the lost message may have reached one player only.)
+only moves wait for the owner. After a restart nothing is signed before all players of the base, and whoever else is
+linked, have shown what they hold: a message that was sent before the crash and lost from the store comes back from there
+and is adopted, never contradicted. (A majority would not do: the lost message may have reached one player only.)
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ AWAITED_AFTER: Final = 1.0
 """Seconds that a player who is owed for may be unlinked before the match is shown as suspended."""
 ASK_AGAIN: Final = 1.0
 """Seconds after which a node that knows it lacks messages asks its peers for them."""
+DOUBT: Final = 3.0
+"""Seconds after a link came or went during which missing messages are asked for: a player who was cut off or restarted
+may have reached, or have been given back, what others still lack."""
 RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the others' RESULT before it calls the end unconfirmed."""
 
@@ -174,7 +177,9 @@ class _Timers:
     awaited_since: float | None = None
     """Since when somebody who is owed for has been unlinked."""
     lacking_since: float | None = None
-    """Since when messages of later steps wait for one that has not come."""
+    """Since when this node knows or suspects that it lacks messages that others hold."""
+    doubt_until: float = 0.0
+    """Until when it suspects so because links changed."""
     ended_at: float | None = None
 
 
@@ -265,8 +270,10 @@ class Match:
             case Paged():
                 self._take_page(item.sender, item.page)
             case Linked():
+                self._timers.doubt_until = now + DOUBT
                 self._link(item.author)
             case Left():
+                self._timers.doubt_until = now + DOUBT
                 self._unlink(item.author)
             case Conceded():
                 self._conceding = True
@@ -381,7 +388,7 @@ class Match:
             self._need(sender, self.record.position.step)
         elif page.last and self._heard is not None:
             self._heard.add(sender)
-            if {*self.record.position.base} <= {*self._heard, self.me}:
+            if {*self.record.position.base, *self._linked} <= {*self._heard, self.me}:
                 self._heard = None
 
     # What is due
@@ -525,7 +532,8 @@ class Match:
             self._mind_the_end(now, wake)
         elif self.is_formed:
             self._mind_the_awaited(now, wake)
-        if self._future or self._heard is not None:
+        in_doubt = now < timers.doubt_until and bool(self.record.missing())
+        if self._future or self._heard is not None or in_doubt:
             if timers.lacking_since is None:
                 timers.lacking_since = now
             elif now - timers.lacking_since >= ASK_AGAIN:

@@ -31,6 +31,11 @@ def fair(world: World) -> bytes:
     return world.machines[0].transcript
 
 
+@pytest.fixture(scope="module")
+def short() -> bytes:
+    return played(CLASSIC, 2, seed=3)
+
+
 def parts(transcript: bytes) -> tuple[bytes, list[Signed]]:
     opened = open_transcript(transcript)
     return opened.genesis, list(opened.messages)
@@ -51,16 +56,16 @@ def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes
     assert assemble(*parts(fair)) == fair
 
 
-def test_every_flipped_byte_is_altered_and_blames_nobody(fair: bytes) -> None:
-    for place in range(len(fair)):
-        for mask in (0x01, 0x80, 0xFF):
-            flipped = bytearray(fair)
-            flipped[place] ^= mask
-            verdict = verify(bytes(flipped))
-            assert (verdict.verdict, verdict.culprit) == ("altered", None), (place, mask, verdict)
+def test_every_flipped_byte_is_altered_and_blames_nobody(short: bytes) -> None:
+    for place in range(len(short)):
+        flipped = bytearray(short)
+        flipped[place] ^= (0x01, 0x80, 0x20, 0xFF)[place % 4]
+        verdict = verify(bytes(flipped))
+        assert (verdict.verdict, verdict.culprit) == ("altered", None), (place, verdict)
 
 
-def test_cut_off_anywhere_it_is_incomplete_or_altered(fair: bytes) -> None:
+def test_cut_off_anywhere_it_is_incomplete_or_altered(short: bytes) -> None:
+    fair = short
     genesis, messages = parts(fair)
     ends = {len(assemble(genesis, messages[:count])) for count in range(len(messages))}
     for length in range(len(fair)):
@@ -91,8 +96,9 @@ def test_messages_dropped_doubled_swapped_or_inserted_are_altered(fair: bytes, d
     other = data.draw(st.integers(0, len(messages) - 1).filter(lambda place: place != one))
     change = data.draw(st.sampled_from(["drop", "double", "swap", "insert"]))
     changed = list(messages)
-    if change == "drop" and one < len(messages) - 1:
-        del changed[one]
+    if change == "drop":
+        # Without a message of the last step the rest is a proper beginning.
+        del changed[min(one, len(messages) - 4)]
     elif change == "double":
         changed.insert(other, messages[one])
     elif change == "swap":
