@@ -58,8 +58,7 @@ def menu(state: State) -> tuple[Move, ...]:
     """Return the listed moves of a bidding turn: bids up to the dice in play, lowest quantity first, then the calls."""
     bids = state.bids
     quantity, face, _seat = bids[-1] if bids else (0, 0, 0)
-    exact = state.ruleset.exact != "none" and state.round <= LAST_EXACT_ROUND
-    moves = _menu(order(state), quantity, face, faces(state), sum(state.dice), exact)
+    moves = _menu(order(state), quantity, face, faces(state), sum(state.dice), not exact_refused(state))
     if order(state) != "either" or len(bids) < 2:
         return moves
     made = {Bid(bid.quantity, bid.face) for bid in bids}

@@ -125,7 +125,7 @@ def apply(state: State, item: Input) -> Transition:
 
 
 def _play(state: State, seat: int, move: Move) -> Transition:
-    if seat == state.turn:
+    if seat == state.turn and state.awaits is Expect.MOVE:
         section = _MOVES.get((state.phase, type(move)))
         if section is not None:
             return section(state, seat, move)

@@ -1,0 +1,94 @@
+"""Players that are programs: what a bot is to the engine, and the house's own.
+
+A bot is given views, which hold its own dice and public facts, and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from random import Random
+from typing import Final
+
+from p2pdice.events import Event
+from p2pdice.moves import Bid, Exact, Liar, Move, Side
+from p2pdice.odds import at_least, exactly
+from p2pdice.rulesets import Ruleset
+from p2pdice.views import View
+
+
+class Player(ABC):
+    """A bot. Only :meth:`choose` has to be written; the rest is for bots that remember."""
+
+    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:  # noqa: B027 - optional
+        """Learn what is played, and where this bot sits."""
+
+    @abstractmethod
+    def choose(self, view: View) -> Move:
+        """Return a legal move. Asked only when it is this bot's turn, so ``view.legal`` is not empty."""
+
+    def happened(self, event: Event) -> None:  # noqa: B027 - optional
+        """Learn what happened, one event at a time, own moves included."""
+
+    def over(self, places: tuple[tuple[int, ...], ...]) -> None:  # noqa: B027 - optional
+        """Learn the seats by place, the best first."""
+
+
+class OddsPlayer(Player):
+    """The house player: weighs the calls and every raise by exact odds, and bluffs now and then.
+
+    A call is as good as its chance to be right, a raise as good as its chance to stand. Where being right is no aim (it
+    costs dice that one wants to keep, or keeps dice that one wants to lose), the weights turn round.
+
+    :param rng: its only source of whim; the same generator and views give the same moves.
+    """
+
+    TRUST: Final = 0.35
+    """How far another's bid counts as evidence: the share of such bids that is taken to be held in part."""
+    BLUFF: Final = 0.15
+    """How often a raise is picked for its boldness."""
+    NERVE: Final = 0.25
+    """A bluff stands at least with this chance, unless nothing does."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def choose(self, view: View) -> Move:
+        """Return the move of the best weight, or a bluff."""
+        legal = view.legal
+        weights = [self._weight(view, move) for move in legal]
+        best = max(weights)
+        raises = [(weight, move) for weight, move in zip(weights, legal, strict=True) if isinstance(move, Bid)]
+        bold = [move for weight, move in raises if weight >= self.NERVE]
+        called = [weight for weight, move in zip(weights, legal, strict=True) if not isinstance(move, Bid)]
+        # To bluff instead of a call that is all but sure is no wit.
+        if bold and max(called, default=0.0) < 0.8 and self._rng.random() < self.BLUFF:
+            return self._rng.choice(bold)
+        return self._rng.choice([move for weight, move in zip(weights, legal, strict=True) if weight > best - 0.02])
+
+    def _weight(self, view: View, move: Move) -> float:
+        chance = self._chance(view, move)
+        rules = view.state.ruleset
+        right_is_good = (rules.verdict == "right-side-discards") == (rules.goal == "first-out")
+        return chance if right_is_good else 1 - chance
+
+    def _chance(self, view: View, move: Move) -> float:
+        """Return the chance that who makes ``move`` turns out right."""
+        state, hand = view.state, view.hand
+        unknown = sum(state.dice) - len(hand)
+        if isinstance(move, Bid):
+            # The first bid of a round may decide whether ones are wild in it.
+            wild = state.ones_wild and not (not state.bids and state.ruleset.wild == "unless-opened" and move.face == 1)
+            return float(at_least(move.quantity, move.face, hand, unknown, wild))
+        standing = state.bid
+        assert standing is not None
+        quantity, face = standing.quantity, standing.face
+        if isinstance(move, Exact):
+            return float(exactly(quantity, face, hand, unknown, state.ones_wild))
+        stands = float(at_least(quantity, face, hand, unknown, state.ones_wild))
+        if unknown and standing.seat != view.seat:
+            # A bidder tends to hold what is bid: see one of the unknown dice as standing for it, in part.
+            likely = float(at_least(quantity - 1, face, hand, unknown - 1, state.ones_wild))
+            stands += self.TRUST * (likely - stands)
+        believed = isinstance(move, Side) and move.side == "accused"
+        assert isinstance(move, Liar | Side)
+        return stands if believed else 1 - stands

@@ -1,0 +1,24 @@
+"""Random rulesets."""
+
+from hypothesis import strategies as st
+
+from p2pdice import OPTIONS, Option, Ruleset
+
+
+def _values(option: Option) -> st.SearchStrategy[str | int]:
+    return st.integers(option.low, option.high) if option.high else st.sampled_from(option.choices)
+
+
+@st.composite
+def rulesets(draw: st.DrawFn) -> Ruleset:
+    """Any ruleset that is not refused; what the options forbid each other is never drawn, rather than filtered."""
+    drawn: dict[str, str | int] = {name: draw(_values(option)) for name, option in OPTIONS.items()}
+    if drawn["verdict"] == "right-side-discards":
+        drawn["exact"] = "none"
+    else:
+        drawn["siding"] = "no"
+    if drawn["exact"] != "gain" or draw(st.booleans()):
+        drawn["dice-cap"] = "none"
+    else:
+        drawn["dice-cap"] = max(int(drawn["dice"]), int(drawn["dice-cap"]))
+    return Ruleset.from_options(drawn.items())

@@ -1,0 +1,86 @@
+"""Matches written down: moves as texts, hands as digits, so that a test reads like the account of a round."""
+
+from collections.abc import Iterator
+from random import Random
+
+from p2pdice import (
+    PRESETS,
+    Event,
+    Evict,
+    Expect,
+    Hand,
+    Hands,
+    Play,
+    Rolled,
+    Ruleset,
+    State,
+    apply,
+    new_match,
+    parse_move,
+)
+from p2pdice.engine import legal_moves
+
+
+def rules(preset: str = "classic", **options: str) -> Ruleset:
+    """A preset with changes; ``raise_="either"`` and ``ones_bid="free"`` stand for the options of like name."""
+    return PRESETS[preset].with_options({name.strip("_").replace("_", "-"): text for name, text in options.items()})
+
+
+def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: object) -> State:
+    """The state after a roll, with these dice in the cups."""
+    return apply(new_match(ruleset, len(dice), first)._replace(dice=dice, **changes), Rolled())[0]  # type: ignore[arg-type]
+
+
+def play(state: State, *texts: str) -> State:
+    """Let whoever is on turn make each move; ``evict 2`` and ``concede 2`` are for the seat named."""
+    for text in texts:
+        word, _, seat = text.partition(" ")
+        if word == "evict":
+            state, _ = apply(state, Evict(int(seat)))
+        elif word == "concede":
+            state, _ = apply(state, Play(int(seat), parse_move(word)))
+        else:
+            state, _ = apply(state, Play(state.turn, parse_move(text)))
+    return state
+
+
+def show(state: State, *hands: str) -> tuple[State, tuple[Event, ...]]:
+    """Open the cups: ``"135"``, ``""`` for no dice, ``"?"`` for a cup that stays shut."""
+    return apply(state, Hands(tuple(None if hand == "?" else tuple(map(int, hand)) for hand in hands)))
+
+
+def settle(state: State, *hands: str) -> State:
+    """Open the cups and roll again, if the match goes on."""
+    state, _ = show(state, *hands)
+    return state if state.awaits is Expect.OVER else apply(state, Rolled())[0]
+
+
+def roll(dice: tuple[int, ...], rng: Random) -> tuple[Hand, ...]:
+    return tuple(tuple(sorted(rng.choices(range(1, 7), k=n))) for n in dice)
+
+
+def random_play(
+    ruleset: Ruleset, players: int, rng: Random, *, departures: float = 0.0
+) -> Iterator[tuple[State, State, tuple[Event, ...]]]:
+    """Play a whole match at random and yield (state, next state, events) of every input.
+
+    :param departures: the chance that before any input somebody is evicted, whose cup then stays shut.
+    """
+    state = new_match(ruleset, players, rng.randrange(players))
+    hands: tuple[Hand, ...] = ()
+    while state.awaits is not Expect.OVER:
+        before = state
+        if rng.random() < departures:
+            state, events = apply(state, Evict(rng.choice(state.live)))
+        elif state.awaits is Expect.MOVE:
+            # Calls more often than an even draw would have them, or rounds run up to the last raise.
+            moves = legal_moves(state)
+            move = rng.choice(moves[-2:] if rng.random() < 0.2 else moves)
+            state, events = apply(state, Play(state.turn, move))
+        elif state.awaits is Expect.ROLLED:
+            hands = roll(state.dice, rng)
+            state, events = apply(state, Rolled())
+        else:
+            shown = [hand if seat in state.live or not hand else None for seat, hand in enumerate(hands)]
+            state, events = apply(state, Hands(tuple(shown)))
+        yield before, state, events

@@ -1,0 +1,185 @@
+"""Evictions and concessions: in every state, one after the other, with cups that stay shut."""
+
+import pytest
+
+from p2pdice import (
+    PRESETS,
+    DieLost,
+    Evict,
+    Expect,
+    Judged,
+    LeadPassed,
+    PlayerOut,
+    RoundVoid,
+    Ruleset,
+    UnexpectedInput,
+    apply,
+    legal_moves,
+    new_match,
+)
+
+from .scripted import play, rolled, rules, show
+
+CLASSIC = PRESETS["classic"]
+
+
+def test_the_turn_of_who_left_goes_to_the_next_live_player() -> None:
+    state = play(rolled(CLASSIC, (5, 5, 5, 5)), "1x2", "evict 1")
+    assert state.expects.seats == (2,)
+    assert play(state, "evict 2").expects.seats == (3,)
+
+
+def test_the_turn_stays_when_somebody_else_leaves() -> None:
+    assert play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2").expects.seats == (1,)
+
+
+def test_conceding_is_leaving_at_any_time_whoever_is_on_turn() -> None:
+    left = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "concede 2")
+    evicted = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2")
+    assert left.live == evicted.live == (0, 1)
+    assert [exit_.reason for exit_ in (*left.exits, *evicted.exits)] == ["conceded", "evicted"]
+    assert play(new_match(CLASSIC, 3), "concede 2").live == (0, 1)
+
+
+def test_dice_of_who_left_stay_in_play_until_the_round_is_settled() -> None:
+    state = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2")
+    assert state.dice == (5, 5, 5)
+    state, _ = show(play(state, "liar"), "22222", "33333", "?")
+    assert state.dice == (5, 4, 0)
+
+
+def test_dice_of_who_leaves_before_the_roll_go_at_once() -> None:
+    state = play(new_match(CLASSIC, 3), "evict 2")
+    assert (state.dice, state.expects.kind, state.expects.seats) == ((5, 5, 0), Expect.ROLLED, (0, 1))
+
+
+def test_a_leader_who_leaves_is_followed_by_the_next_live_player() -> None:
+    state, events = apply(new_match(CLASSIC, 4, first=2), Evict(2))
+    assert state.leader == 3
+    assert LeadPassed(3, 2) in events
+    assert play(state, "evict 3").leader == 0
+
+
+def test_a_leader_who_leaves_before_opening_is_followed_by_the_next_live_player() -> None:
+    state = play(rolled(CLASSIC, (5, 5, 5)), "evict 0")
+    assert (state.leader, state.expects.seats) == (1, (1,))
+
+
+def test_a_bidder_who_left_can_be_challenged_and_loses_nothing_more() -> None:
+    state = play(rolled(CLASSIC, (5, 5, 5)), "9x2", "evict 0", "liar")
+    state, events = show(state, "?", "33333", "44444")
+    assert any(isinstance(event, Judged) and event.call_right for event in events)
+    assert not any(isinstance(event, DieLost) for event in events)
+    assert (state.dice, state.leader, state.round) == ((0, 5, 5), 1, 2)
+
+
+def test_a_caller_who_left_loses_and_gains_nothing_more() -> None:
+    gain = play(rolled(rules(exact="gain"), (2, 2, 2)), "1x2", "exact", "evict 1")
+    assert show(gain, "23", "33", "44")[0].dice == (2, 0, 2)
+    assert show(gain, "33", "33", "44")[0].dice == (2, 0, 2)
+
+
+def test_everybody_else_still_loses_when_the_right_caller_of_exact_left() -> None:
+    state = play(rolled(rules(exact="others-lose"), (1, 1, 1)), "1x2", "exact", "evict 1")
+    state, _ = show(state, "2", "3", "4")
+    assert (state.awaits, state.places, state.winners) == (Expect.OVER, ((2, 0), (1,)), (2, 0))
+
+
+def test_the_side_of_who_left_is_not_waited_for() -> None:
+    state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "1x2", "liar", "evict 2")
+    assert state.expects.seats == (3,)
+    assert play(state, "evict 3").expects.kind is Expect.HANDS
+
+
+def test_the_challenge_of_an_accuser_who_left_goes_on() -> None:
+    state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "1x2", "liar", "evict 1")
+    assert state.expects.seats == (2,)
+    state, _ = show(play(state, "accuser", "accused"), "33333", "44444", "55555", "66666")
+    assert state.dice == (5, 0, 4, 5)
+
+
+def test_one_player_left_ends_the_match() -> None:
+    state, events = apply(play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 0"), Evict(2))
+    assert (state.awaits, state.winners, state.places) == (Expect.OVER, (1,), ((1,), (2,), (0,)))
+    assert events[0] == PlayerOut(2, "evicted")
+    assert state.dice == (0, 5, 0)
+
+
+@pytest.mark.parametrize("goal", ["last-standing", "first-out"])
+def test_who_leaves_takes_the_lowest_open_place_whatever_the_goal(goal: str) -> None:
+    state = play(rolled(rules(goal=goal), (5, 5, 5, 5)), "evict 3", "concede 0", "evict 1")
+    assert state.places == ((2,), (1,), (0,), (3,))
+
+
+def test_first_out_places_fill_from_both_ends() -> None:
+    ruleset = rules(goal="first-out")
+    state = play(rolled(ruleset, (1, 5, 5, 5)), "9x2", "liar", "evict 3")
+    state, _ = show(state, "3", "33333", "33333", "?")
+    assert play(state, "evict 1").places == ((0,), (2,), (1,), (3,))
+
+
+def test_nobody_leaves_twice_or_after_the_end() -> None:
+    with pytest.raises(UnexpectedInput, match="not in the match any more"):
+        play(rolled(CLASSIC, (5, 5, 5)), "evict 1", "evict 1")
+    with pytest.raises(UnexpectedInput, match="match is over"):
+        play(rolled(CLASSIC, (5, 5)), "evict 1", "concede 0")
+
+
+# Cups that stay shut
+
+
+@pytest.mark.parametrize(
+    ("bid", "dice"),
+    [
+        ("3x2", (2, 1, 0)),  # two twos and a wild one are enough whatever the third cup hides
+        ("6x2", (1, 2, 0)),  # three and at most two more are not
+    ],
+)
+def test_the_verdict_that_holds_for_every_possible_hand(bid: str, dice: tuple[int, ...]) -> None:
+    state = play(rolled(CLASSIC, (2, 2, 2)), bid, "liar", "evict 2")
+    assert show(state, "12", "23", "?")[0].dice == dice
+
+
+@pytest.mark.parametrize("bid", ["4x2", "5x2"])
+def test_no_verdict_that_holds_makes_the_round_void(bid: str) -> None:
+    state = play(rolled(CLASSIC, (2, 2, 2)), bid, "liar", "evict 2")
+    state, events = show(state, "12", "23", "?")
+    assert events[-1] == RoundVoid(1, (2,))
+    assert (state.dice, state.leader, state.round, state.expects.kind) == ((2, 2, 0), 0, 2, Expect.ROLLED)
+
+
+def test_a_void_round_whose_leader_left_is_led_by_the_next_live_player() -> None:
+    state = play(rolled(CLASSIC, (2, 2, 2)), "5x2", "liar", "evict 0")
+    state, events = show(state, "?", "12", "22")
+    assert isinstance(events[-1], RoundVoid)
+    assert state.leader == 1
+
+
+@pytest.mark.parametrize(
+    ("bid", "dice"),
+    [
+        ("2x2", (2, 1, 0)),  # three are already there: exact is wrong
+        ("6x2", (2, 1, 0)),  # at most five can be there: exact is wrong
+        ("3x2", (2, 2, 0)),  # the shut cup decides: void
+        ("4x2", (2, 2, 0)),
+    ],
+)
+def test_exact_with_a_shut_cup(bid: str, dice: tuple[int, ...]) -> None:
+    state = play(rolled(rules(exact="gain"), (2, 2, 2)), bid, "exact", "evict 2")
+    assert show(state, "12", "23", "?")[0].dice == dice
+
+
+def test_a_void_palifico_is_repeated() -> None:
+    state = rolled(rules("perudo"), (1, 4, 4), palifico=True, dropped=(0,))
+    state, _ = show(play(state, "4x3", "liar", "evict 2"), "3", "3444", "?")
+    assert (state.palifico, state.leader, state.round) == (True, 0, 2)
+
+
+@pytest.mark.parametrize("ruleset", PRESETS.values(), ids=PRESETS)
+def test_a_referee_who_knows_the_cup_of_who_left_may_open_it(ruleset: Ruleset) -> None:
+    state = play(rolled(ruleset, (2, 2, 2)), "4x2", "liar", "evict 2")
+    assert show(state, "22", "22", "33")[0].dice != (2, 2, 0)
+
+
+def test_nothing_is_listed_while_no_move_is_awaited() -> None:
+    assert list(legal_moves(new_match(CLASSIC, 2))) == []

@@ -1,0 +1,30 @@
+"""Equal histories give equal values in every process."""
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from random import Random
+
+from p2pdice import PRESETS, plain
+
+from .scripted import random_play
+
+
+def digest() -> str:
+    """A digest of every state and event of a match of each preset, from one seed."""
+    digest = sha256()
+    for name, ruleset in PRESETS.items():
+        for _, state, events in random_play(ruleset, 6, Random(name), departures=0.02):
+            digest.update(repr((plain(state), events)).encode())
+    return digest.hexdigest()
+
+
+def test_histories_do_not_depend_on_the_order_of_hashes() -> None:
+    def in_process(seed: str) -> str:
+        code = f"from {__name__} import digest; print(digest())"
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    assert {in_process("0"), in_process("1"), in_process("4711")} == {digest()}

@@ -1,0 +1,39 @@
+"""The odds, against counting every case."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdice.odds import at_least, exactly
+
+
+@pytest.mark.parametrize("face", [1, 4])
+@pytest.mark.parametrize("ones_wild", [True, False])
+@pytest.mark.parametrize("hand", [(), (1, 4), (4, 4, 6)])
+def test_odds_are_the_share_of_all_cases(face: int, ones_wild: bool, hand: tuple[int, ...]) -> None:
+    def stands(die: int) -> bool:
+        return die == face or (die == 1 and ones_wild)
+
+    cases = [sum(map(stands, (*hand, *unknown))) for unknown in product(range(1, 7), repeat=4)]
+    for quantity in range(1, 9):
+        enough = sum(count >= quantity for count in cases)
+        right = sum(count == quantity for count in cases)
+        assert at_least(quantity, face, hand, 4, ones_wild) == Fraction(enough, len(cases))
+        assert exactly(quantity, face, hand, 4, ones_wild) == Fraction(right, len(cases))
+
+
+@given(quantity=st.integers(1, 999), face=st.integers(1, 6), unknown=st.integers(0, 990), ones_wild=st.booleans())
+def test_odds_fall_with_the_bid_and_exact_is_the_difference(
+    quantity: int, face: int, unknown: int, ones_wild: bool
+) -> None:
+    here, above = (at_least(n, face, (2, 3), unknown, ones_wild) for n in (quantity, quantity + 1))
+    assert 0 <= above <= here <= 1
+    assert exactly(quantity, face, (2, 3), unknown, ones_wild) == here - above
+    assert (here == 0) == (quantity > unknown + (face in (2, 3)))
+
+
+def test_all_cases_together_are_certain_at_the_largest_table() -> None:
+    assert sum(exactly(n, 6, (), 990, ones_wild=True) for n in range(991)) == 1

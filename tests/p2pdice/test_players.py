@@ -1,0 +1,83 @@
+"""The house player: plays every ruleset to its end, legally, and better than chance."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS, Bid, Expect, Hand, Hands, Move, Play, Rolled, Ruleset, State, View, apply, new_match, view
+from p2pdice.players import OddsPlayer, Player
+
+from .rulesets import rulesets
+from .scripted import roll
+
+
+class ChancePlayer(Player):
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+
+    def choose(self, view: View) -> Move:
+        return self.rng.choice(view.legal)
+
+
+def contest(ruleset: Ruleset, bots: Sequence[Player], rng: Random) -> tuple[State, list[Move]]:
+    state = new_match(ruleset, len(bots), rng.randrange(len(bots)))
+    hands: tuple[Hand, ...] = ()
+    moves = []
+    while state.awaits is not Expect.OVER:
+        if state.awaits is Expect.ROLLED:
+            hands = roll(state.dice, rng)
+            state, _ = apply(state, Rolled())
+        elif state.awaits is Expect.HANDS:
+            state, _ = apply(state, Hands(hands))
+        else:
+            moves.append(bots[state.turn].choose(view(state, state.turn, hands[state.turn])))
+            state, _ = apply(state, Play(state.turn, moves[-1]))
+    return state, moves
+
+
+@given(ruleset=rulesets(), players=st.integers(2, 4), seed=st.integers(0, 999))
+@settings(max_examples=15, deadline=None)
+def test_it_plays_every_ruleset_to_the_end(ruleset: Ruleset, players: int, seed: int) -> None:
+    rng = Random(seed)
+    state, _ = contest(ruleset, [OddsPlayer(rng) for _ in range(players)], rng)
+    assert state.winners
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_it_beats_chance_at_every_preset(name: str) -> None:
+    rng = Random(name)
+    wins = 0
+    for game in range(12):
+        bots = [OddsPlayer(rng) if seat == game % 3 else ChancePlayer(rng) for seat in range(3)]
+        wins += game % 3 in contest(PRESETS[name], bots, rng)[0].winners
+    assert wins >= 9
+
+
+def test_where_the_wrong_are_rewarded_it_means_to_be_wrong() -> None:
+    def first_move(goal: str) -> Move:
+        state, _ = apply(new_match(PRESETS["classic"].with_options({"goal": goal}), 3), Rolled())
+        bot = OddsPlayer(Random(1))
+        return bot.choose(view(state, 0, (2, 3, 3, 4, 5)))
+
+    sound, absurd = first_move("last-standing"), first_move("first-out")
+    assert isinstance(sound, Bid)
+    assert isinstance(absurd, Bid)
+    assert sound.quantity <= 6
+    assert absurd.quantity > 8
+
+
+def test_its_matches_are_not_dull() -> None:
+    rng = Random(5)
+    state, moves = contest(PRESETS["classic"], [OddsPlayer(rng) for _ in range(4)], rng)
+    assert sum(isinstance(move, Bid) for move in moves) > 2 * state.round
+
+
+def test_equal_generators_play_alike() -> None:
+    def moves(seed: int) -> list[Move]:
+        return contest(PRESETS["perudo"], [OddsPlayer(Random(seed + seat)) for seat in range(3)], Random(1))[1]
+
+    assert moves(1) == moves(1)
+    assert moves(1) != moves(50)

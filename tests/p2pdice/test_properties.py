@@ -1,0 +1,261 @@
+"""What holds in every match of every ruleset: 2 to 10 players, evictions at any time, at random."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdice import (
+    PRESETS,
+    Bid,
+    Concede,
+    DieGained,
+    DieLost,
+    Exact,
+    Expect,
+    Hands,
+    IllegalMove,
+    Liar,
+    Move,
+    Play,
+    Rolled,
+    RulesError,
+    Ruleset,
+    Side,
+    State,
+    UnexpectedInput,
+    apply,
+    legal_moves,
+    new_match,
+    parse_move,
+    plain,
+    state_json,
+    view,
+)
+
+from .rulesets import rulesets
+from .scripted import play, random_play, roll, rolled, rules, show
+
+matches = given(
+    ruleset=rulesets(),
+    players=st.integers(2, 10),
+    seed=st.integers(0, 2**32),
+    departures=st.sampled_from([0.0, 0.01, 0.1]),
+)
+few = settings(max_examples=40, deadline=None)
+
+
+def listed_range(state: State) -> list[Move]:
+    """Every move that could be in the list of any ruleset."""
+    bids = [Bid(quantity, face) for quantity in range(1, sum(state.dice) + 1) for face in range(1, 7)]
+    return [*bids, Liar(), Exact(), Side("accuser"), Side("accused")]
+
+
+@matches
+@few
+def test_listed_moves_apply_and_all_others_in_range_are_refused(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    rng = Random(seed)
+    for state, _, _ in random_play(ruleset, players, rng, departures=departures):
+        if rng.random() > 0.2:
+            continue
+        legal = legal_moves(state)
+        assert (len(legal) > 0) == (state.awaits is Expect.MOVE)
+        assert len(set(legal)) == len(legal)
+        before = plain(state)
+        for move in legal if len(legal) < 50 else rng.sample(legal, 50):
+            apply(state, Play(state.turn, move))
+        others = [move for move in listed_range(state) if move not in legal]
+        for move in others if len(others) < 50 else rng.sample(others, 50):
+            with pytest.raises(RulesError) as refusal:
+                apply(state, Play(state.turn, move))
+            assert isinstance(refusal.value, IllegalMove if state.awaits is Expect.MOVE else UnexpectedInput)
+        assert plain(state) == before
+
+
+@matches
+@few
+def test_what_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+    for state, _, _ in random_play(ruleset, players, Random(seed), departures=departures):
+        if state.awaits is not Expect.ROLLED:
+            with pytest.raises(UnexpectedInput):
+                apply(state, Rolled())
+        if state.awaits is not Expect.HANDS:
+            with pytest.raises(UnexpectedInput):
+                apply(state, Hands(((),) * players))
+        for seat in set(range(players)) - {state.turn}:
+            with pytest.raises(RulesError):
+                apply(state, Play(seat, Liar()))
+
+
+@matches
+@few
+def test_dice_are_conserved(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+    discarded = gained = taken = 0
+    for before, after, events in random_play(ruleset, players, Random(seed), departures=departures):
+        lost = sum(isinstance(event, DieLost) for event in events)
+        won = sum(isinstance(event, DieGained) for event in events)
+        discarded, gained = discarded + lost, gained + won
+        # Whatever else leaves the table was in a cup that its owner left behind.
+        taken += sum(before.dice) - sum(after.dice) - lost + won
+        cups_left_behind = sum(n for seat, n in enumerate(before.dice) if seat not in after.live)
+        assert 0 <= sum(before.dice) - sum(after.dice) - lost + won <= cups_left_behind
+        assert sum(after.dice) + discarded + taken == players * ruleset.dice + gained
+        assert all(0 <= n <= (ruleset.dice_cap or 99) for n in after.dice)
+        assert all(after.dice[seat] for seat in after.live)
+
+
+@matches
+@few
+def test_every_match_ends_with_every_seat_on_one_place(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    for _, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
+        assert bool(state.places) == bool(state.winners) == (state.awaits is Expect.OVER)
+        assert len(state.out) == len(set(state.out)) == players - len(state.live)
+    assert len(state.live) <= 1
+    assert sorted(seat for place in state.places for seat in place) == list(range(players))
+    assert state.winners == state.places[0]
+
+
+@matches
+@few
+def test_cups_fall_every_round_unless_exact_gained(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    for before, after, events in random_play(ruleset, players, Random(seed), departures=departures):
+        if after.round != before.round and not any(isinstance(event, DieGained) for event in events):
+            capped = before.challenge is not None and before.challenge.call == "exact" and ruleset.exact == "gain"
+            assert sum(after.dice) < sum(before.dice) or capped
+    if ruleset.exact != "gain":
+        assert after.round <= ruleset.dice * players - 1
+
+
+def test_a_match_of_right_calls_of_exact_ends_after_round_999() -> None:
+    state = new_match(rules("wildcard"), 3)
+    rng = Random(7)
+    while state.awaits is not Expect.OVER:
+        state, _ = apply(state, Rolled())
+        hands = roll(state.dice, rng)
+        twos = sum(face in (1, 2) for hand in hands for face in hand)
+        state = play(state, f"{max(twos, 1)}x2", "exact" if state.round <= 999 and twos else "liar")
+        state, _ = apply(state, Hands(hands))
+    assert 999 < state.round <= 999 + 3 * 99
+
+
+@matches
+@few
+def test_the_canonical_value_is_integers_and_text_and_has_no_face_before_the_showdown(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    def check(value: object) -> None:
+        if type(value) is tuple:
+            for item in value:
+                check(item)
+        else:
+            assert type(value) in (int, str)
+
+    seen: dict[object, State] = {}
+    for before, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
+        value = plain(state)
+        check(value)
+        assert len(value) == 16
+        assert seen.setdefault(value, state) == state
+        if state.awaits in (Expect.MOVE, Expect.HANDS):
+            assert state.hands == ()
+            assert state.count is None
+        if state.hands:
+            assert before.awaits is Expect.HANDS or before.hands == state.hands
+        assert hash(state) == hash(state._replace())
+
+
+@matches
+@few
+def test_views_show_the_own_hand_only(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+    rng = Random(seed)
+    for _, state, _ in random_play(ruleset, players, rng, departures=departures):
+        seat = rng.randrange(players)
+        seen = [view(state, seat, roll(state.dice, rng)[seat]) for _ in range(2)]
+        public = [{**given.to_json(), "hand": None} for given in seen]
+        assert public[0] == public[1]
+        assert seen[0].to_json()["hand"] == list(seen[0].hand)
+        assert (seen[0].legal == legal_moves(state)) == (seat == state.turn or state.awaits is not Expect.MOVE)
+
+
+@matches
+@few
+def test_json_is_json_and_its_moves_are_the_legal_ones(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    for _, state, events in random_play(ruleset, players, Random(seed), departures=departures):
+        data = state_json(state)
+        assert json.loads(json.dumps(data)) == data
+        assert data["to_act"] == (state.turn if state.awaits is Expect.MOVE else None)
+        legal = data["legal"]
+        assert isinstance(legal, list)
+        assert [parse_move(text) for text in legal] == list(legal_moves(state))
+        for event in events:
+            told = event.to_json()
+            assert json.loads(json.dumps(told)) == told
+            assert next(iter(told)) == "type"
+
+
+@matches
+@few
+def test_whatever_is_expected_is_expected_from_live_players_with_dice(
+    ruleset: Ruleset, players: int, seed: int, departures: float
+) -> None:
+    for _, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
+        kind, seats = state.expects
+        assert set(seats) <= set(state.live)
+        assert (kind is Expect.OVER) == (not seats)
+        assert state.leader in state.live or kind is Expect.OVER
+        assert kind is not Expect.MOVE or seats == (state.turn,)
+
+
+@matches
+@few
+def test_anybody_alive_can_concede_at_any_time(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+    for state, _, _ in random_play(ruleset, players, Random(seed), departures=departures):
+        for seat in state.live:
+            left, _ = apply(state, Play(seat, Concede()))
+            assert seat not in left.live
+
+
+@given(players=st.integers(-2, 14), first=st.integers(-2, 14))
+def test_a_match_has_two_to_ten_players_and_one_of_them_leads(players: int, first: int) -> None:
+    if 2 <= players <= 10 and 0 <= first < players:
+        assert new_match(PRESETS["classic"], players, first).leader == first
+    else:
+        with pytest.raises(UnexpectedInput):
+            new_match(PRESETS["classic"], players, first)
+
+
+@pytest.mark.parametrize(
+    "hands",
+    [
+        ((1, 2),),
+        ((1, 2), (3, 4), ()),
+        ((1,), (3, 4)),
+        ((1, 2), (3, 4, 5)),
+        ((2, 1), (3, 4)),
+        ((0, 1), (3, 4)),
+        ((1, 7), (3, 4)),
+        ((True, 2), (3, 4)),
+        ((1.0, 2), (3, 4)),
+        ((1, 2), ()),
+    ],
+)
+def test_hands_of_a_wrong_shape_are_refused(hands: tuple[tuple[int, ...], ...]) -> None:
+    state = play(rolled(PRESETS["classic"], (2, 2)), "1x2", "liar")
+    with pytest.raises(UnexpectedInput):
+        apply(state, Hands(hands))
+
+
+def test_a_seat_without_dice_has_no_unknown_hand() -> None:
+    state = play(rolled(PRESETS["classic"], (2, 2, 0), live=(0, 1)), "1x2", "liar")
+    with pytest.raises(UnexpectedInput, match="seat 2 has no dice"):
+        show(state, "12", "34", "?")
