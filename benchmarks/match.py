@@ -48,7 +48,7 @@ def reference() -> tuple[float, float]:
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
     """Be one node of the match and return what it cost."""
     node = await Node.open(home, name, discovery=False, interface="127.0.0.1")
-    bot = OddsPlayer(random.Random(name))  # noqa: S311: choices of a bot, not dice
+    bot = OddsPlayer(random.Random(name))  # choices of a bot, not dice
     if target:
         await node.join(target)
     else:
@@ -136,7 +136,11 @@ def main() -> None:
             header = ["players", *row]
             print("| " + " | ".join(header) + " |")
             print("|" + " ---: |" * len(header))
-        print(f"| {players} | " + " | ".join(f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in row.values()) + " |")
+        print(
+            f"| {players} | "
+            + " | ".join(f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in row.values())
+            + " |"
+        )
 
 
 if __name__ == "__main__":

@@ -55,7 +55,8 @@ def main() -> None:
             signatures, alone = bare(data)
             shares.append((alone / judged(data), signatures / alone))
         share, rate = median(share for share, _ in shares), median(rate for _, rate in shares)
-        print(f"{signatures} signatures, {len(data)} bytes: bare {rate:.0f}/s, verify {rate * share:.0f}/s, share {share:.0%}")
+        speeds = f"bare {rate:.0f}/s, verify {rate * share:.0f}/s, share {share:.0%}"
+        print(f"{signatures} signatures, {len(data)} bytes: {speeds}")
 
 
 if __name__ == "__main__":

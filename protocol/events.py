@@ -168,7 +168,8 @@ class MatchOver:
     """By seat."""
     transcript: Path
     confirmed: bool
-    """Every player still in the match at its last round has signed the same end. If not, the transcript is as good: nobody can withhold a result."""
+    """Every player still in the match at its last round has signed the same end. If not, the transcript is as good:
+    nobody can withhold a result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,18 @@ from __future__ import annotations
 import unicodedata
 from typing import Final, NamedTuple, cast
 
-from p2pdice import Ruleset, RulesError
+from p2pdice import RulesError, Ruleset
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
-from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_AUTOMATIC, PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
+from protocol.limits import (
+    JOIN_ADDRESSES,
+    NICKNAME_CHARACTERS,
+    PATIENCE_AUTOMATIC,
+    PATIENCE_BOUNDS,
+    PATIENCE_HUMAN,
+    PLAYERS,
+)
 
 GENESIS_TAG: Final = "p2pdice/1/genesis"
 JOIN_TAG: Final = "p2pdice/1/join"
@@ -153,17 +160,17 @@ def parse_join_record(value: Value) -> JoinRecord:
         and pledge in PLEDGES
     ):
         raise MalformedGenesisError("a field of the join record has the wrong type")
-    check_nickname(cast("str", nickname))
+    check_nickname(nickname)
     if identity == match_key:
         raise MalformedGenesisError("the match key must not be the identity key")
     join = Join(
         cast("bytes", table),
         cast("bytes", identity),
         cast("bytes", match_key),
-        cast("str", nickname),
+        nickname,
         _parse_addresses(addresses),
         cast("bytes", nonce),
-        cast("str", pledge),
+        pledge,
     )
     try:
         certified = PublicKey(join.identity).verifies(identity_signature, data)

@@ -35,7 +35,7 @@ class Home:
         return self.path / LOG_FILE
 
     def transcript(self, match: bytes) -> Path:
-        """Return where the transcript of a finished match goes. The name is made of our hash, never of a peer's text."""
+        """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""
         return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
 
 

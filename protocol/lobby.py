@@ -1,7 +1,7 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The convenor keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The convenor has no power but this: to
-say who is invited to sign. Until everybody named has locked the genesis there is no match, and anyone leaves freely.
+The convenor keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The convenor has no power but this:
+to say who is invited to sign. Until everybody named has locked the genesis there is no match, and anyone leaves freely.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from p2pdice import Ruleset
 from protocol.canonical import Value
-from protocol.wire import Table, TableAim
 from protocol.genesis import (
     Genesis,
     JoinRecord,
@@ -22,6 +21,7 @@ from protocol.genesis import (
     parse_patience,
     parse_ruleset,
 )
+from protocol.wire import Table, TableAim
 
 
 class NotAdmittedError(Exception):

@@ -6,8 +6,8 @@ same class runs under asyncio, in the simulator and, without a seat, as a specta
 
 Everything a program decides by itself (commitments, locks, reveals, openings, receipts) is sent as soon as it is owed;
 only moves wait for the owner. After a restart nothing is signed before all players of the base, and whoever else is
-linked, have shown what they hold: a message that was sent before the crash and lost from the store comes back from there
-and is adopted, never contradicted. (A majority would not do: the lost message may have reached one player only.)
+linked, have shown what they hold: a message that was sent before the crash and lost from the store comes back from
+there and is adopted, never contradicted. (A majority would not do: the lost message may have reached one player only.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.wire import Carried, Frame, Need, Page
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
@@ -48,6 +47,7 @@ from protocol.record import (
     Record,
     RejectedMessageError,
 )
+from protocol.wire import Carried, Frame, Need, Page
 
 AWAITED_AFTER: Final = 1.0
 """Seconds that a player who is owed for may be unlinked before the match is shown as suspended."""
@@ -193,7 +193,9 @@ class Match:
     :raises MalformedGenesisError: for a genesis that is none.
     """
 
-    def __init__(self, genesis_data: bytes, me: int | None, seed: bytes, stored: Iterable[Signed] | None = None) -> None:
+    def __init__(
+        self, genesis_data: bytes, me: int | None, seed: bytes, stored: Iterable[Signed] | None = None
+    ) -> None:
         self.record = Record(genesis_data)
         self.me = me
         self.info = tuple(
@@ -373,6 +375,9 @@ class Match:
             yield from position.entries.values()
         yield from (self.record.held[author] for author in sorted(self.record.held))
         yield from (self.record.results[author] for author in sorted(self.record.results))
+        # What we could not fold yet may be all that is left of a message that its author lost.
+        for author in sorted(self._future):
+            yield from (self._future[author][later] for later in sorted(self._future[author]))
 
     def _take_page(self, sender: int, page: Page) -> None:
         before = self.record.position.step
@@ -584,4 +589,3 @@ class Match:
             self._effects.append(Over(confirmed))
         else:
             wake.append(due)
-

@@ -251,7 +251,8 @@ class Mesh:
         if PROTOCOL_VERSION not in frame.versions:
             spoken = ", ".join(map(str, frame.versions))
             answer: Aim | Refuse = Refuse(
-                "version", f"this node speaks protocol version {PROTOCOL_VERSION}, the other {spoken}: update one of them"
+                "version",
+                f"this node speaks protocol version {PROTOCOL_VERSION}, the other {spoken}: update one of them",
             )
         else:
             answer = self._owner.welcome(link.peer_key, frame)

@@ -36,7 +36,6 @@ from protocol.genesis import Genesis, Join, MalformedGenesisError, check_nicknam
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
-from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
 from protocol.match import (
     Broadcast,
@@ -118,7 +117,9 @@ class NodeError(Exception):
 class Node:
     """One player's node. Made by :meth:`open`; everything it has to tell comes from :meth:`events`."""
 
-    def __init__(self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None) -> None:
+    def __init__(
+        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None
+    ) -> None:
         self.home = home
         self.name = name
         self.identity = identity
@@ -269,7 +270,9 @@ class Node:
             assert self._seat is not None  # peer_up came before
             await self._admission
         except DialError as error:
-            raise NodeError("unreachable", str(error), "check the address, and that no firewall is in between") from None
+            raise NodeError(
+                "unreachable", str(error), "check the address, and that no firewall is in between"
+            ) from None
         except RefusedError as error:
             raise _refusal(error.code, str(error)) from None
         finally:

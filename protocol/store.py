@@ -157,7 +157,10 @@ class Store:
             "SELECT match, genesis, seed, created, over, port FROM matches JOIN seeds USING (match_key) "
             "WHERE formed = 1 ORDER BY created DESC, match"
         )
-        return tuple(StoredMatch(*row[:4], bool(row[4]), row[5]) for row in self._read(query, ()))
+        return tuple(
+            StoredMatch(match, genesis, seed, created, bool(over), port)
+            for match, genesis, seed, created, over, port in self._read(query, ())
+        )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:

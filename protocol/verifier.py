@@ -92,9 +92,7 @@ _DISORDER = {
 }
 
 
-def _judge(
-    record: Record, signatures: int, judgement: Judgement, reason: str, culprit: str | None = None
-) -> Verdict:
+def _judge(record: Record, signatures: int, judgement: Judgement, reason: str, culprit: str | None = None) -> Verdict:
     position = record.position
     names = tuple(entry.join.nickname for entry in record.genesis.roster)
     players = tuple(names[author] for author in position.seats) or names

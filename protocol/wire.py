@@ -243,7 +243,9 @@ def _is_place(match: bytes, step: int, tip: bytes) -> bool:
 
 
 def _are_messages(messages: tuple[Value, ...]) -> bool:
-    return all(type(pair) is tuple and len(pair) == 2 and all(type(part) is bytes for part in pair) for pair in messages)
+    return all(
+        type(pair) is tuple and len(pair) == 2 and all(type(part) is bytes for part in pair) for pair in messages
+    )
 
 
 def _are_players(players: tuple[Value, ...]) -> bool:

@@ -116,7 +116,9 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
         Identity.load_or_create(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"garbage", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
+)
 def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / IDENTITY_FILE
     path.write_bytes(content)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar
-from p2pdice.players import OddsPlayer, Player
+from p2pdice.players import OddsPlayer
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -164,7 +164,7 @@ class Quitter(OddsPlayer):
         super().__init__(rng)
         self.turns = 0
 
-    def choose(self, view):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    def choose(self, view):  # type: ignore[no-untyped-def]
         self.turns += 1
         return Concede() if self.turns == 2 else super().choose(view)
 
@@ -252,5 +252,3 @@ def test_a_spectator_follows_without_a_seat() -> None:
         )
     assert spectator.is_ended
     assert spectator.record.position.state == world.machines[0].match.record.position.state
-
-

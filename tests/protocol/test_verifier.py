@@ -112,7 +112,7 @@ def test_messages_dropped_doubled_swapped_or_inserted_are_altered(fair: bytes, d
 
 def test_another_roster_or_another_signature_is_altered(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
-    foreign, foreign_messages = parts(played(CLASSIC, 3, seed=98))
+    foreign, _ = parts(played(CLASSIC, 3, seed=98))
     assert verify(assemble(foreign, messages)).verdict == "altered"
     exchanged = list(messages)
     exchanged[0] = messages[0]._replace(signature=messages[1].signature)
