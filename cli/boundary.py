@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TextIO
 
-from cli.exits import ExitCode, Failure
+from cli.exits import REFUSALS, ExitCode, Failure
+from cli.render import escape, one_line, sentence
 from cli.settings import Settings
 
 
@@ -85,25 +86,13 @@ def _node_failure(error: Exception) -> Failure | None:
         return None  # without the module nobody can have raised its error, and it is the slowest to load
     from protocol.node import NodeError
 
-    codes = {
-        "unreachable": ExitCode.UNREACHABLE,
-        "not-found": ExitCode.UNREACHABLE,
-        "version": ExitCode.MISMATCH,
-        "rules": ExitCode.MISMATCH,
-        "full": ExitCode.FULL,
-        "refused": ExitCode.REFUSED,
-    }
     if not isinstance(error, NodeError):
         return None
-    from cli.render import escape
-
     hint = sentence(escape(error.hint)) if error.hint else ""
-    return Failure(sentence(escape(str(error))), hint=hint, code=codes.get(error.code, ExitCode.FAILURE))
+    return Failure(sentence(escape(str(error))), hint=hint, code=REFUSALS.get(error.code, ExitCode.FAILURE))
 
 
 def _unexpected(error: Exception, settings: Settings) -> Failure:
-    from cli.render import one_line
-
     what = f"Something went wrong inside p2pdice ({type(error).__name__}: {one_line(str(error))})."
     try:
         import logging
@@ -115,13 +104,3 @@ def _unexpected(error: Exception, settings: Settings) -> Failure:
     except OSError as unwritable:
         return Failure(what, f"The log could not be written either: {unwritable}.")
     return Failure(what, f"The details are in {path}.")
-
-
-def sentence(text: str) -> str:
-    """Return ``text`` with a capital at its start and a full stop at its end.
-
-    >>> sentence("nobody answers")
-    'Nobody answers.'
-    """
-    text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""

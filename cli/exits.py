@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from protocol.events import TableClosed
 
 
 class ExitCode(IntEnum):
@@ -27,6 +31,22 @@ class ExitCode(IntEnum):
     UNPROVEN = 13
     """``verify``: fair, but with claims that nothing can prove."""
     INTERRUPTED = 130
+
+
+REFUSALS: Final = {
+    "unreachable": ExitCode.UNREACHABLE,
+    "not-found": ExitCode.UNREACHABLE,
+    "version": ExitCode.MISMATCH,
+    "rules": ExitCode.MISMATCH,
+    "full": ExitCode.FULL,
+    "refused": ExitCode.REFUSED,
+}
+"""By the words with which a node or a table says why it does not go on."""
+
+
+def closing_code(event: TableClosed) -> ExitCode:
+    """Return how a command ends whose table was closed; a host who is gone cannot be reached any more."""
+    return REFUSALS.get(event.code, ExitCode.UNREACHABLE)
 
 
 class Failure(Exception):

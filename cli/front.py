@@ -122,9 +122,7 @@ def _front(
     ] = None,
     no_color: Annotated[
         bool,
-        typer.Option(
-            "--no-color", callback=_no_color, expose_value=False, help="No colours (also: NO_COLOR=1)."
-        ),
+        typer.Option("--no-color", callback=_no_color, expose_value=False, help="No colours (also: NO_COLOR=1)."),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -85,13 +86,23 @@ def dice_count(count: int) -> str:
     return counted(count, "die", "dice")
 
 
-def faces(quantity: int, face: int) -> str:
-    """Return what a bid claims: ``one 1``, ``three 5s``.
+def bid(quantity: int, face: int) -> str:
+    """Return a bid as it is typed and as it is meant.
 
-    >>> faces(3, 5), faces(1, 1)
-    ('three 5s', 'one 1')
+    >>> bid(3, 5), bid(1, 1)
+    ('3x5 (three fives)', '1x1 (one one)')
     """
-    return counted(quantity, str(face))
+    return f"{quantity}x{face} ({faces(quantity, face)})"
+
+
+def faces(quantity: int, face: int) -> str:
+    """Return a number of dice of one face in words.
+
+    >>> faces(3, 5), faces(12, 6), faces(1, 3)
+    ('three fives', '12 sixes', 'one three')
+    """
+    name = NUMBERS[face]
+    return counted(quantity, name, f"{name}es" if name.endswith("x") else f"{name}s")
 
 
 def listing(items: Sequence[str], conjunction: str = "and") -> str:
@@ -101,6 +112,25 @@ def listing(items: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
 
 
+def command_line(*words: str) -> str:
+    """Return a command as it is typed in this system's shell."""
+    if sys.platform == "win32":
+        from subprocess import list2cmdline
+
+        return list2cmdline(("p2pdice", *words))
+    return shlex.join(("p2pdice", *words))
+
+
 def one_line(text: str) -> str:
     """Return the first line of ``text``, escaped: for messages of other programs inside a sentence."""
     return escape(text.strip().partition("\n")[0])
+
+
+def sentence(text: str) -> str:
+    """Return ``text`` with a capital at its start and a full stop at its end.
+
+    >>> sentence("nobody answers")
+    'Nobody answers.'
+    """
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.boundary import complain, sentence
+from cli.boundary import complain
 from cli.exits import ExitCode
 from cli.front import application
-from cli.render import counted, escape, listing
+from cli.render import counted, escape, listing, sentence
 
 if TYPE_CHECKING:
     from protocol.verifier import Verdict
@@ -37,8 +37,8 @@ def verify(
 ) -> None:
     """Judge transcripts of matches, without any network.
 
-    Every signature, every commitment, every die and every move is checked again, from the file alone: it does not matter
-    where the file comes from.
+    Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
+    matter where the file comes from.
     """
     codes = {_verify_file(path, as_json) for path in files}
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
@@ -102,7 +102,9 @@ def describe(verdict: Verdict) -> str:
     if verdict.step is not None:
         parts.append(f"This is at step {verdict.step}.")
     if verdict.match is not None:
-        parts.append(f"A match of {escape(verdict.rules or '')} between {listing(players)}: match {verdict.match[:12]}.")
+        parts.append(
+            f"A match of {escape(verdict.rules or '')} between {listing(players)}: match {verdict.match[:12]}."
+        )
     if verdict.winners:
         parts.append(f"{listing([escape(name) for name in verdict.winners])} won.")
     if verdict.signatures:

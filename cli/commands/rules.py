@@ -1,0 +1,61 @@
+"""``p2pdice rules``: the rulesets, and each of them explained."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Annotated, Any, Final
+
+import typer
+
+from cli.explain import WIDTH, explain, summary
+from cli.front import application
+from cli.rulesets import SetOption, chosen_ruleset
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice rules
+  p2pdice rules classic
+  p2pdice rules perudo --set dice=3 --set dice-cap=none
+  p2pdice rules --json
+"""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def rules(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    changes: SetOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: options as data.")] = False,
+) -> None:
+    """List the rulesets, or explain one.
+
+    With --set the explained rules are those of the house: the named ruleset (classic if none is named) with some
+    options changed. Options and their values are shown at the end of each explanation.
+    """
+    if name is None and not changes:
+        _list(as_json)
+        return
+    base = name or "classic"
+    ruleset = chosen_ruleset(base, changes)
+    if as_json:
+        print(json.dumps(_data(ruleset)))
+        return
+    title = ruleset.name or f"{base} with {', '.join(changes or ())}"
+    print(explain(ruleset, title[:1].upper() + title[1:]))
+
+
+def _list(as_json: bool) -> None:
+    from p2pdice import PRESETS
+
+    if as_json:
+        print(json.dumps({"rulesets": [_data(ruleset) for ruleset in PRESETS.values()]}))
+        return
+    for name, ruleset in PRESETS.items():
+        print(textwrap.fill(f"{name}: {summary(ruleset)}.", WIDTH, subsequent_indent="    "))
+    print("\nLearn one with: p2pdice rules NAME")
+
+
+def _data(ruleset: Any) -> dict[str, Any]:
+    return {"name": ruleset.name, "options": dict(ruleset.options()), "summary": summary(ruleset)}

@@ -1,0 +1,299 @@
+"""The line mode: a table in plain sentences, played by typing lines.
+
+Two things run side by side: what the node tells is narrated as it comes, and what the player types is obeyed, whoever's
+turn it is. Works alike at a terminal and through pipes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from cli.exits import Failure, closing_code
+from cli.lines import InterruptedByUserError, Lines, open_lines
+from cli.narrate import awaited, dice_by_player, narrate
+from cli.play import first_of
+from cli.render import bid, command_line, dice_count, hand, sentence
+from cli.seating import Seating, display_names
+from p2pdice import Bid, Concede, MalformedMove, Move, RulesError, State, events, parse_move
+from protocol.events import (
+    DiceRolled,
+    Happened,
+    LobbyChanged,
+    MatchOver,
+    MatchStarted,
+    NodeEvent,
+    PeerBack,
+    PeerLost,
+    PlayerInfo,
+    Stopped,
+    TableClosed,
+    YourTurn,
+)
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from protocol.node import Node
+
+
+class LineTable:
+    """One player's table."""
+
+    def __init__(self, node: Node, settings: Settings, lines: Lines | None = None) -> None:
+        self._node = node
+        self._settings = settings
+        self._lines = lines
+        self._seating = Seating()
+        self._players: tuple[PlayerInfo, ...] = ()
+        self._away: set[str] = set()
+        """Fingerprints."""
+        self._match = ""
+        """Id of the running match, empty before and after it."""
+        self._state: State | None = None
+        self._hand: tuple[int, ...] = ()
+        self._turn: YourTurn | None = None
+        self._is_confirming = False
+        self._has_left = False
+        self._words: dict[str, tuple[str, Callable[[str], None]]] = {
+            "help": ("this list", self._help),
+            "dice": ("your dice, and how many everybody has", self._dice),
+            "odds": ("the chance that the bid is true; odds 3x5 for another bid", self._odds),
+            "players": ("who plays, and the fingerprints of their keys", self._who),
+            "start": ("begin with the players who are here (the host)", self._start),
+            "concede": ("give up this match", self._concede),
+            "quit": ("leave; you can return to a running match", self._quit),
+        }
+
+    async def run(self) -> None:
+        """Play until the match is over or the player leaves.
+
+        :raises Failure: if the table is closed or the node stops.
+        :raises InterruptedByUserError: on Ctrl-C at the prompt.
+        """
+        with open_lines(self.prompt, self.completions) as lines:
+            self._lines = lines
+            try:
+                await first_of(self._follow(), self._listen())
+            except InterruptedByUserError:
+                self._say(self.way_back())
+                raise
+
+    def way_back(self) -> str:
+        """Return how to return, for who leaves now."""
+        if not self._match:
+            return "You have left the table."
+        words = ["resume", self._match[:8]]
+        if self._settings.home_option is not None:
+            words += ["--home", str(self._settings.home_option)]
+        return f"You have left; the match goes on when you are back. Return with:\n    {command_line(*words)}"
+
+    # What the node tells
+
+    async def _follow(self) -> None:
+        async for event in self._node.events():
+            self.take(event)
+            match event:
+                case MatchOver():
+                    self._match = ""
+                    return
+                case TableClosed():
+                    hint = f"See which tables there are: {command_line('tables')}"
+                    raise Failure(narrate(event, self._seating), hint=hint, code=closing_code(event))
+                case Stopped():
+                    raise Failure(narrate(event, self._seating), hint=self.way_back())
+
+    def take(self, event: NodeEvent) -> None:
+        """Remember what an event changes, and tell it."""
+        match event:
+            case LobbyChanged():
+                self._players = event.players
+            case MatchStarted():
+                self._match = event.match_id
+                self._players = event.players
+                self._state = event.state
+                self._seating = Seating.of(event.players, event.my_seat)
+            case DiceRolled():
+                self._hand = event.hand
+            case Happened():
+                self._state = event.state
+                self._turn = None
+                if isinstance(event.event, events.HandsShown):
+                    self._hand = ()
+            case YourTurn():
+                self._turn = event
+                self._hand = event.view.hand
+            case PeerLost():
+                self._away.add(event.player.fingerprint)
+            case PeerBack():
+                self._away.discard(event.player.fingerprint)
+        if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
+            self._say(narrate(event, self._seating))
+        self.lines.refresh()
+
+    # What the player types
+
+    @property
+    def lines(self) -> Lines:
+        """Where lines come from and go to."""
+        assert self._lines is not None
+        return self._lines
+
+    def _say(self, text: str) -> None:
+        self.lines.say(text)
+
+    def prompt(self) -> str:
+        """Return the text before the line being typed."""
+        if self._is_confirming:
+            return "give up this match? yes or no> "
+        return "your turn> " if self._turn else "> "
+
+    def completions(self) -> Iterable[str]:
+        """Return what can be typed now."""
+        if self._is_confirming:
+            return ("yes", "no")
+        moves = [str(move) for move in self._turn.view.legal] if self._turn else []
+        return (*moves, *self._words)
+
+    async def _listen(self) -> None:
+        while not self._has_left:
+            line = await self.lines.read()
+            if line is None:
+                self._quit("")
+            else:
+                self.obey(line)
+                self.lines.refresh()
+
+    def obey(self, line: str) -> None:
+        """Do what a line says; whatever it is, nothing is lost by it."""
+        word, _, rest = line.strip().lower().partition(" ")
+        if self._is_confirming:
+            self._is_confirming = False
+            if word in ("y", "yes"):
+                self._node.concede()
+            else:
+                self._say("You play on.")
+        elif word in self._words:
+            self._words[word][1](rest)
+        elif word:
+            self._move(line)
+
+    def _move(self, line: str) -> None:
+        try:
+            move = parse_move(line)
+        except MalformedMove as error:
+            self._say(f"{sentence(str(error))} Type help for all that you can type.")
+            return
+        if isinstance(move, Concede):
+            self._concede("")
+        elif self._turn is None:
+            self._say(f"It is not your turn{self._whose_turn()}.")
+        else:
+            self._play(move, self._turn)
+
+    def _play(self, move: Move, turn: YourTurn) -> None:
+        from protocol.node import NodeError
+
+        try:
+            self._node.play(move, turn.token)
+        except (RulesError, NodeError) as error:
+            self._say(sentence(str(error)))
+        else:
+            self._turn = None
+
+    def _whose_turn(self) -> str:
+        if self._state is None:
+            return ": the match has not begun"
+        waiting = awaited(self._state, self._seating)
+        return f": {waiting} to move" if waiting else ""
+
+    # Words
+
+    def _help(self, _rest: str) -> None:
+        self._say("On your turn type a move, such as:")
+        moves = "3x5 (bid three fives), liar, exact, accuser, accused"
+        if self._turn is not None:
+            legal = [str(move) for move in self._turn.view.legal]
+            moves = " ".join(legal[:6] + (["…", *legal[-2:]] if len(legal) > 8 else legal[6:]))
+        self._say(f"    {moves}")
+        self._say("At any time:")
+        width = max(map(len, self._words))
+        for word, (meaning, _) in self._words.items():
+            self._say(f"    {word:{width}}  {meaning}")
+        self._say(f"The rules: {command_line('rules', 'NAME')} in another terminal.")
+
+    def _dice(self, _rest: str) -> None:
+        if self._state is None:
+            self._say("There are no dice yet: the match has not begun.")
+        else:
+            mine = f"You have {hand(self._hand)}. " if self._hand else "You have no dice in your cup now. "
+            self._say(mine + dice_by_player(self._state.dice, self._seating))
+
+    def _odds(self, rest: str) -> None:
+        if self._state is None:
+            self._say("There are no odds yet: the match has not begun.")
+            return
+        quantity, face = (self._state.bid.quantity, self._state.bid.face) if self._state.bid else (0, 0)
+        if rest:
+            try:
+                asked = parse_move(rest)
+            except RulesError as error:
+                self._say(sentence(str(error)))
+                return
+            if not isinstance(asked, Bid):
+                self._say("Odds are of bids: type odds 3x5.")
+                return
+            quantity, face = asked.quantity, asked.face
+        if not quantity:
+            self._say("There is no bid yet; type odds 3x5 to weigh one.")
+            return
+        self._say(self._chances(self._state, quantity, face))
+
+    def _chances(self, state: State, quantity: int, face: int) -> str:
+        from p2pdice.odds import at_least, exactly
+
+        unknown = sum(state.dice) - len(self._hand)
+        true = float(at_least(quantity, face, self._hand, unknown, state.ones_wild))
+        to_the_die = float(exactly(quantity, face, self._hand, unknown, state.ones_wild))
+        known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
+        return f"{bid(quantity, face)} is true with {true:.0%}, true to the die with {to_the_die:.0%}: {known}."
+
+    def _who(self, _rest: str) -> None:
+        if not self._players:
+            self._say("Nobody is here yet.")
+        state = self._state
+        for seat, (player, name) in enumerate(zip(self._players, display_names(self._players), strict=True)):
+            marks = ["you"] if player.is_me else []
+            if state is not None:
+                marks.append("out" if seat not in state.live else dice_count(state.dice[seat]))
+                if self._state is not None and seat in self._to_move(state):
+                    marks.append("to move")
+            if player.fingerprint in self._away:
+                marks.append("cannot be reached")
+            self._say(f"    {name}: {', '.join((*marks, player.fingerprint))}")
+
+    @staticmethod
+    def _to_move(state: State) -> tuple[int, ...]:
+        return (state.turn,) if state.turn >= 0 else ()
+
+    def _start(self, _rest: str) -> None:
+        from protocol.node import NodeError
+
+        if self._match:
+            self._say("The match has begun already.")
+            return
+        try:
+            self._node.start_match()
+        except NodeError as error:
+            self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+
+    def _concede(self, _rest: str) -> None:
+        if not self._match:
+            self._say("There is nothing to concede: no match is running.")
+        elif self.lines.is_interactive:
+            self._is_confirming = True
+        else:
+            self._node.concede()
+
+    def _quit(self, _rest: str) -> None:
+        self._has_left = True
+        self._say(self.way_back())

@@ -1,0 +1,109 @@
+"""Where a player's lines come from and sentences go: a terminal with editing, or pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from cli.settings import is_interactive
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+
+class InterruptedByUserError(Exception):
+    """Ctrl-C at the prompt."""
+
+
+class Lines(Protocol):
+    """A player's end of the line mode."""
+
+    is_interactive: bool
+    """Whether questions can be asked."""
+
+    async def read(self) -> str | None:
+        """Return the next line, None at the end of the input.
+
+        :raises InterruptedByUserError: on Ctrl-C at a terminal.
+        """
+
+    def say(self, text: str) -> None:
+        """Print a line, without disturbing the one being typed."""
+
+    def refresh(self) -> None:
+        """Show the prompt anew: what it says has changed."""
+
+
+class PipedLines:
+    """Plain lines through pipes, or from a terminal when the output goes elsewhere. Each sentence is flushed."""
+
+    is_interactive = False
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        # A thread that waits in a read cannot be stopped; a daemon does not keep the process alive.
+        threading.Thread(target=self._pump, args=(asyncio.get_running_loop(),), daemon=True).start()
+
+    def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            for line in sys.stdin or ():
+                loop.call_soon_threadsafe(self._queue.put_nowait, line.rstrip("\r\n"))
+            loop.call_soon_threadsafe(self._queue.put_nowait, None)
+
+    async def read(self) -> str | None:
+        return await self._queue.get()
+
+    def say(self, text: str) -> None:
+        print(text, flush=True)
+
+    def refresh(self) -> None:
+        """A pipe has no prompt."""
+
+
+class TerminalLines:
+    """Lines typed at a terminal, with history, and completion by the tab key.
+
+    :param prompt: gives the text before the line being typed.
+    :param completions: gives what can be typed now.
+    """
+
+    is_interactive = True
+
+    def __init__(self, prompt: Callable[[], str], completions: Callable[[], Iterable[str]]) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+
+        self._session: PromptSession[str] = PromptSession(
+            prompt,
+            completer=WordCompleter(lambda: list(completions()), ignore_case=True, sentence=True),
+            complete_while_typing=False,
+            interrupt_exception=InterruptedByUserError,
+        )
+
+    async def read(self) -> str | None:
+        try:
+            return await self._session.prompt_async()
+        except EOFError:
+            return None
+
+    def say(self, text: str) -> None:
+        print(text)
+
+    def refresh(self) -> None:
+        self._session.app.invalidate()
+
+
+@contextlib.contextmanager
+def open_lines(prompt: Callable[[], str], completions: Callable[[], Iterable[str]]) -> Iterator[Lines]:
+    """Give the lines that suit this process: a terminal's if both ends are one, else pipes. Inside a running loop."""
+    if not is_interactive():
+        yield PipedLines()
+        return
+    from prompt_toolkit.patch_stdout import patch_stdout
+
+    with patch_stdout():
+        yield TerminalLines(prompt, completions)

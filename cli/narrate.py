@@ -1,0 +1,243 @@
+"""One plain sentence for each event, fit to be read aloud: no boxes, no colours, nothing that moves.
+
+A showdown takes a line for each cup. Everything that a peer wrote is escaped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, sentence
+from cli.seating import Seating, display_names
+from p2pdice import Expect
+from p2pdice import events as game
+from protocol import events as node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from p2pdice import State
+
+
+def narrate(event: node.NodeEvent, seating: Seating) -> str:
+    """Return what a node's event tells its owner."""
+    match event:
+        case node.Happened():
+            return narrate_game(event.event, event.state, seating)
+        case node.DiceRolled():
+            return f"You roll {hand(event.hand)}."
+        case node.YourTurn():
+            return _your_turn(event, seating)
+        case node.MatchStarted() | node.MatchOver() | node.MatchFormed() | node.ConcedeAccepted():
+            return _match(event, seating)
+        case node.TableOpened() | node.TableJoined() | node.LobbyChanged() | node.TableClosed():
+            return _lobby(event)
+        case node.PeerLost() | node.PeerBack() | node.Suspended() | node.Continued() | node.Misbehaved():
+            return _peers(event)
+        case node.Stopped():
+            return f"Your node has stopped: {sentence(escape(event.reason))} The match can be resumed."
+        case node.Notice():
+            return sentence(escape(event.text))
+        case _:
+            assert_never(event)
+
+
+def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node.TableClosed) -> str:
+    match event:
+        case node.TableOpened():
+            lines = [
+                f"Your table {escape(event.name)} is open. On another laptop, type:",
+                f"    {command_line('join', event.join_line)}",
+            ]
+            if event.advertised:
+                lines.append("On this network plain p2pdice join finds it too.")
+            elif event.problem:
+                lines.append(f"It is not advertised on the network: {sentence(escape(event.problem))}")
+            return "\n".join(lines)
+        case node.TableJoined():
+            rules = event.ruleset.name or "house rules"
+            host = f"{escape(event.host.name)} ({event.host.fingerprint})"
+            return f"You sit at {escape(event.name)}, hosted by {host}; {rules}, {counted(event.seats, 'seat')}."
+        case node.LobbyChanged():
+            return _sitting(event)
+        case node.TableClosed():
+            return f"The table is closed: {sentence(escape(event.reason))}"
+
+
+def _sitting(event: node.LobbyChanged) -> str:
+    changes = [
+        f"{listing(display_names(players))} {verb}{'s' if len(players) == 1 else ''}"
+        for players, verb in ((event.joined, "join"), (event.left, "leave"))
+        if players
+    ]
+    names = [
+        f"{name} (you)" if player.is_me else name
+        for player, name in zip(event.players, display_names(event.players), strict=True)
+    ]
+    now = f"{len(names)} of {event.seats} seats are taken, by {listing(names)}."
+    return f"{listing(changes)}: {now}" if changes else now[:1].upper() + now[1:]
+
+
+def _match(
+    event: node.MatchStarted | node.MatchOver | node.MatchFormed | node.ConcedeAccepted, seating: Seating
+) -> str:
+    match event:
+        case node.MatchFormed():
+            return f"Everybody has signed the rules and the roster of match {event.match_id[:8]}; the seats are drawn."
+        case node.MatchStarted():
+            rules = event.ruleset.name or "house rules"
+            order = seating.everyone(range(len(seating.names)))
+            if event.resumed:
+                return (
+                    f"You are back in match {event.match_id[:8]} ({rules}) of {order}. {standing(event.state, seating)}"
+                )
+            return f"The match begins, by the rules {rules}. Clockwise sit {order}."
+        case node.ConcedeAccepted():
+            return "You give up; you are out as soon as the others have heard of it."
+        case node.MatchOver():
+            path = str(event.transcript)
+            kept = (
+                "Everybody has confirmed the result."
+                if event.confirmed
+                else "Not everybody has confirmed the result yet."
+            )
+            return f"{kept} The transcript is {path}\nVerify it with:\n    {command_line('verify', path)}"
+
+
+def _peers(event: node.PeerLost | node.PeerBack | node.Suspended | node.Continued | node.Misbehaved) -> str:
+    match event:
+        case node.PeerLost():
+            return f"{escape(event.player.name)} cannot be reached at the moment."
+        case node.PeerBack():
+            return f"{escape(event.player.name)} is back."
+        case node.Suspended():
+            names = listing(display_names(event.awaited))
+            return f"The match waits for {names}. You may wait, or quit and resume it another day."
+        case node.Continued():
+            return "The match goes on."
+        case node.Misbehaved():
+            proven = f"at step {event.step}, as their own signature proves"
+            return f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+
+
+def _your_turn(event: node.YourTurn, seating: Seating) -> str:
+    state = event.view.state
+    mine = f"You have {hand(event.view.hand)}."
+    challenge = state.challenge
+    if challenge is not None and state.bid is not None:
+        accuser, accused = seating.who(challenge.seat), seating.who(state.bid.seat)
+        return f"Your turn: do you side with {accuser} (type accuser) or with {accused} (type accused)? {mine}"
+    if state.bid is None:
+        return f"Your turn: open the round with a bid. {mine}"
+    standing_bid = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
+    return f"Your turn: raise {standing_bid}, or call it. {mine}"
+
+
+def standing(state: State, seating: Seating) -> str:
+    """Return where a match stands: the round, the dice, the bid, and who is awaited."""
+    parts = [f"Round {state.round}.", dice_by_player(state.dice, seating)]
+    if state.bid is not None:
+        parts.append(f"The bid is {bid(state.bid.quantity, state.bid.face)} by {seating.who(state.bid.seat)}.")
+    if waiting := awaited(state, seating):
+        parts.append(f"{waiting[:1].upper()}{waiting[1:]} to move.")
+    return " ".join(parts)
+
+
+def awaited(state: State, seating: Seating) -> str:
+    """Return whose move it is, ``you are`` or ``Ada is``; nothing if no single player is awaited."""
+    if state.expects.kind is not Expect.MOVE:
+        return ""
+    seat = state.expects.seats[0]
+    return "you are" if seat == seating.me else f"{seating.names[seat]} is"
+
+
+def dice_by_player(dice: Sequence[int], seating: Seating) -> str:
+    """Return the dice left: ``Dice: Ada 5, you 3; 8 in play.`` Seats without dice are left out."""
+    counts = ", ".join(f"{seating.who(seat)} {count}" for seat, count in enumerate(dice) if count)
+    return f"Dice: {counts}; {sum(dice)} in play."
+
+
+def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
+    """Return what happened in the game; ``state`` is the one after it."""
+    match event:
+        case game.RoundStarted():
+            special = " It is a special round: ones are not wild." if event.palifico else ""
+            leads = seating.does(event.leader, "leads", "lead")
+            return f"Round {event.round}: {leads}. {dice_by_player(event.dice, seating)}{special}"
+        case game.BidMade():
+            waiting = awaited(state, seating)
+            turn = f"; {waiting} next" if waiting else ""
+            return f"{seating.does(event.seat, 'bids', 'bid')} {bid(event.quantity, event.face)}{turn}."
+        case game.ChallengeCalled():
+            what = f"{seating.whose(event.bidder)} {bid(event.quantity, event.face)}"
+            return f"{seating.does(event.seat, 'calls', 'call')} {event.call} on {what}."
+        case game.Sided():
+            return f"{seating.does(event.seat, 'sides', 'side')} with the {event.side}."
+        case game.HandsShown() | game.Judged() | game.RoundVoid():
+            return _showdown(event, seating)
+        case game.DieLost() | game.DieGained() | game.PlayerOut():
+            return _dice_changed(event, state, seating)
+        case game.LeadPassed():
+            return f"{seating.does(event.seat, 'leads', 'lead')} next."
+        case game.PalificoBegins():
+            who = seating.does(event.seat, "is", "are")
+            return f"{who} down to one die for the first time: a special round follows, without wild ones."
+        case game.MatchOver():
+            return _result(event, seating)
+        case _:
+            assert_never(event)
+
+
+def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Seating) -> str:
+    match event:
+        case game.HandsShown():
+            width = max(len(name) for name in seating.names)
+            lines = ["The cups are opened:"]
+            for seat, cup in enumerate(event.hands):
+                shown = "never opened" if cup is None else hand(cup)
+                if cup != ():
+                    lines.append(f"    {seating.names[seat]:{width}}  {shown}")
+            wild = ", wild ones included" if event.ones_wild and event.face != 1 else ""
+            hidden = f", and {dice_count(event.unopened)} unknown" if event.unopened else ""
+            there = f"there {'is' if event.count == 1 else 'are'} {faces(event.count, event.face)}{wild}{hidden}"
+            lines.append(f"The bid was {faces(event.quantity, event.face)}; {there}.")
+            return "\n".join(lines)
+        case game.Judged():
+            verdict = "true" if event.bid_true else "false"
+            if event.call == "exact":
+                verdict = "true to the die" if event.call_right else "not true to the die"
+            are = "is" if len(event.right) == 1 and event.right[0] != seating.me else "are"
+            wrong = f", {seating.everyone(event.wrong)} wrong" if event.wrong else ""
+            return f"The bid is {verdict}: {seating.everyone(event.right)} {are} right{wrong}."
+        case game.RoundVoid():
+            cups = listing([f"{seating.whose(seat)} cup" for seat in event.unopened])
+            return f"Round {event.round} is void, as the verdict depends on {cups}: nobody loses a die."
+
+
+def _dice_changed(event: game.DieLost | game.DieGained | game.PlayerOut, state: State, seating: Seating) -> str:
+    match event:
+        case game.DieLost():
+            loses, lose = ("loses", "lose") if state.ruleset.verdict == "loser-loses-die" else ("puts away", "put away")
+            return f"{seating.does(event.seat, loses, lose)} a die: {dice_count(event.left)} left."
+        case game.DieGained():
+            return f"{seating.does(event.seat, 'gains', 'gain')} a die: {dice_count(event.left)} now."
+        case game.PlayerOut():
+            return f"{seating.does(event.seat, 'is', 'are')} out{_REASONS[event.reason]}."
+
+
+_REASONS: Final = {
+    "lost": "",
+    "finished": " in good standing: the aim is to be rid of all dice",
+    "evicted": ", having gone silent or broken the rules",
+    "conceded": ", having given up",
+}
+
+
+def _result(event: game.MatchOver, seating: Seating) -> str:
+    winners = seating.everyone(event.winners)
+    wins = "wins" if len(event.winners) == 1 and event.winners[0] != seating.me else "win"
+    behind = [
+        f"{seating.everyone(seats)} on place {1 + sum(map(len, event.places[:index]))}"
+        for index, seats in enumerate(event.places)
+    ][1:]
+    return f"The match is over: {listing([f'{winners} {wins}', *behind])}."

@@ -1,0 +1,87 @@
+"""Sitting at a table as a person: what hosting, joining and resuming have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.exits import ExitCode
+from cli.lines import InterruptedByUserError
+from cli.settings import Settings
+
+if TYPE_CHECKING:
+    from protocol.node import Node
+
+PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
+]
+InterfaceOption = Annotated[
+    str | None,
+    typer.Option("--interface", metavar="IF", show_default=False, help="Use this network interface (name or address)."),
+]
+
+Enter = Callable[["Node"], Awaitable[None]]
+"""Hosts, joins or resumes."""
+
+
+def play(
+    settings: Settings,
+    name: str,
+    enter: Enter,
+    *,
+    port: int = 0,
+    interface: str | None = None,
+    company: Callable[[Node], AbstractAsyncContextManager[object]] = nullcontext,
+) -> None:
+    """Run a node for the person at this terminal until the match is over or they leave.
+
+    :param company: what lives as long as the table does, such as house bots.
+    """
+    run(_play(settings, name, enter, port, interface, company))
+
+
+async def _play(
+    settings: Settings,
+    name: str,
+    enter: Enter,
+    port: int,
+    interface: str | None,
+    company: Callable[[Node], AbstractAsyncContextManager[object]],
+) -> None:
+    from cli.line import LineTable
+    from cli.log import open_log
+    from protocol.node import Node
+
+    open_log(settings.home)
+    node = await Node.open(settings.home, name, port=port, interface=interface)
+    try:
+        await enter(node)
+        async with company(node):
+            await LineTable(node, settings).run()
+    finally:
+        await node.close()
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine; Ctrl-C in it ends the command with its exit code, whichever way the terminal reported it."""
+    try:
+        asyncio.run(main)
+    except (InterruptedByUserError, KeyboardInterrupt):
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()

@@ -1,0 +1,69 @@
+"""Who sits where, and what each of them is called in a sentence."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cli.render import escape, listing
+
+if TYPE_CHECKING:
+    from protocol.events import PlayerInfo
+
+_LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
+"""Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
+
+
+def display_names(players: Sequence[PlayerInfo]) -> tuple[str, ...]:
+    """Return one name for each player, safe to print; where two look alike, with the start of the fingerprint.
+
+    So does a player who calls themselves *you*, which is what sentences call the reader.
+
+    >>> from protocol.events import PlayerInfo
+    >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
+    ('Ann [K7QF]', 'ANN [ZZ22]', 'Ben')
+    """
+    outlines = Counter(_outline(player.name) for player in players)
+    return tuple(
+        f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
+        if outlines[_outline(player.name)] > 1 or _outline(player.name) == "you"
+        else escape(player.name)
+        for player in players
+    )
+
+
+def _outline(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(each for each in plain if each.isalnum() or each in "|!").translate(_LOOKALIKES)
+
+
+class Seating(NamedTuple):
+    """The players of a match by seat, seen by one of them or by nobody in particular."""
+
+    names: tuple[str, ...] = ()
+    """Safe to print."""
+    me: int | None = None
+    """The seat of the reader, who is called *you*."""
+
+    @classmethod
+    def of(cls, players: Sequence[PlayerInfo], me: int | None) -> Seating:
+        """Return the seating of players in the order of their seats."""
+        return cls(display_names(players), me)
+
+    def who(self, seat: int) -> str:
+        """Return the name as it stands inside a sentence: ``you`` or ``Ada``."""
+        return "you" if seat == self.me else self.names[seat]
+
+    def whose(self, seat: int) -> str:
+        """Return the possessive inside a sentence: ``your`` or ``Ada's``."""
+        return "your" if seat == self.me else f"{self.names[seat]}'s"
+
+    def does(self, seat: int, verb: str, mine: str) -> str:
+        """Return the start of a sentence: ``Ada bids`` from ``bids``, or ``You bid`` from ``bid``."""
+        return f"You {mine}" if seat == self.me else f"{self.names[seat]} {verb}"
+
+    def everyone(self, seats: Sequence[int]) -> str:
+        """Return several names inside a sentence: ``Ada, Ben and you``."""
+        return listing([self.who(seat) for seat in seats])

@@ -1,0 +1,45 @@
+"""A node's events as NDJSON: one JSON object a line, for the program that started a house bot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.narrate import narrate
+from p2pdice import Ruleset
+from protocol.events import Happened, NodeEvent, PlayerInfo
+
+if TYPE_CHECKING:
+    from cli.seating import Seating
+
+_LEFT_OUT = {"state", "view"}
+"""Positions follow from the events, and would be most of the bytes."""
+
+
+def event_line(event: NodeEvent, seating: Seating) -> str:
+    """Return an event as one line of JSON: ``type`` (the event's name), ``text`` (a sentence), and its fields.
+
+    What happened in the game is an object of its own, ``event``, as the engine writes it.
+    """
+    data: dict[str, Any] = {"type": type(event).__name__, "text": narrate(event, seating)}
+    for field in fields(event):
+        if field.name not in _LEFT_OUT:
+            data[field.name] = _data(getattr(event, field.name))
+    if isinstance(event, Happened):
+        data["event"] = event.event.to_json()
+    return json.dumps(data)
+
+
+def _data(value: object) -> Any:
+    match value:
+        case PlayerInfo():
+            return {"name": value.name, "fingerprint": value.fingerprint, "is_me": value.is_me}
+        case Ruleset():
+            return dict(value.options())
+        case Path():
+            return str(value)
+        case tuple():
+            return [_data(item) for item in value]
+    return value
