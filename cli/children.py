@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -64,13 +64,6 @@ async def end(processes: Iterable[Process]) -> None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await asyncio.wait(stubborn)
-
-
-async def output(process: Process) -> AsyncIterator[bytes]:
-    """Yield the lines of a child's standard output."""
-    assert process.stdout is not None
-    async for line in process.stdout:
-        yield line
 
 
 def describe_exit(code: int | None) -> str:

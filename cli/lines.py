@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol
 
 from cli.settings import is_interactive
@@ -91,10 +93,26 @@ class TerminalLines:
             return None
 
     def say(self, text: str) -> None:
-        print(text)
+        print(wrapped(text, get_terminal_size().columns))
 
     def refresh(self) -> None:
         self._session.app.invalidate()
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Return ``text`` broken between words; indented lines, which are commands and columns, stay whole to be copied.
+
+    >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
+    Verify it
+      with this:
+        p2pdice verify a-long-file-name
+    """
+    return "\n".join(
+        line
+        if line.startswith("    ")
+        else textwrap.fill(line, max(columns - 1, 8), subsequent_indent="  ", break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 @contextlib.contextmanager

@@ -21,12 +21,17 @@ class EscapingFormatter(logging.Formatter):
         return "\n".join(escape(line) for line in super().format(record).split("\n"))
 
 
+def log_path(home: Path) -> Path:
+    """Return where the log file of ``home`` is."""
+    return Home(home).log
+
+
 def open_log(home: Path) -> Path:
     """Send the warnings of this process to the log file of ``home``, and return its path.
 
     :raises OSError: if the folder cannot be made.
     """
-    path = Home(home).log
+    path = log_path(home)
     root = logging.getLogger()
     if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

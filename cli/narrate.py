@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, sentence
+from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
 from cli.seating import Seating, display_names
 from p2pdice import Expect
 from p2pdice import events as game
@@ -46,7 +46,7 @@ def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node
     match event:
         case node.TableOpened():
             lines = [
-                f"Your table {escape(event.name)} is open. On another laptop, type:",
+                f"The table {escape(event.name)} is open. On another laptop, type:",
                 f"    {command_line('join', event.join_line)}",
             ]
             if event.advertised:
@@ -74,8 +74,8 @@ def _sitting(event: node.LobbyChanged) -> str:
         f"{name} (you)" if player.is_me else name
         for player, name in zip(event.players, display_names(event.players), strict=True)
     ]
-    now = f"{len(names)} of {event.seats} seats are taken, by {listing(names)}."
-    return f"{listing(changes)}: {now}" if changes else now[:1].upper() + now[1:]
+    now = f"{number(len(names))} of {counted(event.seats, 'seat')} taken, by {listing(names)}."
+    return f"{listing(changes)}: {now}" if changes else f"At the table: {now}"
 
 
 def _match(
@@ -83,7 +83,7 @@ def _match(
 ) -> str:
     match event:
         case node.MatchFormed():
-            return f"Everybody has signed the rules and the roster of match {event.match_id[:8]}; the seats are drawn."
+            return f"Everybody has signed the roster and the rules of match {event.match_id[:8]}; seats are drawn."
         case node.MatchStarted():
             rules = event.ruleset.name or "house rules"
             order = seating.everyone(range(len(seating.names)))
@@ -128,7 +128,7 @@ def _your_turn(event: node.YourTurn, seating: Seating) -> str:
         accuser, accused = seating.who(challenge.seat), seating.who(state.bid.seat)
         return f"Your turn: do you side with {accuser} (type accuser) or with {accused} (type accused)? {mine}"
     if state.bid is None:
-        return f"Your turn: open the round with a bid. {mine}"
+        return "Your turn: open the round with a bid."
     standing_bid = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
     return f"Your turn: raise {standing_bid}, or call it. {mine}"
 
@@ -191,12 +191,12 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
 def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Seating) -> str:
     match event:
         case game.HandsShown():
-            width = max(len(name) for name in seating.names)
+            width = max(len(seating.who(seat)) for seat in range(len(seating.names)))
             lines = ["The cups are opened:"]
             for seat, cup in enumerate(event.hands):
                 shown = "never opened" if cup is None else hand(cup)
                 if cup != ():
-                    lines.append(f"    {seating.names[seat]:{width}}  {shown}")
+                    lines.append(f"    {seating.who(seat):{width}}  {shown}")
             wild = ", wild ones included" if event.ones_wild and event.face != 1 else ""
             hidden = f", and {dice_count(event.unopened)} unknown" if event.unopened else ""
             there = f"there {'is' if event.count == 1 else 'are'} {faces(event.count, event.face)}{wild}{hidden}"

@@ -76,7 +76,7 @@ def choose(found: tuple[Sighting, ...]) -> Sighting:
         picked = pick(_ask(), open_ones)
         if picked is not None:
             return picked
-        print(f"Type a number from 1 to {len(open_ones)}, or a table's name.")
+        print("Type the number in front of a table, or its name.")
 
 
 def _ask() -> str:
@@ -88,11 +88,11 @@ def _ask() -> str:
 
 
 def pick(answer: str, tables: list[Sighting]) -> Sighting | None:
-    """Return the table with this number or name; the only one there is for an empty answer."""
+    """Return the table with this number, name, or start of a name; the only one there is for an empty answer."""
     text = answer.strip()
-    if not text and len(tables) == 1:
-        return tables[0]
     if text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(tables):
         return tables[int(text) - 1]
-    named = [each for each in tables if each.advertisement.name.casefold() == text.casefold()]
+    names = [each.advertisement.name.casefold() for each in tables]
+    named = [each for each, name in zip(tables, names, strict=True) if name == text.casefold()]
+    named = named or [each for each, name in zip(tables, names, strict=True) if name.startswith(text.casefold())]
     return named[0] if len(named) == 1 else None

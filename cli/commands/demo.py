@@ -1,0 +1,134 @@
+"""``p2pdice demo``: a whole match on this machine, verified."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from cli.account import Account
+from cli.commands.verify import read_transcript
+from cli.exhibition import Exhibition
+from cli.exits import Failure
+from cli.front import application
+from cli.play import run
+from cli.progress import Progress
+from cli.render import command_line, counted, escape
+from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+
+if TYPE_CHECKING:
+    from protocol.verifier import Verdict
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice demo
+  p2pdice demo --players 6 --rules perudo
+  p2pdice demo --seed 7 --out demo --json
+"""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def demo(
+    players: Annotated[int, typer.Option("--players", min=2, max=10, metavar="N", help="House bots at the table.")] = 4,
+    rules: RulesOption = "classic",
+    changes: SetOption = None,
+    seed: Annotated[
+        str | None,
+        typer.Option("--seed", metavar="S", show_default=False, help="Fix the bots' choices (never the dice)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", file_okay=False, show_default=False, help="Keep the players' homes in DIR."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The summary as one JSON object.")] = False,
+) -> None:
+    """Watch a whole match between house bots on this machine.
+
+    Every bot is a process of its own. They find each other by multicast, connect over TLS, and sign every step. Then
+    each bot's transcript is verified, and all of them must be the same to the last byte.
+    """
+    chosen_ruleset(rules, changes)  # so that a mistake is told once, and not by every child
+    chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
+    folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
+    account = Account()
+    with Progress(sys.stderr if as_json else sys.stdout) as progress:
+        if seed is not None:
+            progress.line("The seed fixes what the bots choose. Dice and keys are secrets, and differ every time.")
+        progress.line(f"{counted(players, 'player').capitalize()}, rules {escape(rules)}, homes in {folder}")
+
+        def show(event: dict[str, Any]) -> None:
+            if event["type"] in _TOLD:
+                progress.line(event["text"])
+            if line := account.take(event):
+                progress.line(line)
+            progress.now(account.line() or "The bots are looking for each other.")
+
+        exhibition = Exhibition(players, chosen, folder, seed, show, progress.line)
+        progress.now("The bots are starting.")
+        began = time.perf_counter()
+        run(exhibition.run())
+        played = time.perf_counter()
+        progress.now("Verifying the transcripts.")
+        verdict, paths = judge(exhibition)
+    summary = {
+        "match": verdict.match,
+        "rules": verdict.rules,
+        "players": list(verdict.players),
+        "winners": list(verdict.winners),
+        "rounds": account.rounds,
+        "steps": verdict.steps,
+        "signatures": verdict.signatures,
+        "verdict": verdict.verdict,
+        "identical": True,
+        "discovery": "multicast" if all(each.found_by_itself for each in exhibition.contestants) else "direct",
+        "seed": seed,
+        "seconds": round(played - began, 3),
+        "verify_seconds": round(time.perf_counter() - played, 3),
+        "folder": str(folder),
+        "transcripts": [str(path) for path in paths],
+    }
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        _print(summary, account.ending)
+
+
+_TOLD: Final = {"MatchStarted", "PeerLost", "PeerBack", "Suspended", "Continued", "Misbehaved", "Notice"}
+
+
+def judge(exhibition: Exhibition) -> tuple[Verdict, list[Path]]:
+    """Verify every transcript and compare them.
+
+    :raises Failure: if one is not fair, or they differ.
+    """
+    from protocol.verifier import Judgement, verify
+
+    paths = [each.transcript for each in exhibition.contestants if each.transcript is not None]
+    contents = [read_transcript(path) for path in paths]
+    verdicts = [verify(content) for content in contents]
+    for path, verdict in zip(paths, verdicts, strict=True):
+        if verdict.verdict is not Judgement.FAIR:
+            raise Failure(f"The transcript {path} is {verdict.verdict}: {escape(verdict.reason)}.")
+    if len(set(contents)) > 1:
+        raise Failure("The players' transcripts differ.", hint=f"They are {', '.join(map(str, paths))}")
+    return verdicts[0], paths
+
+
+def _print(summary: dict[str, Any], ending: str) -> None:
+    print()
+    print(f"{ending}. {counted(summary['rounds'], 'round').capitalize()} in {summary['seconds']:.1f} seconds.")
+    number = len(summary["transcripts"])
+    checked = f"{counted(summary['signatures'], 'signature')} of {counted(summary['steps'], 'step')}"
+    print(f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all right.")
+    for path in summary["transcripts"]:
+        print(f"    {path}")
+    print(f"Verify one yourself:\n    {command_line('verify', summary['transcripts'][0])}")
