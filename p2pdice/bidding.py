@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from p2pdice.bids import raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
-from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.menus import Menu, menu_of
+from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid
 from p2pdice.state import StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
@@ -46,23 +46,13 @@ def exact_refused(state: State) -> str:
     return ""
 
 
-@lru_cache(maxsize=1024)
-def _menu(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int, exact: bool) -> tuple[Move, ...]:
-    allowed = raises(order, quantity, face)
-    bids = [Bid(n, new) for n in range(1, limit + 1) for new in faces if n in allowed[new - 1]]
-    calls = [LIAR, EXACT] if exact else [LIAR]
-    return (*bids, *(calls if quantity else ()))
-
-
-def menu(state: State) -> tuple[Move, ...]:
-    """Return the listed moves of a bidding turn: bids up to the dice in play, lowest quantity first, then the calls."""
+def menu(state: State) -> Menu:
+    """Return the listed moves of a bidding turn: bids up to the dice in play, then the calls."""
     bids = state.bids
+    raising = order(state)
     quantity, face, _seat = bids[-1] if bids else (0, 0, 0)
-    moves = _menu(order(state), quantity, face, faces(state), sum(state.dice), not exact_refused(state))
-    if order(state) != "either" or len(bids) < 2:
-        return moves
-    made = {Bid(bid.quantity, bid.face) for bid in bids}
-    return tuple(move for move in moves if move not in made)
+    listed = menu_of(raising, quantity, face, faces(state), sum(state.dice), not exact_refused(state))
+    return listed.without(Bid(bid.quantity, bid.face) for bid in bids) if raising == "either" else listed
 
 
 def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
@@ -75,7 +65,7 @@ def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
     possible = faces(state)
     if face not in possible or quantity not in raises(order(state), standing_quantity, standing_face)[face - 1]:
         raise IllegalMove(_refusal(state, move, possible))
-    if state.ruleset.raise_ == "either" and any(made[0] == quantity and made[1] == face for made in bids):
+    if order(state) == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
     # By position, and the rest of the state as it is: this is the most frequent step of all.
     made = StandingBid(quantity, face, seat)

@@ -182,7 +182,7 @@ def test_views_show_the_own_hand_only(ruleset: Ruleset, players: int, seed: int,
         public = [{**given.to_json(), "hand": None} for given in seen]
         assert public[0] == public[1]
         assert seen[0].to_json()["hand"] == list(seen[0].hand)
-        assert (seen[0].legal == legal_moves(state)) == (seat == state.turn or state.awaits is not Expect.MOVE)
+        assert list(seen[0].legal) == (list(legal_moves(state)) if seat == state.turn else [])
 
 
 @matches
