@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final
+from typing import Final, cast
 
 HASH_BYTES: Final = 32
 """Size of every hash, and so of match ids, message ids, commitments and seeds."""
 
 _PREFIX: Final = "p2pdice/1/"
+_EIGHT: Final = (8).to_bytes(4, "big")
 
 
 @lru_cache(maxsize=64)  # there are some twenty tags
@@ -32,10 +33,10 @@ def tagged_hash(tag: str, *parts: bytes | int) -> bytes:
     """
     pieces = [_head(tag, len(parts))]
     for part in parts:
-        raw = part.to_bytes(8, "big") if type(part) is int else part
-        assert isinstance(raw, bytes)
-        pieces.append(len(raw).to_bytes(4, "big"))
-        pieces.append(raw)
+        if type(part) is bytes:
+            pieces += (len(part).to_bytes(4, "big"), part)
+        else:
+            pieces += (_EIGHT, cast("int", part).to_bytes(8, "big"))
     return sha256(b"".join(pieces)).digest()
 
 

@@ -582,7 +582,7 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = now
         position = self.record.position
-        confirmed = {*position.live(self.record.players), *position.base} <= {*self.record.results}
+        confirmed = {*position.base} <= {*self.record.results}
         due = self._timers.ended_at + RECEIPTS
         if confirmed or now >= due:
             self._over = True

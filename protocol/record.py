@@ -129,6 +129,8 @@ class Position(NamedTuple):
     purpose: Purpose
     stage: int
     """Index into the script of the purpose."""
+    kind: Kind | None
+    """The kind of message that the step takes; None at the end."""
     owed: tuple[int, ...]
     """Authors (roster indices, ascending) from whom the step wants a message each."""
     base: tuple[int, ...]
@@ -147,18 +149,6 @@ class Position(NamedTuple):
     """The messages that closed the step before, by author."""
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
-
-    @property
-    def kind(self) -> Kind | None:
-        """The kind of message that the step takes; None at the end."""
-        script = SCRIPTS[self.purpose]
-        return script[self.stage] if script else None
-
-    def live(self, players: int) -> tuple[int, ...]:
-        """Return the authors who are still in the match, ascending."""
-        if self.state is None:
-            return tuple(author for author in range(players) if author not in self.gone)
-        return tuple(sorted(self.seats[seat] for seat in self.state.live))
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
         """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
@@ -196,7 +186,9 @@ class Record:
         self.match = match_id(genesis_data)
         self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
         everyone = tuple(range(len(self.keys)))
-        first = Position(0, self.match, Purpose.FORMING, 0, owed=everyone, base=everyone, lock=state_hash(None))
+        first = Position(
+            0, self.match, Purpose.FORMING, 0, Kind.LOCK, owed=everyone, base=everyone, lock=state_hash(None)
+        )
         self.chain = [first]
         """The position before every step so far; the last one is open."""
         self.held: dict[int, Signed] = {}
@@ -419,19 +411,25 @@ def _advance(
         game.state = new_match(record.genesis.ruleset, players)
         game.leave(seats, {}, gone)
 
-    base = tuple(given) if position.kind is Kind.LOCK else position.base
-    purpose, stage = _next_stage(position, game.state, standing)
     state = game.state
-    draft = Position(
-        step, tip, purpose, stage, (), base, state, seats, gone, standing, deal, b"", entries, tuple(game.happened)
-    )
+    base = tuple(given) if position.kind is Kind.LOCK else position.base
+    purpose, stage = _next_stage(position, state, standing)
+    script = SCRIPTS[purpose]
     if purpose is Purpose.TURN:
         assert state is not None
         owed: tuple[int, ...] = (seats[state.expects.seats[0]],)
+    elif not script:
+        owed = ()
+    elif state is None:
+        owed = tuple(author for author in range(players) if author not in gone)
     else:
-        owed = () if purpose is Purpose.END else draft.live(players)
-    lock = state_hash(state) if draft.kind is Kind.LOCK or purpose is Purpose.END else b""
-    return draft._replace(owed=owed, lock=lock)
+        owed = tuple(sorted(seats[seat] for seat in state.live))
+    kind = script[stage] if script else None
+    lock = state_hash(state) if kind is None or kind is Kind.LOCK else b""
+    happened = tuple(game.happened)
+    return Position(
+        step, tip, purpose, stage, kind, owed, base, state, seats, gone, standing, deal, lock, entries, happened
+    )
 
 
 def _next_stage(position: Position, state: State | None, standing: Standing | None) -> tuple[Purpose, int]:
