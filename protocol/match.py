@@ -407,8 +407,8 @@ class Match:
         self._mind_the_time(now)
 
     def _drain_future(self) -> None:
-        progress = bool(self._future)
-        while progress:
+        progress = True
+        while progress and self._future:
             progress = False
             step = self.record.position.step
             for author in sorted(self._future):
@@ -553,6 +553,9 @@ class Match:
 
     def _mind_the_awaited(self, now: float, wake: list[float]) -> None:
         timers = self._timers
+        if len(self._linked) == self.record.players - 1 and not self._culprits and not self._suspended:
+            timers.awaited_since = None
+            return
         # Who proved to cheat cannot give an acceptable message any more than who is gone.
         awaited = tuple(
             author

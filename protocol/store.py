@@ -19,12 +19,12 @@ SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE matches (
-    match BLOB PRIMARY KEY, genesis BLOB NOT NULL, match_key BLOB NOT NULL REFERENCES seeds,
+    number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL, match_key BLOB NOT NULL REFERENCES seeds,
     created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE TABLE messages (
-    match BLOB NOT NULL, step INTEGER NOT NULL, author INTEGER NOT NULL, id BLOB NOT NULL,
-    data BLOB NOT NULL, signature BLOB NOT NULL, PRIMARY KEY (match, step, author, id)
+    match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
+    PRIMARY KEY (match, place)
 ) WITHOUT ROWID;
 CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
@@ -62,6 +62,8 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
+        self._ends: dict[bytes, tuple[int, int]] = {}
+        """By match: its number and the place of its next message."""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here so that it is private from its first byte on; SQLite would follow the umask.
@@ -136,20 +138,35 @@ class Store:
 
         :raises StoreError: if they are not. Then nothing that depends on them may be sent.
         """
-        rows = [(match, m.message.step, m.message.author, m.id, m.data, m.signature) for m in messages]
+        number, place = self._end(match)
+        rows = [(number, place + each, *signed.wire) for each, signed in enumerate(messages)]
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
+            self._ends[match] = number, place + len(rows)
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise StoreError(f"cannot write to the store: {error}") from error
 
     def messages(self, match: bytes) -> tuple[Signed, ...]:
-        """Return the stored messages of a match in the order of steps and authors."""
-        query = "SELECT data, signature FROM messages WHERE match = ? ORDER BY step, author, id"
-        return tuple(parse_signed(data, signature) for data, signature in self._read(query, (match,)))
+        """Return the stored messages of a match in the order in which they were written."""
+        query = "SELECT data, signature FROM messages WHERE match = ? ORDER BY place"
+        return tuple(parse_signed(data, signature) for data, signature in self._read(query, (self._end(match)[0],)))
+
+    def _end(self, match: bytes) -> tuple[int, int]:
+        """Return the number of a match and the place of its next message."""
+        if match not in self._ends:
+            query = (
+                "SELECT number, (SELECT COALESCE(MAX(place) + 1, 0) FROM messages WHERE match = number) "
+                "FROM matches WHERE match = ?"
+            )
+            rows = self._read(query, (match,))
+            if not rows:
+                raise StoreError("the store does not know the match")
+            self._ends[match] = rows[0]
+        return self._ends[match]
 
     def matches(self) -> tuple[StoredMatch, ...]:
         """Return the matches that were formed, newest first."""
