@@ -208,6 +208,9 @@ class Match:
         self._lost: set[int] = set()
         self._future: dict[int, dict[int, Signed]] = {}
         self._culprits: dict[int, MisconductError] = {}
+        self._complained_of: set[int] = set()
+        self._needed_of: set[int] = set()
+        """Who owes an answer to NEED: a page that nobody asked for is not looked at."""
         self._answered: dict[tuple[int, int], float] = {}
         self._timers = _Timers()
         self._effects: list[Effect] = []
@@ -307,6 +310,7 @@ class Match:
 
     def _unlink(self, author: int) -> None:
         self._linked.discard(author)
+        self._needed_of.discard(author)
         if self.is_formed and not self.is_ended:
             self._lost.add(author)
             self._show(PeerLost(self.info[author]))
@@ -320,7 +324,7 @@ class Match:
                 self._keep_for_later(self.record.check_signature(signed))
                 return
         except RejectedMessageError as error:
-            self._show(Notice(f"a message from {self.info[sender].name} was refused: {error}"))
+            self._complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return
         except MisconductError as error:
             self._accuse(error)
@@ -340,6 +344,12 @@ class Match:
         if len(kept) < limits.FUTURE_PER_AUTHOR:
             kept.setdefault(signed.message.step, signed)
 
+    def _complain(self, sender: int, text: str) -> None:
+        # Once: who sends nonsense may send any amount of it.
+        if sender not in self._complained_of:
+            self._complained_of.add(sender)
+            self._show(Notice(text))
+
     def _accuse(self, error: MisconductError) -> None:
         if error.author not in self._culprits:
             self._culprits[error.author] = error
@@ -350,6 +360,7 @@ class Match:
     def _need(self, author: int, step: int) -> None:
         position = self.record.chain[step]
         missing = self.record.missing() if step == self.record.position.step else ()
+        self._needed_of.add(author)
         self._effects.append(Send(author, Need(self.record.match, step, position.tip, missing)))
 
     def _answer(self, sender: int, need: Need, now: float) -> None:
@@ -380,12 +391,15 @@ class Match:
             yield from (self._future[author][later] for later in sorted(self._future[author]))
 
     def _take_page(self, sender: int, page: Page) -> None:
+        if sender not in self._needed_of:
+            return
+        self._needed_of.discard(sender)
         before = self.record.position.step
         for data, signature in page.messages:
             try:
                 signed = parse_signed(data, signature)
             except MalformedMessageError as error:
-                self._show(Notice(f"an answer from {self.info[sender].name} was unreadable: {error}"))
+                self._complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 return
             self._take(sender, signed)
             self._drain_future()

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from p2pdice import Move, Ruleset
 from protocol import limits
-from protocol.addresses import Address, parse_address
+from protocol.addresses import Address, interface_addresses, parse_address
 from protocol.certificates import credentials
 from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting
 from protocol.events import (
@@ -285,8 +285,12 @@ class Node:
         self._tell(LobbyChanged(self._sitting(frame), frame.seats))
 
     def unfinished(self) -> tuple[StoredMatch, ...]:
-        """Return the matches of this home that can be resumed, newest first."""
-        return tuple(stored for stored in self._store.matches() if not stored.over)
+        """Return the matches of this home that can be resumed, newest first.
+
+        A proposal that this node signed last and never saw formed is among them: the others may have.
+        """
+        open_ones = [stored for stored in self._store.matches() if not stored.over]
+        return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
 
     async def resume(self, match: str | None = None) -> str:
         """Return to a match after a crash, a nap or a quit; the id's first digits are enough. Returns the whole id.
@@ -360,7 +364,12 @@ class Node:
         if self._mesh.port:
             return
         try:
-            await self._mesh.listen(port, (self._interface,) if self._interface else EVERYWHERE)
+            hosts = tuple(str(each) for each in interface_addresses(self._interface)) if self._interface else EVERYWHERE
+            if not hosts:
+                raise NodeError(
+                    "failed", f"this machine has no network interface {self._interface}", "leave --interface away"
+                )
+            await self._mesh.listen(port, hosts)
         except OSError as error:
             raise NodeError("failed", f"cannot listen: {error}", "choose another --port or --interface") from None
 

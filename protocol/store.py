@@ -48,6 +48,8 @@ class StoredMatch(NamedTuple):
     match: bytes
     genesis: bytes
     seed: bytes
+    formed: bool
+    """Everybody had locked the genesis, as far as this store knows."""
     created: int
     """Seconds since 1970 by this machine's clock; for people to read, never signed."""
     over: bool
@@ -170,14 +172,14 @@ class Store:
         return self._ends[match]
 
     def matches(self) -> tuple[StoredMatch, ...]:
-        """Return the matches that were formed, newest first."""
+        """Return the matches that were formed or proposed; formed ones first, of each kind the newest first."""
         query = (
-            "SELECT match, genesis, seed, created, over, port FROM matches JOIN seeds USING (match_key) "
-            "WHERE formed = 1 ORDER BY created DESC, match"
+            "SELECT match, genesis, seed, formed, created, over, port FROM matches JOIN seeds USING (match_key) "
+            "ORDER BY formed DESC, number DESC"
         )
         return tuple(
-            StoredMatch(match, genesis, seed, created, bool(over), port)
-            for match, genesis, seed, created, over, port in self._read(query, ())
+            StoredMatch(match, genesis, seed, bool(formed), created, bool(over), port)
+            for match, genesis, seed, formed, created, over, port in self._read(query, ())
         )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:

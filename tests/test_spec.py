@@ -1,0 +1,115 @@
+"""SPEC.md is true: every test vector that it prints is recomputed here."""
+
+import json
+import re
+from ast import literal_eval
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2pdice import PRESETS, new_match
+from protocol.canonical import decode, encode
+from protocol.certificates import authority_key
+from protocol.hashing import tagged_hash
+from protocol.keys import MatchKey, PublicKey, fingerprint
+from protocol.messages import BODY_SHAPES, Kind, message_id, parse_signed
+from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
+from protocol.record import state_hash
+from protocol.wire import encode_frame
+
+TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def vectors() -> dict[str, Any]:
+    (block,) = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+    loaded = json.loads(block)
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def context(vectors: dict[str, Any]) -> Context:
+    given = vectors["context"]
+    return Context(bytes.fromhex(given["match"]), given["step"], bytes.fromhex(given["tip"]))
+
+
+def test_canonical_encoding(vectors: dict[str, Any]) -> None:
+    data = bytes.fromhex(vectors["canonical"]["encoding"])
+    value = (1, b"\x00\xff", "é", (), -33, 70000)
+    assert decode(data) == value
+    assert encode(value) == data
+
+
+def test_hash(vectors: dict[str, Any]) -> None:
+    assert tagged_hash("example", b"a", 1).hex() == vectors["hash"]["hash"]
+
+
+def test_commitments_beacon_seats_and_hand(vectors: dict[str, Any], context: Context) -> None:
+    share, key = vectors["share-commitment"], vectors["hand-commitment"]
+    hand_key = bytes.fromhex(key["hand key"])
+    assert share_commitment(context, share["author"], bytes.fromhex(share["share"])).hex() == share["commitment"]
+    assert hand_commitment(context, key["author"], hand_key).hex() == key["commitment"]
+    shares = dict(enumerate(map(bytes.fromhex, vectors["beacon"]["shares of 0, 1, 2"])))
+    joint = beacon(context, shares)
+    assert joint.hex() == vectors["beacon"]["beacon"]
+    seats = vectors["seats"]
+    assert list(seating(joint, seats["players"])) == seats["roster indices by seat"]
+    dice = vectors["hand"]
+    assert list(hand(context, dice["author"], hand_key, joint, dice["dice"])) == dice["faces"]
+
+
+def test_keys_and_secrets(vectors: dict[str, Any], context: Context) -> None:
+    seed = bytes.fromhex(vectors["secret"]["seed"])
+    assert derive_secret(seed, context, vectors["secret"]["purpose"]).hex() == vectors["secret"]["secret"]
+    public = MatchKey(seed).public
+    assert public.hex() == vectors["match key"]["public"]
+    assert fingerprint(public) == vectors["fingerprint"]["fingerprint"]
+    assert authority_key().private_bytes_raw().hex() == vectors["authority"]["private key"]
+
+
+def test_message_and_step(vectors: dict[str, Any], context: Context) -> None:
+    given = vectors["message"]
+    data, signature = bytes.fromhex(given["data"]), bytes.fromhex(given["signature"])
+    signed = parse_signed(data, signature)
+    assert signed.message == (context.match, 7, context.tip, given["author"], Kind(given["kind"]), given["body"])
+    assert signed.id.hex() == given["id"] == message_id(data).hex()
+    assert PublicKey(bytes.fromhex(vectors["match key"]["public"])).verifies(signature, data)
+    assert tagged_hash("step", context.tip, 7, b"", signed.id, b"").hex() == vectors["step"]["next tip"]
+
+
+def test_state_hash(vectors: dict[str, Any]) -> None:
+    assert state_hash(new_match(PRESETS["classic"], 3)).hex() == vectors["state"]["hash"]
+    assert state_hash(None).hex() == vectors["state"]["hash of none"]
+
+
+def test_canonical_states_have_the_hashes_that_part_one_prints() -> None:
+    options = {name: PRESETS[name].options() for name in PRESETS}
+    checked = 0
+    preset = "classic"
+    for line in TEXT.splitlines():
+        if named := re.match(r"`(\w[\w-]*)`, ", line):
+            preset = named[1]
+        for state, digest in re.findall(r"`(\([^`]*\))` \| `([0-9a-f]{64})`", line):
+            value = (options[preset], *literal_eval(state))
+            assert sha256(encode(value)).hexdigest() == digest
+            checked += 1
+    assert checked >= 9
+
+
+def test_every_kind_frame_type_and_hash_tag_of_the_code_is_in_the_tables() -> None:
+    for kind in BODY_SHAPES:
+        assert f"| {int(kind)} | {kind.name} |" in TEXT
+    from protocol import wire
+
+    for name, number in wire._Type.__members__.items():
+        assert f"| {int(number)} | {name} |" in TEXT
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in Path(encode_frame.__code__.co_filename).parent.glob("*.py")
+    )
+    tags = set(re.findall(r"(?:tagged_hash|hash_stream)\(\s*\"([a-z-]+)\"", code)) - {"example"}
+    assert len(tags) > 10
+    for tag in tags:
+        assert f"| `{tag}` |" in TEXT, tag
