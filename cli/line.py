@@ -6,6 +6,7 @@ turn it is. Works alike at a terminal and through pipes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ class LineTable:
             self._lines = lines
             try:
                 await first_of(self._follow(), self._listen())
-            except InterruptedByUserError:
+            except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
                 self._say(self.way_back())
                 raise
 

@@ -1,0 +1,119 @@
+"""No error reaches a user as a traceback: each becomes a message and an exit code, in one place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.boundary import as_failure
+from cli.exits import ExitCode, Failure
+from protocol.keys import KeyFileError
+from protocol.node import NodeError
+from tests.cli.conftest import Run, environment
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Failure("It is so."), ExitCode.FAILURE),
+        (Failure("It is so.", code=ExitCode.REFUSED), ExitCode.REFUSED),
+        (KeyFileError("can be read by others"), ExitCode.FAILURE),
+        (PermissionError(13, "Permission denied", "/x"), ExitCode.FAILURE),
+        (ModuleNotFoundError("No module named 'nacl'", name="nacl"), ExitCode.FAILURE),
+        (NodeError("unreachable", "nobody answers"), ExitCode.UNREACHABLE),
+        (NodeError("not-found", "no such table"), ExitCode.UNREACHABLE),
+        (NodeError("version", "other version"), ExitCode.MISMATCH),
+        (NodeError("rules", "other rules"), ExitCode.MISMATCH),
+        (NodeError("full", "all seats are taken"), ExitCode.FULL),
+        (NodeError("refused", "the table is private"), ExitCode.REFUSED),
+        (NodeError("home-in-use", "in use"), ExitCode.FAILURE),
+        (NodeError("no-match", "none"), ExitCode.FAILURE),
+    ],
+    ids=repr,
+)
+def test_an_expected_error_has_its_exit_code(error: Exception, code: ExitCode) -> None:
+    failure = as_failure(error)
+    assert failure is not None
+    assert failure.code is code
+    assert failure.what.endswith(".")
+
+
+def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -> None:
+    assert as_failure(ZeroDivisionError("division by zero")) is None
+
+
+def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
+    failure = as_failure(NodeError("refused", "go away\x1b[2J\u202e", "or\x07 else"))
+    assert failure is not None
+    assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "Or\\x07 else.")
+
+
+def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:
+    """Run ``p2pdice verify`` with a judge that does something unexpected."""
+    patch = f"import protocol.verifier as v\ndef judge(data):\n    {statement}\nv.verify = judge"
+    code = f"{patch}\nimport cli; cli.main()"
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    return subprocess.run(
+        [sys.executable, "-c", code, "verify", str(file)],
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_unexpected_error_is_one_line_that_names_the_log_where_the_traceback_is(tmp_path: Path) -> None:
+    done = broken_command(tmp_path, r"raise RuntimeError('odd \x1b[31m thing')")
+    log = tmp_path / "home" / "p2pdice.log"
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.splitlines() == [
+        "Error: Something went wrong inside p2pdice (RuntimeError: odd \\x1b[31m thing).",
+        f"The details are in {log}.",
+    ]
+    logged = log.read_text(encoding="utf-8")
+    assert "Traceback" in logged
+    assert "\x1b" not in logged
+
+
+def test_an_interrupt_ends_with_130_and_without_a_word(tmp_path: Path) -> None:
+    done = broken_command(tmp_path, "raise KeyboardInterrupt")
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
+
+
+def test_who_has_read_enough_is_not_told_so(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "p2pdice", "rules"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    complaints = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=30), complaints) == (ExitCode.FAILURE, b"")
+
+
+def test_a_key_that_others_can_read_is_refused_with_the_remedy(p2pdice: Run, tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("mode bits say nothing on Windows")
+    p2pdice("identity", "show")
+    key = tmp_path / "home" / "identity.key"
+    key.chmod(0o644)
+    done = p2pdice("identity", "show")
+    assert done.returncode == ExitCode.FAILURE
+    assert f"chmod 600 {key}" in done.stderr
+
+
+def test_a_home_that_cannot_be_made_is_a_sentence(p2pdice: Run, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = p2pdice("identity", "show", P2PDICE_HOME=str(file / "home"))
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.startswith("Error: Your identity cannot be used.\n")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,150 @@
+"""The table of contents: help, versions, options before and behind, and what is not imported for them."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import VERSION
+from cli.front import COMMANDS, build
+from cli.settings import Settings
+from tests.cli.conftest import Run, environment
+
+VISIBLE = [name for name, entry in COMMANDS.items() if not entry.hidden]
+FAMILIES = [(name,) for name in COMMANDS] + [("identity", "show")]
+
+
+def imported(tmp_path: Path, *arguments: str) -> set[str]:
+    """Return the modules that a command line leaves imported."""
+    code = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); import cli; cli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def test_the_version_costs_no_command_line_parser(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "--version")
+    assert not modules & {"typer", "rich", "asyncio", "cryptography", "p2pdice", "protocol", "argparse"}
+
+
+def test_help_imports_no_command_and_no_floor_below(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "--help")
+    assert not [name for name in modules if name.startswith(("cli.commands", "protocol", "p2pdice"))]
+    assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf"}
+
+
+def test_verify_needs_no_network(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "verify", "--help") | imported(tmp_path, "rules", "classic")
+    assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "protocol.node", "protocol.transport"}
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--no-color", "--version"), ("--home", "x", "--version")])
+def test_the_version_is_one_line(p2pdice: Run, arguments: tuple[str, ...]) -> None:
+    done = p2pdice(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"p2pdice {VERSION}\n", "")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_lists_every_command_that_is_meant_for_people(p2pdice: Run, flag: str) -> None:
+    done = p2pdice(flag)
+    assert done.returncode == 0
+    listed = re.findall(r"^  ([a-z][a-z-]+)  +\S", done.stdout, re.MULTILINE)
+    assert listed == VISIBLE
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command in this process and return what it prints: there are many of these, and processes cost."""
+
+    def show(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            build().main(list(arguments), prog_name="p2pdice", obj=Settings())
+        assert end.value.code == 0
+        return capsys.readouterr().out
+
+    return show
+
+
+@pytest.mark.parametrize("command", FAMILIES, ids=" ".join)
+def test_every_command_explains_itself_within_80_columns(shown: Callable[..., str], command: tuple[str, ...]) -> None:
+    short, long = shown(*command, "-h"), shown(*command, "--help")
+    assert short == long
+    assert max(map(len, long.splitlines())) <= 80
+    assert f"Usage: p2pdice {command[0]}" in long
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_the_table_of_contents_says_what_the_command_says_of_itself(shown: Callable[..., str], name: str) -> None:
+    paragraph = shown(name, "--help").split("\n\n")[1]
+    assert " ".join(paragraph.split()) == COMMANDS[name].summary
+
+
+@pytest.mark.parametrize("name", [name for name in VISIBLE if name != "identity"])
+def test_every_command_gives_examples(shown: Callable[..., str], name: str) -> None:
+    assert f"Examples:\n    p2pdice {name}" in shown(name, "--help")
+
+
+def test_the_shared_options_stand_before_and_behind_the_command(p2pdice: Run, tmp_path: Path) -> None:
+    before, behind, inherited = tmp_path / "before", tmp_path / "behind", tmp_path / "inherited"
+    p2pdice("--home", str(before), "identity", "show")
+    p2pdice("identity", "show", "--home", str(behind), "--no-color")
+    p2pdice("identity", "show", P2PDICE_HOME=str(inherited))
+    assert [(home / "identity.key").is_file() for home in (before, behind, inherited)] == [True] * 3
+
+
+def test_the_option_wins_over_the_variable_wherever_it_stands(p2pdice: Run, tmp_path: Path) -> None:
+    p2pdice("--home", str(tmp_path / "a"), "identity", "show", P2PDICE_HOME=str(tmp_path / "b"))
+    assert (tmp_path / "a").exists()
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ((), "Usage: p2pdice"),
+        (("verfy",), "Did you mean 'verify'?"),
+        (("xyzzy",), "There is no command 'xyzzy'."),
+        (("--nope",), "--nope"),
+        (("rules", "--nope"), "--nope"),
+        (("verify",), "FILE"),
+        (("rules", "clasic"), "Did you mean classic?"),
+        (("rules", "--set", "dice"), "K=V"),
+        (("rules", "--set", "dice=eleven"), "number from 1 to 10"),
+        (("rules", "--set", "die=3"), "there is no option die"),
+        (("host", "--seats", "1"), "2<=x<=10"),
+        (("host", "--bots", "3", "--seats", "3"), "4 seats"),
+        (("host", "a/b"), "join line"),
+        (("host", "Ann:80"), "HOST:PORT"),
+        (("host", "--name", "x" * 21), "1 to 20 characters"),
+        (("join", "somewhere", "--name", ""), "1 to 20 characters"),
+        (("demo", "--players", "11"), "2<=x<=10"),
+        (("demo", "--rules", "none"), "there is no ruleset"),
+        (("resume", "--json"), "--list"),
+    ],
+    ids=" ".join,
+)
+def test_a_usage_error_says_what_is_wrong_and_ends_with_2(p2pdice: Run, arguments: tuple[str, ...], hint: str) -> None:
+    done = p2pdice(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert hint in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_completion_knows_the_commands_without_any_network(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "p2pdice"],
+        env=environment(tmp_path)
+        | {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice re", "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["resume"]

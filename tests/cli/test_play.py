@@ -1,0 +1,194 @@
+"""Whole matches by hand, between processes with homes of their own, over real sockets and real multicast."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from tests.cli.conftest import Run
+from tests.cli.seat import SeatedPlayer, play_together, seated
+
+Sit = Callable[..., SeatedPlayer]
+
+
+@pytest.fixture
+def sit(tmp_path: Path) -> Iterator[Sit]:
+    """Start players, each in the home of their name."""
+    with ExitStack() as stack:
+
+        def start(name: str, command: str, *arguments: str) -> SeatedPlayer:
+            named = () if command == "resume" else ("--name", name)
+            return stack.enter_context(seated(tmp_path / name, command, *arguments, *named))
+
+        yield start
+
+
+def join_line(host: SeatedPlayer) -> str:
+    return host.until("p2pdice join ").split()[-1]
+
+
+def transcript(output: str) -> Path:
+    line = next(line for line in output.splitlines() if "The transcript is " in line)
+    return Path(line.partition("The transcript is ")[2])
+
+
+def assert_one_fair_match(p2pdice: Run, *players: SeatedPlayer) -> None:
+    ends = [player.finish() for player in players]
+    assert [code for code, _ in ends] == [0] * len(players)
+    paths = [transcript(output) for _, output in ends]
+    assert len({path.read_bytes() for path in paths}) == 1
+    assert p2pdice("verify", *map(str, paths)).returncode == ExitCode.DONE
+
+
+@pytest.mark.parametrize("how", ["name", "address", "join line"])
+def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, p2pdice: Run, tmp_path: Path, how: str) -> None:
+    table = f"{tmp_path.name} {how}"[-40:].strip()
+    host = sit("Ada", "host", table, "--set", "dice=2", *(["--private"] if how == "join line" else []))
+    line = join_line(host)
+    guest = sit("Ben", "join", {"name": table, "address": line.partition("/")[0], "join line": line}[how])
+    assert "hosted by Ada" in guest.until("You sit at ")
+    play_together(host, guest)
+    assert_one_fair_match(p2pdice, host, guest)
+
+
+def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, p2pdice: Run) -> None:
+    host = sit("Ada", "host", "--seats", "4", "--set", "dice=1", "--rules", "spot-on")
+    line = join_line(host)
+    guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
+    host.until("three of four seats taken")
+    host.type("start")
+    play_together(host, *guests)
+    assert_one_fair_match(p2pdice, host, *guests)
+
+
+def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, p2pdice: Run) -> None:
+    host = sit("Ada", "host", "--seats", "3", "--set", "dice=1")
+    line = join_line(host)
+    guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
+    for player in (host, *guests):
+        player.until("You roll ")
+    host.process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    guests[0].until("Ada cannot be reached")
+    back = sit("Ada", "resume")
+    back.until("You are back in match")
+    play_together(back, *guests)
+    assert_one_fair_match(p2pdice, back, *guests)
+
+
+def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+    host = sit("Ada", "host", "--set", "dice=1")
+    guest = sit("Ben", "join", join_line(host))
+    for player in (host, guest):
+        player.until("You roll ")
+    guest.type("quit")
+    code, output = guest.finish()
+    assert code == 0
+    words = output.splitlines()[-1].split()
+    assert words[:2] == ["p2pdice", "resume"]
+    listed = json.loads(p2pdice("resume", "--list", "--json", "--home", str(tmp_path / "Ben")).stdout)
+    (unfinished,) = listed["matches"]
+    assert unfinished["match"].startswith(words[2])
+    assert sorted(unfinished["players"]) == ["Ada", "Ben"]
+    back = sit("Ben", "resume", words[2])
+    back.until("You are back in match")
+    back.type("concede")
+    play_together(host, back)
+    assert "Ben is out, having given up." in host.seen
+    assert_one_fair_match(p2pdice, host, back)
+
+
+def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
+    host = sit("Ada", "host")
+    join_line(host)
+    assert host.process.stdin is not None
+    host.process.stdin.close()
+    code, output = host.finish()
+    assert (code, output.splitlines()[-1]) == (0, "You have left the table.")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that stands for Ctrl-C in a test")
+def test_ctrl_c_leaves_the_table_with_130(sit: Sit) -> None:
+    host = sit("Ada", "host")
+    host.until("At the table")
+    host.process.send_signal(signal.SIGINT)
+    code, output = host.finish()
+    assert code == ExitCode.INTERRUPTED
+    assert output.splitlines()[-1] == "You have left the table."
+
+
+def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, p2pdice: Run) -> None:
+    host = sit("Ada", "host", "--bots", "2", "--set", "dice=1")
+    assert "(bot)" in host.until("three of three seats taken")
+    host.play_to_the_end()
+    assert_one_fair_match(p2pdice, host)
+
+
+def test_a_full_table_and_a_wrong_key_are_refused_with_their_codes(sit: Sit, p2pdice: Run) -> None:
+    host = sit("Ada", "host", "--seats", "2", "--set", "dice=5")
+    line = join_line(host)
+    sit("Ben", "join", line).until("You sit at ")
+    host.until("two of two seats taken")
+    late = p2pdice("join", line)
+    assert late.returncode in (ExitCode.FULL, ExitCode.REFUSED)
+    elsewhere = p2pdice("join", line.partition("/")[0] + "/QZYM-KVHF-TQFB-G7RM-MHXD")
+    assert elsewhere.returncode == ExitCode.UNREACHABLE
+    for refused in (late, elsewhere):
+        assert refused.stderr.startswith("Error: ")
+        assert "Traceback" not in refused.stderr
+
+
+def test_a_private_table_takes_the_whole_join_line(sit: Sit, p2pdice: Run) -> None:
+    line = join_line(sit("Ada", "host", "--private"))
+    refused = p2pdice("join", line.rpartition("/")[0])
+    assert refused.returncode == ExitCode.REFUSED
+    assert "private" in refused.stderr
+
+
+@pytest.mark.parametrize("target", ["127.0.0.1:1", "nowhere.invalid:80", "there is no such table", "127.0.0.1:1/AAAA"])
+def test_who_is_not_there_cannot_be_joined(p2pdice: Run, target: str) -> None:
+    done = p2pdice("join", target)
+    assert done.returncode == ExitCode.UNREACHABLE
+    assert done.stderr.startswith("Error: ")
+
+
+def test_nothing_to_resume_is_said(p2pdice: Run) -> None:
+    assert p2pdice("resume", "--list").stdout == "No match is unfinished here.\n"
+    done = p2pdice("resume")
+    assert done.returncode == ExitCode.FAILURE
+    assert "There is no unfinished match here." in done.stderr
+
+
+def test_a_home_is_for_one_process_at_a_time(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+    join_line(sit("Ada", "host"))
+    done = p2pdice("resume", "--home", str(tmp_path / "Ada"))
+    assert done.returncode == ExitCode.FAILURE
+    assert "--home" in done.stderr
+
+
+def test_a_table_is_listed_while_it_is_open(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+    name = tmp_path.name[-40:]
+    join_line(sit("Ada", "host", name, "--seats", "3", "--rules", "joker"))
+    tables = json.loads(p2pdice("tables", "--json").stdout)["tables"]
+    (mine,) = [table for table in tables if table["name"] == name]
+    assert (mine["rules"], mine["seats_taken"], mine["seats"], mine["status"]) == ("joker", 1, 3, "lobby")
+    assert f"{name}: joker, 1 of 3 seats taken, at " in p2pdice("tables").stdout
+
+
+def test_a_watcher_is_told_what_opens_and_closes_until_ctrl_c(tmp_path: Path) -> None:
+    name = tmp_path.name[-40:]
+    with seated(tmp_path / "watcher", "tables", "--watch") as watcher:
+        with seated(tmp_path / "Ada", "host", name) as host:
+            watcher.until(f"open: {name}: classic")
+            host.type("quit")
+            watcher.until(f"closed: {name}: classic")
+        if sys.platform != "win32":  # where no signal stands for Ctrl-C in a test
+            watcher.process.send_signal(signal.SIGINT)
+            code, output = watcher.finish()
+            assert (code, "Traceback" in output) == (ExitCode.INTERRUPTED, False)

@@ -1,0 +1,61 @@
+"""Nothing that a peer wrote can move a cursor, hide a word or pretend to be another line."""
+
+import io
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.render import can_show, command_line, die, escape, hand, listing
+
+ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
+HOSTILE = st.text(
+    alphabet=st.sampled_from("a\\\x1b[\x07\r\n\t\x00\x7f\x9b\u202e\u2066\u200b\ufeff\u0301\ud800\U000e0041é漢")
+)
+
+
+@given(ANYTHING | HOSTILE)
+def test_escaped_text_is_printable_and_has_no_direction_of_its_own(text: str) -> None:
+    shown = escape(text)
+    assert shown.isprintable()
+    assert not any(unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for each in shown)
+    shown.encode()
+
+
+@given(ANYTHING | HOSTILE, ANYTHING | HOSTILE)
+def test_different_texts_look_different(one: str, other: str) -> None:
+    assert (escape(one) == escape(other)) == (one == other)
+
+
+@given(st.text(alphabet="abcXYZ äöü漢字 .,!?'()[]-_0189"))
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert escape(text) == text
+
+
+@given(st.text(alphabet="\u0301\u0300\u0489", min_size=3, max_size=40))
+def test_no_more_than_two_marks_pile_up(tower: str) -> None:
+    assert sum(unicodedata.category(each).startswith("M") for each in escape("a" + tower)) <= 2
+
+
+def test_dice_are_pictures_only_where_they_can_be_shown() -> None:
+    assert (die(3, pictures=True), die(3, pictures=False)) == ("⚂ 3", "3")
+    assert (hand((1, 3, 3), pictures=True), hand((1, 3), pictures=False), hand(())) == (
+        "⚀ 1  ⚂ 3  ⚂ 3",
+        "1 3",
+        "no dice",
+    )
+    assert not can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
+    assert can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+
+
+def test_lists_read_like_sentences() -> None:
+    assert [listing(["Ada", "Ben", "Cleo"][:n]) for n in range(4)] == ["", "Ada", "Ada and Ben", "Ada, Ben and Cleo"]
+
+
+@given(st.lists(ANYTHING.filter(lambda text: "\x00" not in text), max_size=4))
+def test_a_printed_command_is_read_back_by_the_shell(words: list[str]) -> None:
+    import shlex
+    import sys
+
+    if sys.platform != "win32":
+        assert shlex.split(command_line(*words)) == ["p2pdice", *words]
