@@ -51,6 +51,8 @@ class Kind(IntEnum):
     """(): fills any slot that its author owes; the author is out."""
     RESULT = 7
     """The hash of the last state, outside the history: a receipt that its signer has the end too."""
+    STAKE = 8
+    """(bet in coins, run tickets, salt): opens the commitment to a stake."""
 
 
 BODY_SHAPES: Final = {
@@ -61,6 +63,7 @@ BODY_SHAPES: Final = {
     Kind.OPEN: "array of 3 byte strings of 32 bytes",
     Kind.RESIGN: "empty array",
     Kind.RESULT: "byte string of 32 bytes",
+    Kind.STAKE: "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes",
 }
 """The shape of each kind's body, checked when a message is parsed."""
 
@@ -108,6 +111,13 @@ def _body_fits(kind: Kind, body: object) -> bool:
     if kind is Kind.COMMIT or kind is Kind.OPEN:
         counts = (1, 2) if kind is Kind.COMMIT else (3,)
         return type(body) is tuple and len(body) in counts and all(map(_is_hash, body))
+    if kind is Kind.STAKE:
+        return (
+            type(body) is tuple
+            and len(body) == 3
+            and all(type(amount) is int and 0 <= amount < 2**63 for amount in body[:2])
+            and _is_hash(body[2])
+        )
     return _is_hash(body)
 
 

@@ -55,6 +55,16 @@ def hand(context: Context, author: int, hand_key: bytes, joint: bytes, dice: int
     return tuple(sorted(uniform(stream, 6) + 1 for _ in range(dice)))
 
 
+def stake_commitment(context: Context, author: int, bet: int, tickets: int, salt: bytes) -> bytes:
+    """Return the commitment to a stake; the salt keeps the few possible bets from being tried out."""
+    return tagged_hash("stake-commitment", *context, author, bet, tickets, salt)
+
+
+def public_die(joint: bytes) -> int:
+    """Return the face, 1–6, of a die that everybody sees, drawn from the beacon."""
+    return uniform(hash_stream("public-die", joint), 6) + 1
+
+
 def seating(joint: bytes, players: int) -> tuple[int, ...]:
     """Return the roster index by seat: a uniformly random permutation (Fisher–Yates) drawn from the beacon."""
     stream = hash_stream("seats", joint)

@@ -11,7 +11,7 @@ engine's state decides which purpose comes next: ``FOR`` maps what the engine ex
 and the last step of the script feeds the result in. Thus the record knows no rule of the game and the engine knows no
 peer::
 
-    FORMING (lock) → SEATING (commit, lock, reveal) → DEAL ⇄ TURN … → SHOWDOWN → DEAL … → END
+    FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL … → END
 
 The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
 REVEAL and every OPEN directly follows a LOCK. The commitments to the next deal ride in the OPEN of a showdown; the
@@ -31,14 +31,18 @@ from enum import Enum
 from typing import Final, NamedTuple, cast
 
 from p2pdice import (
+    NEWCOMER_COINS,
     Concede,
     Event,
     Evict,
     Expect,
     Hands,
     Play,
+    Pledges,
+    Roll,
     Rolled,
     RulesError,
+    Stakes,
     State,
     apply,
     new_match,
@@ -51,7 +55,16 @@ from protocol.genesis import match_id, parse_genesis
 from protocol.hashing import tagged_hash
 from protocol.keys import PublicKey
 from protocol.messages import Kind, Signed
-from protocol.randomness import Context, beacon, hand, hand_commitment, seating, share_commitment
+from protocol.randomness import (
+    Context,
+    beacon,
+    hand,
+    hand_commitment,
+    public_die,
+    seating,
+    share_commitment,
+    stake_commitment,
+)
 
 
 class RejectedMessageError(ValueError):
@@ -77,6 +90,8 @@ class Purpose(Enum):
     SEATING = "seating"
     DEAL = "deal"
     TURN = "turn"
+    PUBLIC_DIE = "public die"
+    STAKES = "stakes"
     SHOWDOWN = "showdown"
     END = "end"
 
@@ -86,6 +101,8 @@ SCRIPTS: Final[Mapping[Purpose, tuple[Kind, ...]]] = {
     Purpose.SEATING: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
     Purpose.DEAL: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
     Purpose.TURN: (Kind.MOVE,),
+    Purpose.PUBLIC_DIE: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
+    Purpose.STAKES: (Kind.COMMIT, Kind.LOCK, Kind.STAKE),
     Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
     Purpose.END: (),
 }
@@ -95,20 +112,27 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.ROLLED: Purpose.DEAL,
     Expect.MOVE: Purpose.TURN,
     Expect.HANDS: Purpose.SHOWDOWN,
+    Expect.ROLL: Purpose.PUBLIC_DIE,
+    Expect.STAKES: Purpose.STAKES,
     Expect.OVER: Purpose.END,
 }
 """Which script supplies what the engine expects."""
 
-COMMITMENTS: Final[Mapping[Purpose, int]] = {Purpose.SEATING: 1, Purpose.DEAL: 2}
-"""How many commitments a COMMIT of this purpose carries: (share) or (hand key, share)."""
+COMMITMENTS: Final[Mapping[Purpose, int]] = {
+    Purpose.SEATING: 1,
+    Purpose.DEAL: 2,
+    Purpose.PUBLIC_DIE: 1,
+    Purpose.STAKES: 1,
+}
+"""How many commitments a COMMIT of this purpose carries: (share), (hand key, share) or (stake)."""
 
 
 class Standing(NamedTuple):
-    """Commitments whose shares have not been revealed yet."""
+    """Commitments that have not been opened yet."""
 
     context: Context
     commitments: Mapping[int, tuple[bytes, ...]]
-    """By author; the last one is to the share, the one before it (in a deal) to the hand key."""
+    """By author; the last one is to the share or the stake, the one before it (in a deal) to the hand key."""
 
 
 class Deal(NamedTuple):
@@ -142,6 +166,9 @@ class Position(NamedTuple):
     gone: tuple[int, ...] = ()
     """Authors who left before the seats were drawn."""
     standing: Standing | None = None
+    """The commitments of the script under way."""
+    riding: Standing | None = None
+    """The commitments to the next deal that came with the last showdown."""
     deal: Deal | None = None
     lock: bytes = b""
     """The hash that a LOCK or RESULT of this step signs; empty where neither is possible."""
@@ -305,6 +332,14 @@ class Record:
             commitment = share_commitment(standing.context, author, cast("bytes", body))
             if commitment != standing.commitments[author][-1]:
                 raise misconduct("revealed another share than the one committed to")
+        elif message.kind is Kind.STAKE:
+            standing = position.standing
+            assert standing is not None
+            bet, tickets, salt = cast("tuple[int, int, bytes]", body)
+            if stake_commitment(standing.context, author, bet, tickets, salt) != standing.commitments[author][0]:
+                raise misconduct("opened another stake than the one committed to")
+            if bet > NEWCOMER_COINS or tickets:
+                raise misconduct(f"staked more than one has: {bet} coins and {tickets} tickets")
         else:
             deal = position.deal
             assert deal is not None
@@ -368,7 +403,8 @@ def _advance(
     context = Context(record.match, position.step, position.tip)
 
     game = _Game(position.state)
-    seats, gone, standing, deal = position.seats, position.gone, position.standing, position.deal
+    seats, gone, deal = position.seats, position.gone, position.deal
+    standing, riding = position.standing, position.riding
     if position.state is None:
         gone = tuple(sorted((*gone, *leavers)))
     else:
@@ -386,6 +422,8 @@ def _advance(
                 joint = beacon(standing.context, cast("Mapping[int, bytes]", given))
                 if position.purpose is Purpose.SEATING:
                     seats = seating(joint, players)
+                elif position.purpose is Purpose.PUBLIC_DIE:
+                    game.feed(Roll(public_die(joint)))
                 else:
                     keys = {author: standing.commitments[author][0] for author in given}
                     deal = Deal(standing.context, joint, keys)
@@ -402,18 +440,34 @@ def _advance(
                     for seat, author in enumerate(seats)
                 )
                 game.feed(Hands(hands))
-            standing = Standing(context, {author: body[1:] for author, body in bodies.items()})
+            riding = Standing(context, {author: body[1:] for author, body in bodies.items()})
             deal = None
+        case Kind.STAKE:
+            if game.state is not None and game.state.expects.kind is Expect.STAKES:
+                stakes = cast("Mapping[int, tuple[int, int, bytes]]", given)
+                game.feed(
+                    Stakes(
+                        tuple(
+                            (stakes[author][0], NEWCOMER_COINS, stakes[author][1], 0) if author in stakes else None
+                            for author in seats
+                        )
+                    )
+                )
+            standing = None
 
     if game.state is None and (seats or players - len(gone) < 2):
         # Nobody can roll jointly alone: whoever is the only one left needs no drawn seat to have won.
         seats = seats or tuple(range(players))
         game.state = new_match(record.genesis.ruleset, players)
+        if game.state.expects.kind is Expect.PLEDGES:
+            game.feed(Pledges(tuple(record.genesis.roster[author].join.pledge for author in seats)))
         game.leave(seats, {}, gone)
 
     state = game.state
     base = tuple(given) if position.kind is Kind.LOCK else position.base
-    purpose, stage = _next_stage(position, state, standing)
+    purpose, stage = _next_stage(position, state, riding)
+    if purpose is Purpose.DEAL and riding is not None:
+        standing, riding = riding, None
     script = SCRIPTS[purpose]
     if purpose is Purpose.TURN:
         assert state is not None
@@ -428,15 +482,15 @@ def _advance(
     lock = state_hash(state) if kind is None or kind is Kind.LOCK else b""
     happened = tuple(game.happened)
     return Position(
-        step, tip, purpose, stage, kind, owed, base, state, seats, gone, standing, deal, lock, entries, happened
+        step, tip, purpose, stage, kind, owed, base, state, seats, gone, standing, riding, deal, lock, entries, happened
     )
 
 
-def _next_stage(position: Position, state: State | None, standing: Standing | None) -> tuple[Purpose, int]:
+def _next_stage(position: Position, state: State | None, riding: Standing | None) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.expects.kind]
     if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK):
         return purpose, position.stage + 1  # the script goes on
-    if purpose is Purpose.DEAL and standing is not None:
+    if purpose is Purpose.DEAL and riding is not None:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
     return purpose, 0
