@@ -8,7 +8,8 @@ from p2pdice.bids import raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
 from p2pdice.menus import Menu, menu_of
-from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid
+from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.powers import playable
 from p2pdice.state import StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
@@ -46,13 +47,28 @@ def exact_refused(state: State) -> str:
     return ""
 
 
+def lowest_raise(state: State) -> int:
+    """Return the smallest quantity of a bid that may be made, or 0 if there is none."""
+    quantity, face, _seat = state.bids[-1] if state.bids else (0, 0, 0)
+    allowed = raises(order(state), quantity, face)
+    made = {(bid.quantity, bid.face) for bid in state.bids} if order(state) == "either" else ()
+    lowest = (next((n for n in allowed[new - 1] if (n, new) not in made), 0) for new in faces(state))
+    return min(filter(None, lowest), default=0)
+
+
 def menu(state: State) -> Menu:
-    """Return the listed moves of a bidding turn: bids up to the dice in play, then the calls."""
-    bids = state.bids
+    """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
+    bids, motes = state.bids, state.motes
     raising = order(state)
     quantity, face, _seat = bids[-1] if bids else (0, 0, 0)
-    listed = menu_of(raising, quantity, face, faces(state), sum(state.dice), not exact_refused(state))
-    return listed.without(Bid(bid.quantity, bid.face) for bid in bids) if raising == "either" else listed
+    limit = sum(state.dice)
+    calls: tuple[Move, ...] = () if not bids else (LIAR,) if exact_refused(state) else (LIAR, EXACT)
+    if motes is not None and motes.must_raise:
+        calls, limit = (), max(limit, lowest_raise(state))
+    listed = menu_of(raising, quantity, face, faces(state), limit, calls)
+    if raising == "either":
+        listed = listed.without(Bid(bid.quantity, bid.face) for bid in bids)
+    return listed if motes is None else listed.followed_by(playable(state, state.turn))
 
 
 def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
@@ -69,6 +85,8 @@ def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
     # By position, and the rest of the state as it is: this is the most frequent step of all.
     made = StandingBid(quantity, face, seat)
+    if state.motes is not None and state.motes.must_raise:
+        state = state._replace(motes=state.motes._replace(must_raise=False))
     following: State = tuple.__new__(State, (next_live(state.live, seat), (*bids, made), *state[2:]))
     return following, (BidMade(seat, quantity, face),)
 

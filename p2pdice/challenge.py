@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from p2pdice.bidding import exact_refused
+from p2pdice.bidding import exact_refused, lowest_raise
 from p2pdice.errors import IllegalMove
-from p2pdice.events import ChallengeCalled, Event, Sided
+from p2pdice.events import AccusationVoid, ChallengeCalled, Event, Sided
 from p2pdice.moves import Exact, Liar, Side
 from p2pdice.state import NOBODY, Challenge, Expect, State, clockwise
 
@@ -16,8 +16,15 @@ def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Even
         raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
     if isinstance(move, Exact) and (refused := exact_refused(state)):
         raise IllegalMove(f"{refused}: raise the bid or call liar")
+    motes = state.motes
+    if motes is not None and motes.must_raise:
+        raise IllegalMove("your accusation was void: raise the bid instead")
     challenge = Challenge(seat, "exact" if isinstance(move, Exact) else "liar", ())
     event = ChallengeCalled(seat, challenge.call, standing.seat, standing.quantity, standing.face)
+    if motes is not None and standing.seat in motes.immune and lowest_raise(state):
+        immune = tuple(other for other in motes.immune if other != standing.seat)
+        spent = state._replace(motes=motes._replace(immune=immune, must_raise=True))
+        return spent, (event, AccusationVoid(seat, standing.seat))
     return await_sides(state._replace(challenge=challenge)), (event,)
 
 

@@ -1,18 +1,24 @@
 """The section of departures: a player leaves in the middle of a match, by choice or not.
 
 The dice of who left stay in play until the round is settled: others bid on them, and the departed may be a party to
-a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its maker.
+a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its maker. What the
+departed owed is void, and so is what they had on the stack.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2pdice.challenge import await_sides
+from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import Event, PlayerOut
 from p2pdice.inputs import Evict
+from p2pdice.motes import Mischief
 from p2pdice.moves import Concede
-from p2pdice.rounds import clear_cups, end_match, is_decided, pass_lead
-from p2pdice.state import Exit, Expect, Reason, State, next_live
+from p2pdice.rounds import clear_cups, pass_lead
+from p2pdice.state import Exit, Expect, Phase, Reason, State, next_live
+from p2pdice.turns import ask, ask_for_answers, dawn, resolve, resume, without
 
 
 def evicted(state: State, item: Evict) -> tuple[State, tuple[Event, ...]]:
@@ -33,18 +39,43 @@ def _leave(state: State, seat: int, reason: Reason) -> tuple[State, tuple[Event,
     left = state._replace(
         live=tuple(other for other in state.live if other != seat), exits=(*state.exits, Exit((seat,), reason))
     )
+    if state.motes is not None:
+        left = left._replace(motes=without(left, seat))
     out = PlayerOut(seat, reason)
     if is_decided(left):
         over, events = end_match(left)
         return over, (out, *events)
     left, lead = pass_lead(left, left.leader)
-    if left.awaits is Expect.ROLLED:
-        left = clear_cups(left)  # no round is under way, so there is nothing to wait for
-    elif left.phase == "siding":
-        left = await_sides(left)
-    elif left.turn == seat:
+    if left.awaits is Expect.ROLLED or left.phase in _CUPS_AT_REST:
+        left = clear_cups(left)  # nobody bids on the dice, so there is nothing to wait for
+    left, events = _go_on(left, seat, state.motes)
+    return left, (out, *lead, *events)
+
+
+_CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize", "sunset", "discard", "sunrise"})
+
+
+def _go_on(left: State, seat: int, before: Mischief | None) -> tuple[State, tuple[Event, ...]]:
+    """Find who is next, now that ``seat`` is out; ``before`` is the table of motes with its player still there."""
+    if left.phase == "siding":
+        return await_sides(left), ()
+    if before is not None:
+        assert left.motes is not None
+        if before.stack and not left.motes.stack:
+            return resume(left)
+        if before.stack and left.motes.stack[-1] != before.stack[-1]:
+            return ask_for_answers(left)
+        if before.stack and left.awaits is Expect.ROLL:
+            return resolve(left)  # its target may have been the one who left
+        if left.turn == seat and left.phase == "discard":
+            return dawn(left)
+        if left.turn == seat and (left.phase != "bidding" or left.motes.stack):
+            return ask(left)
+        if left.turn == seat:
+            left = left._replace(motes=left.motes._replace(must_raise=False))
+    if left.turn == seat:
         left = left._replace(turn=next_live(left.live, seat))
-    return left, (out, *lead)
+    return left, ()
 
 
 def _listed(seats: tuple[int, ...]) -> str:

@@ -7,6 +7,15 @@ A state says what it waits for (:attr:`State.expects`) and takes exactly that. O
     deal ──Rolled──▶ bidding ⟲ Bid ──Liar, Exact──▶ siding ⟲ Side ──▶ showdown ──Hands──▶ deal of the next round
                                                     (if the rules have it)            └──▶ over
 
+Where dice have powers, a round is a turn of its leader, with windows (⟲) in which players play dice or pass::
+
+    sunset ⟲ ──▶ deal ──Rolled──▶ night ⟲ ──▶ bidding ⟲ ──Liar──▶ showdown ──Hands──▶ discard ──Lose──▶ sunrise ⟲
+                                                          sunset of the next turn, or crown ──Crown──▶ over ◀──┘
+
+At night and in the bidding a die that is played opens a window of answers of its own, and a Red waits for a ``Roll``.
+Before the first round come ``Pledges`` and the ``Roll`` for the prize, if dice have powers, and between them
+``Stakes``, if players bet.
+
 ``Evict`` and ``Play(seat, Concede())`` are taken in every state but *over*, and may lead to *over* or to the turn of
 another seat.
 
@@ -14,14 +23,19 @@ Chance stays outside: ``Rolled`` has no faces, ``Hands`` brings them all at the 
 whoever drives the engine (a network, a referee, a test) keeps the dice.
 
 Each part of the rules is a section of its own: a module with functions from (state, input) to (state, events). The
-tables below are all that connects them:
+tables below are all that connects them to the inputs:
 
 =============================  ===================================================================================
-:mod:`p2pdice.rounds`          rolling, the passing of the lead, the end of a round and of the match
+:mod:`p2pdice.opening`         pledges and stakes, before the first round
+:mod:`p2pdice.rounds`          rolling, the passing of the lead, the end of a round
+:mod:`p2pdice.turns`           the phases of a turn, windows and the stack, the prize, the die that is lost
+:mod:`p2pdice.powers`          which dice of the graveyard may be played, and what they do
 :mod:`p2pdice.bidding`         bids, palifico's limits, the menu of moves
-:mod:`p2pdice.challenge`       liar, exact, taking sides
+:mod:`p2pdice.challenge`       liar, exact, void accusations, taking sides
 :mod:`p2pdice.showdown`        counting, the verdict also with unopened cups, dice lost and gained, palifico's start
 :mod:`p2pdice.departure`       eviction and conceding
+:mod:`p2pdice.ending`          the end of the match and the winning die
+:mod:`p2pdice.stakes`          what stakes are possible, and what they pay
 =============================  ===================================================================================
 
 A section asks options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`; states are
@@ -33,11 +47,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from p2pdice import bidding, challenge, departure, rounds, showdown
+from p2pdice import bidding, challenge, departure, ending, opening, powers, showdown, turns
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import Event
-from p2pdice.inputs import Evict, Hands, Input, Play, Rolled
-from p2pdice.moves import SIDES, Bid, Concede, Exact, Liar, Move, Side
+from p2pdice.inputs import Evict, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.motes import Mischief
+from p2pdice.moves import PASS, SIDES, Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State
 
@@ -47,25 +62,52 @@ _MOVES: Final[Mapping[tuple[Phase, type], Callable[[State, int, Any], Transition
     ("bidding", Bid): bidding.bid,
     ("bidding", Liar): challenge.call,
     ("bidding", Exact): challenge.call,
+    ("bidding", Power): turns.power_stacked,
     ("siding", Side): challenge.side,
+    ("sunset", Power): turns.power_used,
+    ("sunset", Pass): turns.passed,
+    ("night", Power): turns.power_stacked,
+    ("night", Pass): turns.passed,
+    ("sunrise", Power): turns.power_used,
+    ("sunrise", Pass): turns.passed,
+    ("discard", Lose): turns.lost,
+    ("crown", Crown): ending.crowned,
 }
 """What the player on turn may do, by phase."""
 
-_ROUND: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
-    Rolled: (Expect.ROLLED, rounds.rolled),
+_ANSWERS: Final[Mapping[type, Callable[[State, int, Any], Transition]]] = {
+    Power: turns.power_stacked,
+    Pass: turns.passed,
+}
+"""What the player on turn may do while something is on the stack, whatever the phase."""
+
+_TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
+    Pledges: (Expect.PLEDGES, opening.pledged),
+    Stakes: (Expect.STAKES, opening.staked),
+    Roll: (Expect.ROLL, turns.public_die),
+    Rolled: (Expect.ROLLED, turns.rolled),
     Hands: (Expect.HANDS, showdown.hands_opened),
 }
 """What the table does, and when."""
 
 _AWAITED: Final[Mapping[Expect, str]] = {
     Expect.MOVE: "it is the turn of seat {turn}",
+    Expect.PLEDGES: "everybody has to pledge first",
+    Expect.STAKES: "everybody has to open a stake first",
+    Expect.ROLL: "a public die must be rolled first",
     Expect.ROLLED: "the dice must be rolled first",
     Expect.HANDS: "the cups must be opened first",
     Expect.OVER: "the match is over",
 }
+_WINDOW: Final = "play a die of yours from the graveyard, or pass"
 _CHOICES: Final[Mapping[Phase, str]] = {
     "bidding": "bid, as in 3x5, or call the standing bid",
     "siding": "say accuser or accused",
+    "sunset": _WINDOW,
+    "night": _WINDOW,
+    "sunrise": _WINDOW,
+    "discard": "name the die that you lose, as in lose red@1",
+    "crown": "name the winning die, as in crown dark@1",
 }
 
 
@@ -78,7 +120,7 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
         raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
     if not 0 <= first < players:
         raise UnexpectedInput(f"there is no seat {first}: seats are 0 to {players - 1}")
-    return State(
+    start = State(
         turn=NOBODY,
         bids=(),
         phase="bidding",
@@ -95,7 +137,9 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
         exits=(),
         ruleset=ruleset,
         players=players,
+        motes=Mischief() if ruleset.motes else None,
     )
+    return opening.open_match(start)
 
 
 def apply(state: State, item: Input) -> Transition:
@@ -116,17 +160,20 @@ def apply(state: State, item: Input) -> Transition:
         return _play(state, item.seat, item.move)  # type: ignore[union-attr]  # narrowed by kind, which is faster
     if kind is Evict:
         return departure.evicted(state, item)  # type: ignore[arg-type]
-    if kind not in _ROUND:
+    if kind not in _TABLE:
         raise UnexpectedInput(f"{kind.__name__} is no input of the engine")
-    awaited, section = _ROUND[kind]
+    awaited, section = _TABLE[kind]
     if state.awaits is not awaited:
         raise UnexpectedInput(_awaited(state))
     return section(state, item)
 
 
 def _play(state: State, seat: int, move: Move) -> Transition:
+    motes = state.motes
+    answering = motes is not None and len(motes.stack) > 0
     if seat == state.turn and state.awaits is Expect.MOVE:
-        section = _MOVES.get((state.phase, type(move)))
+        kind = type(move)
+        section = _ANSWERS.get(kind) if answering else _MOVES.get((state.phase, kind))
         if section is not None:
             return section(state, seat, move)
     if type(move) is Concede:
@@ -135,7 +182,8 @@ def _play(state: State, seat: int, move: Move) -> Transition:
         raise UnexpectedInput(_awaited(state))
     if seat != state.turn:
         raise IllegalMove(f"seat {seat} cannot play {move}: {_awaited(state)}")
-    raise IllegalMove(f"{move} does not fit here: {_CHOICES[state.phase]}")
+    choice = "answer with a Blue, as in play blue@1, or pass" if answering else _CHOICES[state.phase]
+    raise IllegalMove(f"{move} does not fit here: {choice}")
 
 
 def _awaited(state: State) -> str:
@@ -145,8 +193,8 @@ def _awaited(state: State) -> str:
 def legal_moves(state: State) -> Sequence[Move]:
     """Return the listed moves of the player on turn; empty if no move is awaited.
 
-    Bids go up to the number of dice in play; :func:`apply` takes higher ones, too, up to 999. Conceding is always
-    possible and never listed.
+    Bids go up to the number of dice in play, or to the lowest possible one if only bids are possible; :func:`apply`
+    takes higher ones, too, up to 999. Conceding is always possible and never listed.
 
     >>> from p2pdice import PRESETS
     >>> state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 2), Rolled())
@@ -156,4 +204,14 @@ def legal_moves(state: State) -> Sequence[Move]:
     """
     if state.awaits is not Expect.MOVE:
         return ()
-    return SIDES if state.phase == "siding" else bidding.menu(state)
+    phase, motes = state.phase, state.motes
+    if phase == "bidding" and not (motes is not None and motes.stack):
+        return bidding.menu(state)
+    if phase == "siding":
+        return SIDES
+    assert motes is not None
+    if phase == "discard":
+        return tuple(map(Lose, motes.cups[state.turn]))
+    if phase == "crown":
+        return tuple(map(Crown, motes.cups[state.turn]))
+    return (*powers.playable(state, state.turn), PASS)

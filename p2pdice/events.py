@@ -1,6 +1,6 @@
 """What happened: the engine's account of one input, a sentence's worth in each event without a look at any state.
 
-``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null.
+``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null, and a die is its text.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from p2pdice.inputs import Hand
-from p2pdice.state import Call, Reason
+from p2pdice.inputs import Hand, Wager
+from p2pdice.motes import Die, Group, Mote
+from p2pdice.state import Call, Phase, Reason
 
 
 class _Event:
@@ -27,6 +28,8 @@ class _Event:
 
 
 def _json(value: object) -> object:
+    if isinstance(value, Die):
+        return str(value)
     return [_json(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -122,6 +125,8 @@ class DieLost(_Event):
     type: ClassVar[str] = "die-lost"
     seat: int
     left: int
+    die: Die | None = None
+    """Which one, if dice bear motes: it is in the graveyard now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,8 @@ class DieGained(_Event):
     type: ClassVar[str] = "die-gained"
     seat: int
     left: int
+    die: Die | None = None
+    """Which one, if dice bear motes: it comes from the graveyard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +167,161 @@ class PalificoBegins(_Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Pledged(_Event):
+    """Everybody is of one group of motes or the other."""
+
+    type: ClassVar[str] = "pledges"
+    pledges: tuple[Group, ...]
+    """By seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class StakesOpened(_Event):
+    """Everybody's sealed bid on their own victory is open."""
+
+    type: ClassVar[str] = "stakes"
+    stakes: tuple[Wager, ...]
+    """By seat: bet, funds before it, tickets staked, tickets owned before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrizeDrawn(_Event):
+    """The mote that nobody's dice bear is the prize."""
+
+    type: ClassVar[str] = "prize"
+    mote: Mote
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegun(_Event):
+    """Sunset, night or sunrise has come, and somebody has a die to play in it."""
+
+    type: ClassVar[str] = "phase"
+    phase: Phase
+    leader: int
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlayed(_Event):
+    """A player played a die out of the graveyard: at sunset and sunrise it takes effect at once, at night in time."""
+
+    type: ClassVar[str] = "power"
+    seat: int
+    die: Die
+    target: Die | int | None
+    """Light: the die taken. Neutral: the one put in its place. Blue: the one answered. Red: a seat. Dark: a die."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed(_Event):
+    """A player let the chance to play a die go by."""
+
+    type: ClassVar[str] = "pass"
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImmunityGained(_Event):
+    """The next accusation against this player will be void."""
+
+    type: ClassVar[str] = "immune"
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccusationVoid(_Event):
+    """The bidder was immune, and is no more: no cup opens, and the accuser must raise."""
+
+    type: ClassVar[str] = "void-accusation"
+    seat: int
+    bidder: int
+
+
+@dataclass(frozen=True, slots=True)
+class PowerStopped(_Event):
+    """A Blue took away the effect of another die."""
+
+    type: ClassVar[str] = "stopped"
+    seat: int
+    """Who played the Blue."""
+    die: Die
+    """Whose effect does not come about."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerFailed(_Event):
+    """The target was gone when its turn came, so this die did nothing."""
+
+    type: ClassVar[str] = "failed"
+    seat: int
+    die: Die
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerBlocked(_Event):
+    """A Red's die has been rolled: ``target`` may play no dice of ``group`` for now."""
+
+    type: ClassVar[str] = "blocked"
+    seat: int
+    """Who played the Red; it lasts until they lead again."""
+    target: int
+    face: int
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnded(_Event):
+    """The player of a Red leads again, so it binds nobody any more."""
+
+    type: ClassVar[str] = "unblocked"
+    seat: int
+    target: int
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class DieDestroyed(_Event):
+    """A Dark took a die out of the game."""
+
+    type: ClassVar[str] = "destroyed"
+    seat: int
+    die: Die
+
+
+@dataclass(frozen=True, slots=True)
+class TwinSoulJoined(_Event):
+    """The winner's die and the prize have become one."""
+
+    type: ClassVar[str] = "twin-soul"
+    seat: int
+    die: Die
+    prize: Mote
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TicketsEarned(_Event):
+    """One run ticket each for all who pledged to the group of the winning die."""
+
+    type: ClassVar[str] = "tickets"
+    group: Group
+    seats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StakesPaid(_Event):
+    """What the match did to everybody's coins."""
+
+    type: ClassVar[str] = "paid"
+    payout: tuple[int, ...]
+    """Coins received, by seat."""
+    delta: tuple[int, ...]
+    """Coins received less the bet."""
+    ticket_delta: tuple[int, ...]
+    """Run tickets received and earned less those staked."""
+
+
+@dataclass(frozen=True, slots=True)
 class MatchOver(_Event):
     """The match has ended."""
 
@@ -182,5 +344,21 @@ Event = (
     | PlayerOut
     | LeadPassed
     | PalificoBegins
+    | Pledged
+    | StakesOpened
+    | PrizeDrawn
+    | PhaseBegun
+    | PowerPlayed
+    | Passed
+    | ImmunityGained
+    | AccusationVoid
+    | PowerStopped
+    | PowerFailed
+    | PlayerBlocked
+    | BlockEnded
+    | DieDestroyed
+    | TwinSoulJoined
+    | TicketsEarned
+    | StakesPaid
     | MatchOver
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from p2pdice.moves import Move
 
@@ -32,10 +33,46 @@ class Hands:
 
 
 @dataclass(frozen=True, slots=True)
+class Roll:
+    """A die that all can see has been rolled."""
+
+    face: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pledges:
+    """Everybody has said which group of motes they are of."""
+
+    pledges: tuple[str, ...]
+    """``redeemed`` or ``cursed`` by seat, also for seats that have left already."""
+
+
+class Wager(NamedTuple):
+    """A player's stake, and what it was taken from."""
+
+    bet: int
+    """Coins, at most ``funds``."""
+    funds: int
+    """Coins before the bet."""
+    tickets: int
+    """Run tickets staked, at most ``owned``."""
+    owned: int
+    """Run tickets before the stake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stakes:
+    """All stakes are open."""
+
+    stakes: tuple[tuple[int, int, int, int] | None, ...]
+    """By seat, as :class:`Wager`; None for one that was never opened, or whose player had left before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evict:
     """A player is taken out of the match from outside the game: gone, silent, or caught cheating."""
 
     seat: int
 
 
-Input = Play | Rolled | Hands | Evict
+Input = Play | Rolled | Hands | Roll | Pledges | Stakes | Evict

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple, overload
 
 from p2pdice.bids import raises
-from p2pdice.moves import EXACT, LIAR, Bid, Move
+from p2pdice.moves import Bid, Move
 
 
 class Block(NamedTuple):
@@ -48,9 +48,10 @@ def _bid(quantity: int, face: int) -> Bid:
 
 
 class Menu(Sequence[Move]):
-    """A read-only sequence of moves: bids in rising order, then the calls.
+    """A read-only sequence of moves: bids in rising order, then the calls and whatever else.
 
-    >>> menu = menu_of("strict", 2, 5, (1, 2, 3, 4, 5, 6), 4, exact=False)
+    >>> from p2pdice import Liar
+    >>> menu = menu_of("strict", 2, 5, (1, 2, 3, 4, 5, 6), 4, (Liar(),))
     >>> menu
     Menu(2x6, 3x5, 4x5, liar)
     >>> len(menu), menu[2], Bid(3, 6) in menu
@@ -71,6 +72,14 @@ class Menu(Sequence[Move]):
     def without(self, bids: Iterable[Bid]) -> Menu:
         """Return this list without some bids, of a list from which none is left out yet."""
         return Menu(self._blocks, self._calls, bids)
+
+    def followed_by(self, moves: Iterable[Move]) -> Menu:
+        """Return this list with other moves behind the calls."""
+        more = tuple(moves)
+        if not more:
+            return self
+        left_out = (move for move in map(self._at, self._left_out) if isinstance(move, Bid))
+        return Menu(self._blocks, (*self._calls, *more), left_out)
 
     def _index(self, bid: Bid) -> int | None:
         for start, quantity, faces, stop in self._blocks:
@@ -97,6 +106,9 @@ class Menu(Sequence[Move]):
             return self._calls[index - self._bids]
         for left_out in self._left_out:
             index += left_out <= index
+        return self._at(index)
+
+    def _at(self, index: int) -> Bid:
         for start, quantity, faces, stop in self._blocks:
             if index < stop:
                 row, column = divmod(index - start, len(faces))
@@ -114,10 +126,6 @@ class Menu(Sequence[Move]):
 
 
 @lru_cache(maxsize=8192)
-def menu_of(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int, exact: bool) -> Menu:
-    """Return the list of :func:`blocks` of these arguments and of the calls. Few differ in a match, so it is kept.
-
-    :param exact: whether exact may be called, once there is a bid.
-    """
-    calls = () if not quantity else (LIAR, EXACT) if exact else (LIAR,)
+def menu_of(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int, calls: tuple[Move, ...]) -> Menu:
+    """Return the list of :func:`blocks` of these arguments and of the calls. Few differ in a match, so it is kept."""
     return Menu(blocks(order, quantity, face, faces, limit), calls)

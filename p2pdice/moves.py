@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from p2pdice.errors import MalformedMove
+from p2pdice.motes import Die, Mote
 
 MAX_QUANTITY: Final = 999
 """The wire's limit, above any number of dice: ten cups of 99 hold 990."""
+MAX_COINS: Final = 10**12
+"""Of coins, and of run tickets: sums over a table stay exact in any program that reads JSON."""
 FACES: Final = (1, 2, 3, 4, 5, 6)
 FACE_NAMES: Final = ("ones", "twos", "threes", "fours", "fives", "sixes")
 
@@ -59,6 +62,67 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class Power:
+    """Play a die out of the graveyard.
+
+    >>> str(Power(Die("dark", 0), Die("light", 1))), str(Power(Die("red", 1), 2)), str(Power(Die("blue", 1)))
+    ('play dark@0 destroy light@1', 'play red@1 on 2', 'play blue@1')
+    """
+
+    die: Die
+    target: Die | int | None = None
+    """Light: the die to take. Neutral: the die of the cup to swap in. Red: a seat. Dark: the die to destroy."""
+
+    def __str__(self) -> str:
+        return f"play {self.die}" + (f" {_VERBS[self.die.mote]} {self.target}" if self.target is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Play nothing, in a window or as an answer."""
+
+    def __str__(self) -> str:
+        return "pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """Send this die of the cup to the graveyard."""
+
+    die: Die
+
+    def __str__(self) -> str:
+        return f"lose {self.die}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crown:
+    """Name this die of the cup the winning die."""
+
+    die: Die
+
+    def __str__(self) -> str:
+        return f"crown {self.die}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """A sealed bid on one's own victory. It reaches the engine together with everybody else's, in ``Stakes``.
+
+    >>> str(Stake(50)), str(Stake(50, 1))
+    ('stake 50', 'stake 50 tickets 1')
+    """
+
+    bet: int
+    """Coins, from 0 to one's funds."""
+    tickets: int = 0
+    """Run tickets, from 0 to as many as one owns."""
+
+    def __str__(self) -> str:
+        return f"stake {self.bet}" + (f" tickets {self.tickets}" if self.tickets else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Concede:
     """Leave the match, in any state, whoever's turn it is."""
 
@@ -66,10 +130,11 @@ class Concede:
         return "concede"
 
 
-Move = Bid | Liar | Exact | Side | Concede
+Move = Bid | Liar | Exact | Side | Power | Pass | Lose | Crown | Stake | Concede
 
 LIAR: Final = Liar()
 EXACT: Final = Exact()
+PASS: Final = Pass()
 SIDES: Final = (Side("accuser"), Side("accused"))
 
 _WORDS: Final[dict[str, Move]] = {
@@ -85,8 +150,16 @@ _WORDS: Final[dict[str, Move]] = {
     "2": EXACT,
     "accuser": SIDES[0],
     "accused": SIDES[1],
+    "pass": PASS,
     "concede": Concede(),
 }
+_VERBS: Final[dict[str, str]] = {"light": "take", "neutral": "swap", "red": "on", "dark": "destroy"}
+"""What stands before the target of a power, if it has one."""
+_DIE: Final = r"(light|gr[ea]y|neutral|yellow|blue|red|dark) ?@ ?([0-9])"
+_PLAY: Final = re.compile(rf"play {_DIE}(?: (take|swap|destroy) {_DIE}| (on) ([0-9]))?")
+_CHOICE: Final = re.compile(rf"(lose|crown) {_DIE}")
+_STAKE: Final = re.compile(r"stake 0{0,9}([0-9]{1,13})(?: tickets 0{0,9}([0-9]{1,13}))?")
+_ALIASES: Final = {"yellow": "neutral", "gray": "grey"}
 _BID: Final = re.compile(r"(?:1 )?0{0,9}([1-9][0-9]{0,2}) ?[x×*] ?([1-6])")
 _SPACE: Final = re.compile(r"\s+")
 
@@ -107,11 +180,35 @@ def parse_move(text: str) -> Move:
     plain = _SPACE.sub(" ", text.strip()).lower()
     if plain in _WORDS:
         return _WORDS[plain]
-    match = _BID.fullmatch(plain)
-    if match:
-        return _bid(int(match[1]), int(match[2]))
+    move = _spelled(plain)
+    if move is not None:
+        return move
     shown = text if len(text) <= 40 else text[:40] + "…"
     raise MalformedMove(
         f"{shown!a} is no move: bid as in 3x5 (three fives, quantity 1 to {MAX_QUANTITY}, face 1 to 6), or say"
-        " liar, exact, accuser, accused or concede"
+        " liar, exact, accuser, accused or concede; with motes also pass, lose red@1, crown dark@1,"
+        " play grey@1, play light@1 take dark@2, play neutral@0 swap blue@0, play blue@1, play red@1 on 2 or"
+        " play dark@0 destroy light@1; with stakes, stake 50 or stake 50 tickets 1"
     )
+
+
+def _spelled(plain: str) -> Move | None:
+    if match := _BID.fullmatch(plain):
+        return _bid(int(match[1]), int(match[2]))
+    if match := _CHOICE.fullmatch(plain):
+        return (Lose if match[1] == "lose" else Crown)(_die(match[2], match[3]))
+    if match := _STAKE.fullmatch(plain):
+        stake = Stake(int(match[1]), int(match[2] or 0))
+        return stake if max(stake.bet, stake.tickets) <= MAX_COINS else None
+    match = _PLAY.fullmatch(plain)
+    if match is None:
+        return None
+    die = _die(match[1], match[2])
+    if (match[3] or match[6]) != _VERBS.get(die.mote):
+        return None
+    target = _die(match[4], match[5]) if match[3] else int(match[7]) if match[6] else None
+    return Power(die, target)
+
+
+def _die(mote: str, seat: str) -> Die:
+    return Die(cast("Mote", _ALIASES.get(mote, mote)), int(seat))

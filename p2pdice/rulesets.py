@@ -73,13 +73,13 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             Option("dice-cap", "dice_cap", ("none",), 1, MAX_CUP),
             Option("exact", "exact", ("none", "gain", "others-lose")),
             Option("goal", "goal", ("last-standing", "first-out")),
-            Option("motes", "motes", ("no",)),
+            Option("motes", "motes", _NO_YES),
             Option("next-leader", "next_leader", ("loser", "caller", "affected")),
             Option("ones-bid", "ones_bid", ("free", "opening-only", "not-opening")),
             Option("palifico", "palifico", _NO_YES),
             Option("raise", "raise_", ("standard", "strict", "reset-quantity", "either", "half-ones", "double-ones")),
             Option("siding", "siding", _NO_YES),
-            Option("stakes", "stakes", ("no",)),
+            Option("stakes", "stakes", _NO_YES),
             Option("verdict", "verdict", ("loser-loses-die", "right-side-discards")),
             Option("wild", "wild", ("ones", "never", "unless-opened")),
         )
@@ -181,7 +181,21 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
 
 
+_MOTES_NEED: Final = {
+    "dice": 5,
+    "exact": "none",
+    "goal": "last-standing",
+    "palifico": False,
+    "siding": False,
+    "verdict": "loser-loses-die",
+}
+
 _REFUSED: Final[tuple[tuple[Callable[[Ruleset], bool], str], ...]] = (
+    (
+        lambda rules: rules.motes and any(getattr(rules, name) != value for name, value in _MOTES_NEED.items()),
+        "motes=yes needs dice=5, exact=none, goal=last-standing, palifico=no, siding=no and verdict=loser-loses-die:"
+        " a player has one die of each of five motes, and to lose one is to be able to play it",
+    ),
     (
         lambda rules: rules.verdict == "right-side-discards" and rules.exact != "none",
         "verdict=right-side-discards needs exact=none: a call of exact has no two sides",
@@ -203,6 +217,7 @@ _REFUSED: Final[tuple[tuple[Callable[[Ruleset], bool], str], ...]] = (
 PRESETS: Final[Mapping[str, Ruleset]] = MappingProxyType(
     {
         "classic": Ruleset(),
+        "motes": Ruleset(motes=True, stakes=True),
         "spot-on": Ruleset(
             raise_="standard",
             wild="unless-opened",

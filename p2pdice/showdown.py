@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from p2pdice.bids import count
+from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import DieGained, DieLost, Event, HandsShown, Judged, PalificoBegins, PlayerOut, RoundVoid
 from p2pdice.inputs import Hand, Hands
 from p2pdice.moves import FACES
-from p2pdice.rounds import end_match, end_round, is_decided, pass_lead
+from p2pdice.rounds import end_round, pass_lead
 from p2pdice.rulesets import MAX_CUP
-from p2pdice.state import Challenge, Exit, Reason, StandingBid, State, clockwise
+from p2pdice.state import NOBODY, Challenge, Exit, Reason, StandingBid, State, clockwise
+from p2pdice.turns import judged
 
 
 class Tally(NamedTuple):
@@ -52,8 +54,11 @@ def hands_opened(state: State, item: Hands) -> tuple[State, tuple[Event, ...]]:
     bid_true = tally.bid_true(standing.quantity)
     call_right = tally.exact(standing.quantity) if challenge.call == "exact" else _inverse(bid_true)
     if call_right is None:
-        again = end_round(opened)
-        return again, (shown, RoundVoid(state.round, unopened))
+        void = RoundVoid(state.round, unopened)
+        if state.motes is not None:
+            again, events = judged(opened, NOBODY, state.leader)
+            return again, (shown, void, *events)
+        return end_round(opened), (shown, void)
     settled, events = _settle(opened, challenge, standing, bid_true is True, call_right)
     return settled, (shown, *events)
 
@@ -85,12 +90,16 @@ def _settle(
     order = clockwise(state, caller)
     right = tuple(seat for seat in order if sides.get(seat) == right_side)
     wrong = tuple(seat for seat in order if seat in sides and seat not in right)
-    judged = Judged(caller, challenge.call, bidder, bid_true, call_right, right, wrong)
+    verdict = Judged(caller, challenge.call, bidder, bid_true, call_right, right, wrong)
 
     changes = _changes(state, challenge, caller, bidder, call_right, right)
     dice = tuple(n + changes.get(seat, 0) for seat, n in enumerate(state.dice))
     changed = [seat for seat in order if dice[seat] != state.dice[seat]]
-    events: list[Event] = [judged]
+    leader = _leader(state, caller, bidder, call_right, changed)
+    if state.motes is not None:
+        following, after = judged(state, changed[0] if changed else NOBODY, leader)
+        return following, (verdict, *after)
+    events: list[Event] = [verdict]
     events += [(DieLost if changes[seat] < 0 else DieGained)(seat, dice[seat]) for seat in changed]
 
     gone = tuple(seat for seat in changed if not dice[seat])
@@ -104,7 +113,6 @@ def _settle(
         over, ending = end_match(settled)
         return over, (*events, *ending)
 
-    leader = _leader(state, caller, bidder, call_right, changed)
     palifico = [seat for seat in changed if dice[seat] == 1 < state.dice[seat] and seat not in state.dropped]
     settled = end_round(settled)._replace(palifico=False)
     if state.ruleset.palifico and state.ruleset.dice > 1 and palifico:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
-from p2pdice.inputs import Hand
+from p2pdice.inputs import Hand, Wager
+from p2pdice.motes import Mischief
 from p2pdice.rulesets import Ruleset
 
 MIN_PLAYERS: Final = 2
@@ -17,7 +18,20 @@ MAX_PLAYERS: Final = 10
 NOBODY: Final = -1
 """The turn while no single seat is awaited."""
 
-Phase = Literal["bidding", "siding", "showdown", "over"]
+Phase = Literal[
+    "pledges",
+    "stakes",
+    "prize",
+    "sunset",
+    "night",
+    "bidding",
+    "siding",
+    "showdown",
+    "discard",
+    "sunrise",
+    "crown",
+    "over",
+]
 Call = Literal["liar", "exact"]
 Reason = Literal["lost", "finished", "evicted", "conceded"]
 
@@ -39,7 +53,7 @@ class Expectation(NamedTuple):
 
     kind: Expect
     seats: tuple[int, ...]
-    """Ascending. MOVE: the one seat. ROLLED, HANDS: the live seats, all of which have dice. OVER: none."""
+    """Ascending. MOVE: the one seat. OVER: none. Else the live seats; at ROLLED and HANDS all of them have dice."""
 
 
 class StandingBid(NamedTuple):
@@ -100,6 +114,10 @@ class State(NamedTuple):
     ruleset: Ruleset
     players: int
     """Seats at the start, 2 to 10."""
+    motes: Mischief | None = None
+    """What there is besides, if dice have powers."""
+    wagers: tuple[Wager, ...] = ()
+    """By seat, once the stakes are open."""
 
     @property
     def bid(self) -> StandingBid | None:
@@ -156,6 +174,12 @@ def next_live(live: tuple[int, ...], seat: int) -> int:
     return live[0]
 
 
+def live_from(state: State, seat: int) -> tuple[int, ...]:
+    """Return the live seats clockwise, from ``seat`` on."""
+    live = state.live
+    return (*(other for other in live if other >= seat), *(other for other in live if other < seat))
+
+
 def clockwise(state: State, first: int) -> tuple[int, ...]:
     """Return all seats, ``first`` in front."""
     return (*range(first, state.players), *range(first))
@@ -164,14 +188,14 @@ def clockwise(state: State, first: int) -> tuple[int, ...]:
 def plain(state: State) -> tuple[Plain, ...]:
     """Return the canonical public value: all of the state as nested tuples of integers and text, fit to be signed.
 
-    Sixteen items, in this order:
+    Sixteen items, in this order, and up to two more:
 
     ====  =========  ==================================================================================================
     0     options    :meth:`Ruleset.options`: (name, value) sorted by name, numbers as integers, the rest as text
     1     players    integer
     2     round      integer, from 1
-    3     phase      ``bidding``, ``siding``, ``showdown`` or ``over``
-    4     awaits     ``deal``, ``move``, ``hands`` or ``over``
+    3     phase      the text of :attr:`State.phase`
+    4     awaits     the text of an :class:`Expect`
     5     leader     seat
     6     turn       seat, or -1 if no single seat is awaited
     7     dice       (number by seat)
@@ -184,9 +208,29 @@ def plain(state: State) -> tuple[Plain, ...]:
     14    count      (), or (number,)
     15    exits      (((seats), ``lost``, ``finished``, ``evicted`` or ``conceded``) in order)
     ====  =========  ==================================================================================================
+
+    With ``motes=yes`` one item follows, in which a die is its text, such as ``grey@2``. Its items:
+
+    ====  ==========  =================================================================================================
+    0     pledges     (), or (``redeemed`` or ``cursed`` by seat)
+    1     prize       the mote, or ``none``
+    2     cups        (), or by seat: (dice by mote, then by seat)
+    3     graveyard   ((die, seat that sent it) in order of arrival)
+    4     removed     (dice in order of leaving the game)
+    5     stack       ((die, seat, target) from the bottom); the target is a die, or for Red a seat
+    6     actor       who played the effect at the bottom of the stack, or -1 if it is empty
+    7     waiting     (seats to be asked after the one on turn, in order)
+    8     immune      (seats ascending)
+    9     blocked     ((seat, ``redeemed`` or ``cursed``, seat that played the Red) in order of arising)
+    10    must raise  ``yes`` or ``no``
+    11    successor   who leads the next turn, from the verdict on; before it -1
+    12    crown       the winning die, or ``none``
+    ====  ==========  =================================================================================================
+
+    With ``stakes=yes`` one item follows: (), or by seat (bet, funds, tickets staked, tickets owned).
     """
     challenge = state.challenge
-    return (
+    common: tuple[Plain, ...] = (
         state.ruleset.options(),
         state.players,
         state.round,
@@ -203,4 +247,27 @@ def plain(state: State) -> tuple[Plain, ...]:
         tuple("unknown" if hand is None else hand for hand in state.hands),
         () if state.count is None else (state.count,),
         tuple(tuple(exit_) for exit_ in state.exits),
+    )
+    if state.motes is not None:
+        common = (*common, _plain_mischief(state.motes))
+    if state.ruleset.stakes:
+        common = (*common, tuple(tuple(wager) for wager in state.wagers))
+    return common
+
+
+def _plain_mischief(motes: Mischief) -> tuple[Plain, ...]:
+    return (
+        motes.pledges,
+        motes.prize or "none",
+        tuple(tuple(map(str, cup)) for cup in motes.cups),
+        tuple((str(die), sent_by) for die, sent_by in motes.graveyard),
+        tuple(map(str, motes.removed)),
+        tuple((str(die), by, target if isinstance(target, int) else str(target)) for die, by, target in motes.stack),
+        motes.actor,
+        motes.waiting,
+        motes.immune,
+        tuple(tuple(blocked) for blocked in motes.blocked),
+        "yes" if motes.must_raise else "no",
+        motes.successor,
+        "none" if motes.crown is None else str(motes.crown),
     )

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from p2pdice.engine import legal_moves
 from p2pdice.errors import UnexpectedInput
 from p2pdice.inputs import Hand
+from p2pdice.motes import Mischief
 from p2pdice.moves import FACES, Move
+from p2pdice.stakes import settlement
 from p2pdice.state import Expect, State
 
 
@@ -55,8 +57,10 @@ def state_json(state: State) -> dict[str, object]:
     """Return the public state as JSON-able data.
 
     ``bid``, ``challenge``, ``hands``, ``count`` and ``to_act`` are null when there is none, and so is the hand of a cup
-    that was never opened.
+    that was never opened. With motes: ``pledges`` and ``prize`` are null before they are there, ``twin_soul`` is there
+    once the match is over, and null without a winning die. With stakes: ``stakes`` is null before they are open.
     """
+    motes = state.motes
     bids = [{"quantity": bid.quantity, "face": bid.face, "seat": bid.seat} for bid in state.bids]
     challenge = state.challenge
     return {
@@ -70,7 +74,7 @@ def state_json(state: State) -> dict[str, object]:
         "bids": bids,
         "ones_wild": state.ones_wild,
         "palifico": state.palifico,
-        "must_raise": False,
+        "must_raise": motes is not None and motes.must_raise,
         "challenge": challenge
         and {
             "seat": challenge.seat,
@@ -83,4 +87,35 @@ def state_json(state: State) -> dict[str, object]:
         "out": list(state.out),
         "winners": list(state.winners),
         "places": [list(place) for place in state.places],
+        **(_motes_json(motes) if motes is not None else {}),
+        **({"stakes": [list(wager) for wager in state.wagers] or None} if state.ruleset.stakes else {}),
+        **(_settlement_json(state) if state.awaits is Expect.OVER else {}),
+    }
+
+
+def _motes_json(motes: Mischief) -> dict[str, object]:
+    return {
+        "pledges": list(motes.pledges) or None,
+        "prize": motes.prize,
+        "cups": [list(map(str, cup)) for cup in motes.cups],
+        "graveyard": [{"die": str(die), "sent_by": sent_by} for die, sent_by in motes.graveyard],
+        "removed": list(map(str, motes.removed)),
+        "stack": [
+            {"die": str(die), "by": by, "target": target if isinstance(target, int) else str(target)}
+            for die, by, target in motes.stack
+        ],
+        "immune": list(motes.immune),
+        "blocked": [{"seat": seat, "group": group, "by": by} for seat, group, by in motes.blocked],
+    }
+
+
+def _settlement_json(state: State) -> dict[str, object]:
+    motes, rules = state.motes, state.ruleset
+    settled = settlement(state)
+    soul = None if motes is None else motes.soul
+    twin_soul = soul and {"name": soul.name, "motes": list(soul.motes)}
+    return {
+        **({"twin_soul": twin_soul} if rules.motes else {}),
+        **({"ticket_delta": list(settled.ticket_delta)} if rules.motes or rules.stakes else {}),
+        **({"payout": list(settled.payout), "delta": list(settled.delta)} if rules.stakes else {}),
     }

@@ -11,8 +11,11 @@ from p2pdice import (
     Hand,
     Hands,
     Play,
+    Pledges,
+    Roll,
     Rolled,
     Ruleset,
+    Stakes,
     State,
     apply,
     new_match,
@@ -27,8 +30,12 @@ def rules(preset: str = "classic", **options: str) -> Ruleset:
 
 
 def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: object) -> State:
-    """The state after a roll, with these dice in the cups."""
-    return apply(new_match(ruleset, len(dice), first)._replace(dice=dice, **changes), Rolled())[0]  # type: ignore[arg-type]
+    """The state after a roll, with these dice in the cups; with motes, the first ones of those dealt."""
+    state = dealt(ruleset, len(dice), first=first)
+    if state.motes is not None:
+        cups = tuple(cup[:n] for cup, n in zip(state.motes.cups, dice, strict=True))
+        state = state._replace(motes=state.motes._replace(cups=cups))
+    return apply(state._replace(dice=dice, **changes), Rolled())[0]  # type: ignore[arg-type]
 
 
 def play(state: State, *texts: str) -> State:
@@ -53,6 +60,26 @@ def settle(state: State, *hands: str) -> State:
     """Open the cups and roll again, if the match goes on."""
     state, _ = show(state, *hands)
     return state if state.awaits is Expect.OVER else apply(state, Rolled())[0]
+
+
+def stakes(state: State, rng: Random) -> Stakes:
+    """Random stakes of live seats, of which now and then one is never opened."""
+    drawn = []
+    for seat in range(state.players):
+        funds, owned = rng.choice([0, 1, 7, 1000]), rng.randrange(3)
+        silent = seat not in state.live or rng.random() < 0.05
+        drawn.append(None if silent else (rng.randint(0, funds), funds, rng.randint(0, owned), owned))
+    return Stakes(tuple(drawn))
+
+
+def dealt(ruleset: Ruleset, players: int, *, first: int = 0, prize: int = 6) -> State:
+    """The state in which the first roll is due, with pledges, stakes of nothing, and a prize (6: dark) behind it."""
+    state = new_match(ruleset, players, first)
+    if state.awaits is Expect.PLEDGES:
+        state, _ = apply(state, Pledges(("redeemed", "cursed") * (players // 2) + ("redeemed",) * (players % 2)))
+    if state.awaits is Expect.STAKES:
+        state, _ = apply(state, Stakes(((0, 1000, 0, 0),) * players))
+    return apply(state, Roll(prize))[0] if state.awaits is Expect.ROLL else state
 
 
 def roll(dice: tuple[int, ...], rng: Random) -> tuple[Hand, ...]:
@@ -80,6 +107,12 @@ def random_play(
         elif state.awaits is Expect.ROLLED:
             hands = roll(state.dice, rng)
             state, events = apply(state, Rolled())
+        elif state.awaits is Expect.PLEDGES:
+            state, events = apply(state, Pledges(tuple(rng.choices(("redeemed", "cursed"), k=players))))
+        elif state.awaits is Expect.STAKES:
+            state, events = apply(state, stakes(state, rng))
+        elif state.awaits is Expect.ROLL:
+            state, events = apply(state, Roll(rng.randint(1, 6)))
         else:
             shown = [hand if seat in state.live or not hand else None for seat, hand in enumerate(hands)]
             state, events = apply(state, Hands(tuple(shown)))

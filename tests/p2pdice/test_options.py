@@ -8,7 +8,6 @@ from p2pdice import (
     Expect,
     IllegalMove,
     PalificoBegins,
-    RulesetError,
     State,
     legal_moves,
     new_match,
@@ -239,10 +238,3 @@ def test_palifico_only_one_die_gives_the_right_to_change_the_face() -> None:
 
 def test_without_the_option_nothing_follows_a_drop_to_one_die() -> None:
     assert not show(play(rolled(rules(), (2, 4)), "5x2", "liar"), "22", "3333")[0].palifico
-
-
-@pytest.mark.parametrize("option", ["motes", "stakes"])
-def test_motes_and_stakes_can_only_be_off(option: str) -> None:
-    assert dict(rules().options())[option] == "no"
-    with pytest.raises(RulesetError, match=f"{option}=yes is not possible"):
-        rules(**{option: "yes"})

@@ -162,7 +162,7 @@ def test_the_canonical_value_is_integers_and_text_and_has_no_face_before_the_sho
     for before, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
         value = plain(state)
         check(value)
-        assert len(value) == 16
+        assert len(value) == 16 + ruleset.motes + ruleset.stakes
         assert seen.setdefault(value, state) == state
         if state.awaits in (Expect.MOVE, Expect.HANDS):
             assert state.hands == ()

@@ -23,7 +23,7 @@ def test_the_texts_of_set_reach_every_ruleset(ruleset: Ruleset) -> None:
 
 
 def test_presets_know_their_names_and_house_rules_have_none() -> None:
-    assert list(PRESETS) == ["classic", "spot-on", "plain", "wildcard", "joker", "perudo"]
+    assert list(PRESETS) == ["classic", "motes", "spot-on", "plain", "wildcard", "joker", "perudo"]
     assert all(preset.name == name for name, preset in PRESETS.items())
     assert rules(dice="3").name is None
 
@@ -33,15 +33,18 @@ def test_the_presets_are_the_table_of_the_rules_page() -> None:
     columns = ("raise", "wild", "ones-bid", "exact", "verdict", "siding", "goal", "next-leader")
     table = {
         "classic": "strict ones free none loser-loses-die no last-standing loser",
+        "motes": "strict ones free none loser-loses-die no last-standing loser",
         "spot-on": "standard unless-opened opening-only others-lose loser-loses-die no last-standing caller",
         "plain": "either never free none loser-loses-die no last-standing loser",
         "wildcard": "half-ones ones free gain loser-loses-die no last-standing affected",
         "joker": "double-ones ones free none right-side-discards yes first-out loser",
         "perudo": "half-ones ones not-opening gain loser-loses-die no last-standing affected",
     }
+    special = {"perudo": {"dice-cap": 5, "palifico": "yes"}, "motes": {"motes": "yes", "stakes": "yes"}}
+    assert list(table) == list(PRESETS)
     for name, row in table.items():
-        special = {"dice-cap": 5, "palifico": "yes"} if name == "perudo" else {}
-        assert dict(PRESETS[name].options()) == {**common, **dict(zip(columns, row.split(), strict=True)), **special}
+        changed = special.get(name, {})
+        assert dict(PRESETS[name].options()) == {**common, **dict(zip(columns, row.split(), strict=True)), **changed}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,12 @@ def test_the_presets_are_the_table_of_the_rules_page() -> None:
         ({"dice-cap": "5"}, "needs exact=gain"),
         ({"dice-cap": "5", "exact": "others-lose"}, "needs exact=gain"),
         ({"dice-cap": "4", "exact": "gain"}, "must not be below dice"),
+        ({"motes": "yes", "dice": "4"}, "motes=yes needs dice=5"),
+        ({"motes": "yes", "exact": "gain"}, "motes=yes needs dice=5, exact=none"),
+        ({"motes": "yes", "verdict": "right-side-discards"}, "motes=yes needs"),
+        ({"motes": "yes", "verdict": "right-side-discards", "siding": "yes"}, "motes=yes needs"),
+        ({"motes": "yes", "goal": "first-out"}, "motes=yes needs"),
+        ({"motes": "yes", "palifico": "yes"}, "motes=yes needs"),
         ({"dice": "11"}, "from 1 to 10"),
         ({"dice": "0"}, "from 1 to 10"),
         ({"dice": "none"}, "from 1 to 10"),

@@ -1,0 +1,96 @@
+"""The section of stakes: sealed bids on one's own victory, and what they pay.
+
+The formula is that of Motes of Mischief: Pool + Bet * (Bet / Funds), here in whole coins, rounded down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from p2pdice.errors import UnexpectedInput
+from p2pdice.inputs import Wager
+from p2pdice.motes import GROUP_OF, Group
+from p2pdice.moves import MAX_COINS
+from p2pdice.state import Expect, State, clockwise
+
+NEWCOMER_COINS: Final = 1_000
+"""Coins of a player who has not played before; such a player owns no run ticket."""
+
+_NOTHING: Final = Wager(0, 0, 0, 0)
+
+
+class Settlement(NamedTuple):
+    """What a match did to coins and run tickets, by seat."""
+
+    payout: tuple[int, ...]
+    """Coins received."""
+    delta: tuple[int, ...]
+    """Coins received less the bet."""
+    ticket_delta: tuple[int, ...]
+    """Run tickets received and earned less those staked."""
+
+
+def check_wager(wager: Sequence[int]) -> Wager:
+    """Return a player's stake and holdings as a value.
+
+    >>> check_wager((50, 1000, 0, 2))
+    Wager(bet=50, funds=1000, tickets=0, owned=2)
+
+    :raises UnexpectedInput: unless these are four numbers, the bet within the funds and the tickets among those owned.
+    """
+    if len(wager) != 4 or any(type(number) is not int or not 0 <= number <= MAX_COINS for number in wager):
+        raise UnexpectedInput(
+            f"a stake is four whole numbers from 0 to {MAX_COINS}: bet, funds, tickets staked, tickets owned"
+        )
+    checked = Wager(*wager)
+    if checked.bet > checked.funds:
+        raise UnexpectedInput(f"a bet of {checked.bet} is more than the funds of {checked.funds}")
+    if checked.tickets > checked.owned:
+        raise UnexpectedInput(f"staking {checked.tickets} tickets takes as many, and {checked.owned} are owned")
+    return checked
+
+
+def check_stakes(state: State, stakes: Sequence[Sequence[int] | None]) -> tuple[Wager, ...]:
+    """Return the stakes by seat; who never opened one, or has left, has staked nothing."""
+    if len(stakes) != state.players:
+        raise UnexpectedInput(f"{len(stakes)} stakes for {state.players} seats: one by seat, none for who opened none")
+    for seat, stake in enumerate(stakes):
+        if stake is not None and seat not in state.live:
+            raise UnexpectedInput(f"seat {seat} is not in the match any more and stakes nothing")
+    return tuple(_NOTHING if stake is None else check_wager(stake) for stake in stakes)
+
+
+def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
+    """Return the group of the winning die and the seats, out or not, that pledged to it; None without a winning die."""
+    if state.motes is None or state.motes.crown is None:
+        return None
+    group = GROUP_OF[state.motes.crown.mote]
+    return group, tuple(seat for seat, pledge in enumerate(state.motes.pledges) if pledge == group)
+
+
+def settlement(state: State) -> Settlement:
+    """Return what a match that is over did to coins and run tickets; nothing for who had none at stake."""
+    assert state.awaits is Expect.OVER
+    wagers = state.wagers or (_NOTHING,) * state.players
+    winners = tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)
+    coins = _split(sum(wager.bet for wager in wagers), winners)
+    tickets = _split(sum(wager.tickets for wager in wagers), winners)
+    for seat in winners:
+        bet, funds, _, _ = wagers[seat]
+        coins[seat] += bet * bet // funds if funds else 0
+    earned = ticket_seats(state)
+    for seat in earned[1] if earned else ():
+        tickets[seat] = tickets.get(seat, 0) + 1
+    seats = range(state.players)
+    return Settlement(
+        tuple(coins.get(seat, 0) for seat in seats),
+        tuple(coins.get(seat, 0) - wagers[seat].bet for seat in seats),
+        tuple(tickets.get(seat, 0) - wagers[seat].tickets for seat in seats),
+    )
+
+
+def _split(pool: int, winners: tuple[int, ...]) -> dict[int, int]:
+    """Share a pool by equal parts; what is left over goes one by one to the first of ``winners``."""
+    share, left_over = divmod(pool, len(winners))
+    return {seat: share + (index < left_over) for index, seat in enumerate(winners)}

@@ -1,0 +1,224 @@
+"""The section of turns, for dice with powers: Sunset, Night and Sunrise, their windows, and the stack of the night.
+
+A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
+passes closes it. Who has nothing to play is passed over without being asked. An effect of the night first waits on the
+*stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still to be
+asked, by the window or, while something is on the stack, about what is on top of it. :func:`ask` drives both::
+
+    begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
+
+Source: the rule text of Motes of Mischief; priority and answers are this package's reading of it.
+"""
+
+from __future__ import annotations
+
+from p2pdice.ending import end_match, is_decided
+from p2pdice.errors import IllegalMove, UnexpectedInput
+from p2pdice.events import (
+    BlockEnded,
+    DieLost,
+    Event,
+    Passed,
+    PhaseBegun,
+    PlayerBlocked,
+    PlayerOut,
+    PowerPlayed,
+    PrizeDrawn,
+)
+from p2pdice.inputs import Roll, Rolled
+from p2pdice.motes import MOTES, Blocked, Die, Effect, Mischief
+from p2pdice.moves import FACES, Lose, Pass, Power
+from p2pdice.powers import check_playable, has_target, playable, take_effect, use
+from p2pdice.rounds import clear_table, pass_lead, shake, start_bidding
+from p2pdice.state import NOBODY, Exit, Expect, Phase, State, live_from, next_live
+
+_Transition = tuple[State, tuple[Event, ...]]
+
+
+def public_die(state: State, item: Roll) -> _Transition:
+    """Take the roll for the prize, or that of a Red on top of the stack."""
+    if type(item.face) is not int or item.face not in FACES:
+        raise UnexpectedInput(f"{item.face!r} is no face of a die: it has 1 to 6")
+    motes = _mischief(state)
+    if state.phase == "prize":
+        return _draw_prize(state, motes, item.face)
+    top = motes.stack[-1]
+    assert isinstance(top.target, int)
+    blocked = Blocked(top.target, "cursed" if item.face % 2 else "redeemed", top.by)
+    resolved = motes._replace(stack=motes.stack[:-1], blocked=(*motes.blocked, blocked))
+    event = PlayerBlocked(top.by, top.target, item.face, blocked.group)
+    return _then((event,), _answered(state._replace(motes=resolved)))
+
+
+def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
+    prize = MOTES[face - 1]
+    cups = tuple(
+        tuple(Die(mote, seat) for mote in MOTES if mote != prize) if seat in state.live else ()
+        for seat in range(state.players)
+    )
+    drawn = state._replace(motes=motes._replace(prize=prize, cups=cups))
+    return _then((PrizeDrawn(prize),), _begin_turn(drawn))
+
+
+def _begin_turn(state: State) -> _Transition:
+    motes = _mischief(state)
+    ended = tuple(blocked for blocked in motes.blocked if blocked.by == state.leader)
+    kept = tuple(blocked for blocked in motes.blocked if blocked.by != state.leader)
+    events = tuple(BlockEnded(by, seat, group) for seat, group, by in ended)
+    return _then(events, _open_window(state._replace(motes=motes._replace(blocked=kept)), "sunset"))
+
+
+def rolled(state: State, _input: Rolled) -> _Transition:
+    """Roll the dice, and open the night or the bidding."""
+    shaken, events = shake(state)
+    return (start_bidding(shaken), events) if state.motes is None else _then(events, _open_window(shaken, "night"))
+
+
+def _open_window(state: State, phase: Phase) -> _Transition:
+    motes = _mischief(state)._replace(waiting=live_from(state, state.leader))
+    asked, events = ask(state._replace(phase=phase, turn=NOBODY, motes=motes))
+    return asked, events if asked.phase != phase or asked.awaits is not Expect.MOVE else (
+        PhaseBegun(phase, state.leader),
+    )
+
+
+def ask(state: State) -> _Transition:
+    """Give the turn to the next who is waiting and has something to play; if nobody has, go on without them."""
+    motes = _mischief(state)
+    for index, seat in enumerate(motes.waiting):
+        if next(playable(state, seat), None) is not None:
+            left = motes._replace(waiting=motes.waiting[index + 1 :])
+            return state._replace(turn=seat, awaits=Expect.MOVE, motes=left), ()
+    state = state._replace(turn=NOBODY, motes=motes._replace(waiting=()))
+    if motes.stack:
+        return resolve(state)
+    if state.phase == "sunset":
+        return state._replace(phase="night", awaits=Expect.ROLLED), ()
+    return (start_bidding(state), ()) if state.phase == "night" else _end_turn(state)
+
+
+def passed(state: State, seat: int, _move: Pass) -> _Transition:
+    """Let the next one play."""
+    return _then((Passed(seat),), ask(state))
+
+
+def power_used(state: State, seat: int, move: Power) -> _Transition:
+    """Play a Redeemed die: it takes effect at once."""
+    used, events = use(state, seat, move)
+    return _then(events, _ask_after(used, seat))
+
+
+def power_stacked(state: State, seat: int, move: Power) -> _Transition:
+    """Play a Cursed die: it is spent, and its effect waits on the stack."""
+    motes = check_playable(state, seat, move)
+    target = motes.stack[-1].die if motes.stack else move.target
+    assert target is not None
+    stack = (*motes.stack, Effect(move.die, seat, target))
+    actor = motes.actor if motes.stack else seat
+    stacked = state._replace(motes=motes.remove(move.die)._replace(stack=stack, actor=actor))
+    return _then((PowerPlayed(seat, move.die, target),), ask_for_answers(stacked))
+
+
+def ask_for_answers(state: State) -> _Transition:
+    """Ask everybody else, clockwise from the player of the top of the stack, for an answer to it."""
+    motes = _mischief(state)
+    by = motes.stack[-1].by
+    waiting = tuple(seat for seat in live_from(state, by) if seat != by)
+    return ask(state._replace(motes=motes._replace(waiting=waiting)))
+
+
+def resolve(state: State) -> _Transition:
+    """Let the top of the stack take effect; a Red that has its target waits for a roll first."""
+    motes = _mischief(state)
+    top = motes.stack[-1]
+    if top.die.mote == "red" and has_target(state, motes, top):
+        return state._replace(turn=NOBODY, awaits=Expect.ROLL), ()
+    resolved, event = take_effect(state, motes._replace(stack=motes.stack[:-1]), top)
+    return _then((event,), _answered(state._replace(motes=resolved)))
+
+
+def _answered(state: State) -> _Transition:
+    return ask_for_answers(state) if _mischief(state).stack else resume(state)
+
+
+def resume(state: State) -> _Transition:
+    """Go on where the stack, empty by now, had interrupted."""
+    motes = _mischief(state)
+    actor = motes.actor
+    state = state._replace(motes=motes._replace(actor=NOBODY, waiting=()))
+    if state.phase == "night":
+        return _ask_after(state, actor)
+    # A player who played a die on their bidding turn stays on turn.
+    turn = actor if actor in state.live else next_live(state.live, actor)
+    return state._replace(turn=turn, awaits=Expect.MOVE), ()
+
+
+def _ask_after(state: State, actor: int) -> _Transition:
+    motes = _mischief(state)._replace(waiting=live_from(state, actor + 1))
+    return ask(state._replace(motes=motes))
+
+
+def judged(state: State, loser: int, successor: int) -> _Transition:
+    """Follow up a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard; ``successor`` is to lead next."""
+    state = clear_table(state)
+    state = state._replace(motes=_mischief(state)._replace(successor=successor))
+    if loser == NOBODY:
+        return dawn(state)
+    cup = _mischief(state).cups[loser]
+    if len(cup) == 1:
+        return _bury(state, loser, cup[0])
+    return state._replace(turn=loser, phase="discard", awaits=Expect.MOVE), ()
+
+
+def lost(state: State, seat: int, move: Lose) -> _Transition:
+    """Take the loser's choice."""
+    cup = _mischief(state).cups[seat]
+    if move.die not in cup:
+        raise IllegalMove(f"{move.die} is not in your cup, which holds {', '.join(map(str, cup))}")
+    return _bury(state, seat, move.die)
+
+
+def _bury(state: State, seat: int, die: Die) -> _Transition:
+    motes = _mischief(state).bury(die, seat)
+    left = len(motes.cups[seat])
+    dice = (*state.dice[:seat], left, *state.dice[seat + 1 :])
+    return _then((DieLost(seat, left, die),), dawn(state._replace(dice=dice, motes=motes)))
+
+
+def dawn(state: State) -> _Transition:
+    """Open the window of Sunrise."""
+    return _open_window(state, "sunrise")
+
+
+def _end_turn(state: State) -> _Transition:
+    gone = tuple(seat for seat in state.live if not state.dice[seat])
+    events: tuple[Event, ...] = tuple(PlayerOut(seat, "lost") for seat in gone)
+    for seat in gone:
+        state = state._replace(live=tuple(other for other in state.live if other != seat))
+        state = state._replace(exits=(*state.exits, Exit((seat,), "lost")), motes=without(state, seat))
+    if is_decided(state):
+        return _then(events, end_match(state))
+    motes = _mischief(state)
+    led, lead = pass_lead(state, motes.successor)
+    following = led._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
+    return _then((*events, *lead), _begin_turn(following))
+
+
+def without(state: State, seat: int) -> Mischief:
+    """Return the table without a player: no place in the queue, no effects, no immunity, no Reds by and on them."""
+    motes = _mischief(state)
+    return motes._replace(
+        stack=tuple(effect for effect in motes.stack if effect.by != seat),
+        waiting=tuple(other for other in motes.waiting if other != seat),
+        immune=tuple(other for other in motes.immune if other != seat),
+        blocked=tuple(blocked for blocked in motes.blocked if seat not in (blocked.seat, blocked.by)),
+    )
+
+
+def _mischief(state: State) -> Mischief:
+    assert state.motes is not None
+    return state.motes
+
+
+def _then(events: tuple[Event, ...], following: _Transition) -> _Transition:
+    return following[0], (*events, *following[1])
