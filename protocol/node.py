@@ -36,6 +36,7 @@ from protocol.genesis import Genesis, Join, MalformedGenesisError, check_nicknam
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
+from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
 from protocol.match import (
     Broadcast,
@@ -118,7 +119,7 @@ class Node:
     """One player's node. Made by :meth:`open`; everything it has to tell comes from :meth:`events`."""
 
     def __init__(
-        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None
+        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None, bounds: Limits
     ) -> None:
         self.home = home
         self.name = name
@@ -127,7 +128,8 @@ class Node:
         self._port = port
         self._interface = interface
         self._loop = asyncio.get_running_loop()
-        self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self)
+        self._bounds = bounds
+        self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self, bounds)
         self._discovery: Discovery | None = None
         self._is_discovering = False
         self._discovery_problem = "it is switched off"
@@ -161,6 +163,7 @@ class Node:
         interface: str | None = None,
         discovery: bool = True,
         identity: Identity | None = None,
+        bounds: Limits | None = None,
     ) -> Node:
         """Open a home and make a node of it. It talks to nobody before it hosts, joins or resumes.
 
@@ -168,6 +171,7 @@ class Node:
         :param interface: listen and advertise only at this address of this machine.
         :param discovery: False never touches multicast.
         :param identity: for who has unlocked it already.
+        :param bounds: other limits of links than the protocol's, for tests.
         :raises NodeError: if the home is in use or unreadable, or the name is none.
         """
         try:
@@ -182,7 +186,7 @@ class Node:
             raise NodeError("home-in-use", str(error), hint) from None
         except (KeyFileError, StoreError) as error:
             raise NodeError("failed", str(error)) from None
-        node = cls(Home(home), name, identity, store, port, interface)
+        node = cls(Home(home), name, identity, store, port, interface, bounds or Limits())
         if discovery:
             node._discovery = Discovery()
         return node
@@ -267,8 +271,13 @@ class Node:
         self._admission = self._loop.create_future()
         try:
             convenor = await self._mesh.connect(addresses, TableAim(table, token), accept)
-            assert self._seat is not None  # peer_up came before
-            await self._admission
+            try:
+                async with asyncio.timeout(self._bounds.handshake):
+                    await self._admission
+            except TimeoutError:
+                self._seat = None
+                self._mesh.disconnect(convenor)
+                raise NodeError("unreachable", "somebody answers there, but gives us no seat") from None
         except DialError as error:
             raise NodeError(
                 "unreachable", str(error), "check the address, and that no firewall is in between"
@@ -277,6 +286,7 @@ class Node:
             raise _refusal(error.code, str(error)) from None
         finally:
             self._admission = None
+        assert self._seat is not None
         frame = self._seat.table
         assert frame is not None
         assert self._seat.ruleset is not None
@@ -480,7 +490,7 @@ class Node:
             return
         if self._hosted is not None:
             # Who got a welcome and then asks for no seat is in the way of others.
-            self._loop.call_later(limits.HANDSHAKE, self._expect_join, identity)
+            self._loop.call_later(self._bounds.handshake, self._expect_join, identity)
         elif self._admission is not None:
             record = make_join_record(self._join(aim.table), self.identity, MatchKey(self._seed))
             self._seat = Seat(record, identity)
