@@ -361,10 +361,9 @@ class Node:
         for timer in (*self._lost_guests.values(), self._wake):
             if timer is not None:
                 timer.cancel()
-        self._mesh.close()
+        await self._mesh.close()
         if self._discovery is not None:
             await self._discovery.close()
-        await asyncio.sleep(0.05)  # lets the links send what is queued and say goodbye
         self._store.close()
         self._events.put_nowait(None)
 
@@ -754,7 +753,7 @@ class Node:
     def _stop(self, reason: str) -> None:
         """Fall silent for good: what cannot be stored must not be sent."""
         self._is_closed = True
-        self._mesh.close()
+        self._in_background(self._mesh.close())
         self._tell(Stopped(reason))
 
     def _tell(self, event: NodeEvent) -> None:
