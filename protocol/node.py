@@ -11,7 +11,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -150,6 +151,8 @@ class Node:
         self._outbox: list[tuple[bytes | None, bytes]] = []
         self._ending: list[Ended | Formed | Over | Show] = []
         self._flush_is_due = False
+        self._is_silent = False
+        """Nothing is taken or sent any more."""
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -239,6 +242,8 @@ class Node:
         """
         if self._hosted is None:
             raise NodeError("failed", "only the host of a table starts the match")
+        if self._match is not None and self._match.is_formed:
+            raise NodeError("failed", "the match has begun")
         if len(self._hosted.records) < 2:
             raise NodeError("failed", "a match needs two players", "wait until somebody joins")
         genesis = self._hosted.genesis()
@@ -305,14 +310,17 @@ class Node:
     async def resume(self, match: str | None = None) -> str:
         """Return to a match after a crash, a nap or a quit; the id's first digits are enough. Returns the whole id.
 
+        A finished one is returned to only by its id: for others who still lack the end of it.
+
         :raises NodeError: if there is none like that.
         """
-        candidates = [stored for stored in self.unfinished() if stored.match.hex().startswith((match or "").lower())]
+        stored_matches = self._store.matches() if match else self.unfinished()
+        candidates = [stored for stored in stored_matches if stored.match.hex().startswith((match or "").lower())]
         if not candidates:
-            what = f"no unfinished match begins with {match}" if match else "there is no unfinished match here"
+            what = f"no match here begins with {match}" if match else "there is no unfinished match here"
             raise NodeError("no-match", what, "see all of them with: p2pdice resume --list")
         if match and len(candidates) > 1:
-            raise NodeError("no-match", f"{len(candidates)} unfinished matches begin with {match}", "give more digits")
+            raise NodeError("no-match", f"{len(candidates)} matches begin with {match}", "give more digits")
         stored = candidates[0]
         try:
             await self._listen(self._port or stored.port)
@@ -347,25 +355,31 @@ class Node:
         """Leave. A lobby is told; a running match can be resumed; a finished one is served to the end for a moment."""
         if self._is_closed:
             return
+        self._is_closed = True
+        if not self._is_silent:
+            await self._take_leave()
+        for timer in (*self._lost_guests.values(), self._wake):
+            if timer is not None:
+                timer.cancel()
+        await self._mesh.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._discovery is not None:
+            await self._discovery.close()
+        self._store.close()
+        self._events.put_nowait(None)
+
+    async def _take_leave(self) -> None:
         if self._match is not None and self._match.is_ended and self._mesh.linked():
             try:
                 async with asyncio.timeout(LINGER):
                     await self._all_confirmed.wait()
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
-        self._is_closed = True
+        self._is_silent = True
         if self._match is None or not self._match.is_formed:
             for identity in self._mesh.linked():
                 self._mesh.send(identity, encode_frame(Leave("left the table")))
         self._flush()
-        for timer in (*self._lost_guests.values(), self._wake):
-            if timer is not None:
-                timer.cancel()
-        await self._mesh.close()
-        if self._discovery is not None:
-            await self._discovery.close()
-        self._store.close()
-        self._events.put_nowait(None)
 
     # Network
 
@@ -482,6 +496,10 @@ class Node:
         return TableAim(self._hosted.table, "")
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        with self._stopping_at_disk_errors():
+            self._greet(identity, aim, at)
+
+    def _greet(self, identity: bytes, aim: Aim, at: Address) -> None:
         if isinstance(aim, MatchAim):
             if identity in self._authors:
                 self._store.remember_address(identity, *at, int(time.time()))
@@ -497,6 +515,8 @@ class Node:
 
     def peer_down(self, identity: bytes, reason: str) -> None:
         log.info("link to %s down: %s", fingerprint(identity), reason)
+        if self._is_silent:
+            return
         if self._match is not None and identity in self._authors:
             self._feed(Left(self._authors[identity]))
         if self._match is not None and self._match.is_formed:
@@ -510,16 +530,17 @@ class Node:
                 self._release(identity)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        match frame:
-            case Carried() | Need() | Page():
-                self._take_match_frame(identity, frame)
-            case JoinTable():
-                self._take_join(identity, frame)
-            case Table() | Propose() | Refuse():
-                if self._seat is not None and identity == self._seat.convenor:
-                    self._take_word_of_convenor(self._seat, frame)
-            case Leave():
-                self._mesh.disconnect(identity)
+        with self._stopping_at_disk_errors():
+            match frame:
+                case Carried() | Need() | Page():
+                    self._take_match_frame(identity, frame)
+                case JoinTable():
+                    self._take_join(identity, frame)
+                case Table() | Propose() | Refuse():
+                    if self._seat is not None and identity == self._seat.convenor:
+                        self._take_word_of_convenor(self._seat, frame)
+                case Leave():
+                    self._mesh.disconnect(identity)
 
     def _take_match_frame(self, identity: bytes, frame: Carried | Need | Page) -> None:
         match = self._match
@@ -674,7 +695,7 @@ class Node:
         return MatchAim(match.record.match, position.step, position.tip)
 
     def _feed(self, item: MatchInput) -> None:
-        if self._match is None or self._is_closed:
+        if self._match is None or self._is_silent:
             return
         for effect in self._match.handle(item, self._loop.time()):
             match effect:
@@ -711,7 +732,7 @@ class Node:
         ending, self._ending = self._ending, []
         # Messages of others wait for the next that leaves: a crash loses nothing that their authors do not have.
         must_store = bool(outbox) or len(self._batch) >= _BATCH or any(isinstance(effect, Ended) for effect in ending)
-        try:
+        with self._stopping_at_disk_errors():
             if match is not None and self._batch and must_store:
                 self._store.write(match.record.match, self._batch)
                 self._batch.clear()
@@ -720,6 +741,11 @@ class Node:
                     self._mesh.send(receiver, frame)
             for effect in ending:
                 self._carry_out(effect)
+
+    @contextmanager
+    def _stopping_at_disk_errors(self) -> Iterator[None]:
+        try:
+            yield
         except (StoreError, OSError) as error:
             self._stop(f"cannot write to {self.home.path}: {error}")
 
@@ -739,8 +765,8 @@ class Node:
                 draft = path.with_suffix(".part")
                 draft.write_bytes(write_transcript(record))
                 draft.replace(path)
-                self._store.mark_over(record.match)
             case Over():
+                self._store.mark_over(record.match)
                 state = record.position.state
                 assert state is not None
                 path = self.home.transcript(record.match)
@@ -752,9 +778,10 @@ class Node:
 
     def _stop(self, reason: str) -> None:
         """Fall silent for good: what cannot be stored must not be sent."""
-        self._is_closed = True
-        self._in_background(self._mesh.close())
-        self._tell(Stopped(reason))
+        if not self._is_silent:
+            self._is_silent = True
+            self._in_background(self._mesh.close())
+            self._tell(Stopped(reason))
 
     def _tell(self, event: NodeEvent) -> None:
         self._events.put_nowait(event)

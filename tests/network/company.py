@@ -97,7 +97,7 @@ class Player:
     async def kill(self) -> Path:
         """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
         node = self.node
-        node._is_closed = True  # nothing is fed any more
+        node._is_silent = node._is_closed = True
         node._outbox.clear()
         node._batch.clear()
         node._ending.clear()
