@@ -30,7 +30,7 @@ class Account:
         finished = ""
         if event["type"] in ("round", "over"):
             finished = self.line()
-            self._moves, self._outcome = [], []
+            self._head, self._moves, self._outcome = "", [], []
         self._note(event)
         return finished
 

@@ -14,7 +14,7 @@ from cli.exits import Failure, closing_code
 from cli.lines import InterruptedByUserError, Lines, open_lines
 from cli.narrate import awaited, dice_by_player, narrate
 from cli.play import first_of
-from cli.render import bid, command_line, dice_count, hand, sentence
+from cli.render import bid, command_line, dice_count, hand, percent, sentence
 from cli.seating import Seating, display_names
 from p2pdice import Bid, Concede, MalformedMove, Move, RulesError, State, events, parse_move
 from protocol.events import (
@@ -253,10 +253,10 @@ class LineTable:
         from p2pdice.odds import at_least, exactly
 
         unknown = sum(state.dice) - len(self._hand)
-        true = float(at_least(quantity, face, self._hand, unknown, state.ones_wild))
-        to_the_die = float(exactly(quantity, face, self._hand, unknown, state.ones_wild))
+        true = percent(at_least(quantity, face, self._hand, unknown, state.ones_wild))
+        to_the_die = percent(exactly(quantity, face, self._hand, unknown, state.ones_wild))
         known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
-        return f"{bid(quantity, face)} is true with {true:.0%}, true to the die with {to_the_die:.0%}: {known}."
+        return f"{bid(quantity, face)} is true with {true}, true to the die with {to_the_die}: {known}."
 
     def _who(self, _rest: str) -> None:
         if not self._players:

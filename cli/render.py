@@ -6,7 +6,10 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 FACES: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -110,6 +113,18 @@ def listing(items: Sequence[str], conjunction: str = "and") -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def percent(chance: Fraction) -> str:
+    """Return a chance in whole percent; only what is certain is called so.
+
+    >>> from fractions import Fraction
+    >>> percent(Fraction(1, 3)), percent(Fraction(1, 1000)), percent(Fraction(1)), percent(Fraction(999, 1000))
+    ('33%', 'under 1%', '100%', 'over 99%')
+    """
+    if 0 < chance < 0.01:
+        return "under 1%"
+    return "over 99%" if 0.99 < chance < 1 else f"{float(chance):.0%}"
 
 
 def command_line(*words: str) -> str:

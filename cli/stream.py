@@ -19,11 +19,11 @@ _LEFT_OUT = {"state", "view"}
 
 
 def event_line(event: NodeEvent, seating: Seating) -> str:
-    """Return an event as one line of JSON: ``type`` (the event's name), ``text`` (a sentence), and its fields.
+    """Return an event as one line of JSON: ``type`` (the event's name), ``sentence``, and its fields.
 
     What happened in the game is an object of its own, ``event``, as the engine writes it.
     """
-    data: dict[str, Any] = {"type": type(event).__name__, "text": narrate(event, seating)}
+    data: dict[str, Any] = {"type": type(event).__name__, "sentence": narrate(event, seating)}
     for field in fields(event):
         if field.name not in _LEFT_OUT:
             data[field.name] = _data(getattr(event, field.name))

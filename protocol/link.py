@@ -55,6 +55,7 @@ class Link(asyncio.Protocol):
         self._handler: LinkHandler | None = None
         self._forget: Callable[[Link], None] | None = None
         self._transport: asyncio.Transport | None = None
+        self._closed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._splitter = FrameSplitter(limits.frame_before_welcome)
         self._outgoing: list[bytes] = []
@@ -90,6 +91,10 @@ class Link(asyncio.Protocol):
     def drop(self, reason: str) -> None:
         """End the link at once, with the reason that ``link_down`` is to give."""
         self._end(reason, abort=True)
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection is gone: the peer has taken what was queued, or its time is over."""
+        await self._closed.wait()
 
     @property
     def is_on_own_machine(self) -> bool:
@@ -147,6 +152,7 @@ class Link(asyncio.Protocol):
             self._handler.link_down(self, "closed by the peer" if exc is None else f"the connection broke ({exc})")
         self._is_over = True
         self._transport = None
+        self._closed.set()
         if self._forget is not None:
             self._forget(self)
 

@@ -207,6 +207,8 @@ class Match:
         self._linked: set[int] = set()
         self._lost: set[int] = set()
         self._future: dict[int, dict[int, Signed]] = {}
+        self._overflow = -1
+        """Highest step of a message that there was no room to keep for later: it must be asked for again."""
         self._culprits: dict[int, MisconductError] = {}
         self._complained_of: set[int] = set()
         self._needed_of: set[int] = set()
@@ -343,6 +345,8 @@ class Match:
         kept = self._future.setdefault(signed.message.author, {})
         if len(kept) < limits.FUTURE_PER_AUTHOR:
             kept.setdefault(signed.message.step, signed)
+        elif signed.message.step not in kept:
+            self._overflow = max(self._overflow, signed.message.step)
 
     def _complain(self, sender: int, text: str) -> None:
         # Once: who sends nonsense may send any amount of it.
@@ -552,7 +556,8 @@ class Match:
         elif self.is_formed:
             self._mind_the_awaited(now, wake)
         in_doubt = now < timers.doubt_until and bool(self.record.missing())
-        if self._future or self._heard is not None or in_doubt:
+        overflowed = self._overflow >= self.record.position.step and not self._over
+        if self._future or overflowed or self._heard is not None or in_doubt:
             if timers.lacking_since is None:
                 timers.lacking_since = now
             elif now - timers.lacking_since >= ASK_AGAIN:

@@ -7,6 +7,7 @@ speaks and what it wants, the dialled node accepts or refuses. Only then does a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
@@ -79,6 +80,8 @@ class Mesh:
         self._owner = owner
         self._bounds = bounds or Limits()
         self._listener: Listener | None = None
+        self._links: set[Link] = set()
+        """Every link whose connection may still stand."""
         self._peers: dict[bytes, _Peer] = {}
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
@@ -169,13 +172,18 @@ class Mesh:
         for identity in tuple(self._wanted):
             self.forget(identity)
 
-    def close(self) -> None:
-        """End everything; what is queued is still sent."""
+    async def close(self) -> None:
+        """End everything; what is queued is still sent, as far as peers take it in time."""
+        dialling = tuple(self._wanted.values())
         self.forget_all()
         if self._listener is not None:
             self._listener.close()
-        for peer in self._peers.values():
-            peer.link.close()
+        for link in self._links:
+            link.close()
+        await asyncio.gather(*dialling, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._bounds.shutdown):
+                await asyncio.gather(*(link.wait_closed() for link in self._links))
 
     async def _keep(
         self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
@@ -199,6 +207,7 @@ class Mesh:
     # The links' side
 
     def link_up(self, link: Link) -> None:
+        self._links = {link, *(each for each in self._links if each.is_connected)}
         if link.outbound:
             self._answers[link] = asyncio.get_running_loop().create_future()
 

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +37,7 @@ from protocol.genesis import Genesis, Join, MalformedGenesisError, check_nicknam
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
+from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
 from protocol.match import (
     Broadcast,
@@ -118,7 +120,7 @@ class Node:
     """One player's node. Made by :meth:`open`; everything it has to tell comes from :meth:`events`."""
 
     def __init__(
-        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None
+        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None, bounds: Limits
     ) -> None:
         self.home = home
         self.name = name
@@ -127,7 +129,8 @@ class Node:
         self._port = port
         self._interface = interface
         self._loop = asyncio.get_running_loop()
-        self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self)
+        self._bounds = bounds
+        self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self, bounds)
         self._discovery: Discovery | None = None
         self._is_discovering = False
         self._discovery_problem = "it is switched off"
@@ -148,6 +151,8 @@ class Node:
         self._outbox: list[tuple[bytes | None, bytes]] = []
         self._ending: list[Ended | Formed | Over | Show] = []
         self._flush_is_due = False
+        self._is_silent = False
+        """Nothing is taken or sent any more."""
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -161,6 +166,7 @@ class Node:
         interface: str | None = None,
         discovery: bool = True,
         identity: Identity | None = None,
+        bounds: Limits | None = None,
     ) -> Node:
         """Open a home and make a node of it. It talks to nobody before it hosts, joins or resumes.
 
@@ -168,6 +174,7 @@ class Node:
         :param interface: listen and advertise only at this address of this machine.
         :param discovery: False never touches multicast.
         :param identity: for who has unlocked it already.
+        :param bounds: other limits of links than the protocol's, for tests.
         :raises NodeError: if the home is in use or unreadable, or the name is none.
         """
         try:
@@ -182,7 +189,7 @@ class Node:
             raise NodeError("home-in-use", str(error), hint) from None
         except (KeyFileError, StoreError) as error:
             raise NodeError("failed", str(error)) from None
-        node = cls(Home(home), name, identity, store, port, interface)
+        node = cls(Home(home), name, identity, store, port, interface, bounds or Limits())
         if discovery:
             node._discovery = Discovery()
         return node
@@ -235,6 +242,8 @@ class Node:
         """
         if self._hosted is None:
             raise NodeError("failed", "only the host of a table starts the match")
+        if self._match is not None and self._match.is_formed:
+            raise NodeError("failed", "the match has begun")
         if len(self._hosted.records) < 2:
             raise NodeError("failed", "a match needs two players", "wait until somebody joins")
         genesis = self._hosted.genesis()
@@ -267,8 +276,13 @@ class Node:
         self._admission = self._loop.create_future()
         try:
             convenor = await self._mesh.connect(addresses, TableAim(table, token), accept)
-            assert self._seat is not None  # peer_up came before
-            await self._admission
+            try:
+                async with asyncio.timeout(self._bounds.handshake):
+                    await self._admission
+            except TimeoutError:
+                self._seat = None
+                self._mesh.disconnect(convenor)
+                raise NodeError("unreachable", "somebody answers there, but gives us no seat") from None
         except DialError as error:
             raise NodeError(
                 "unreachable", str(error), "check the address, and that no firewall is in between"
@@ -277,6 +291,7 @@ class Node:
             raise _refusal(error.code, str(error)) from None
         finally:
             self._admission = None
+        assert self._seat is not None
         frame = self._seat.table
         assert frame is not None
         assert self._seat.ruleset is not None
@@ -295,14 +310,17 @@ class Node:
     async def resume(self, match: str | None = None) -> str:
         """Return to a match after a crash, a nap or a quit; the id's first digits are enough. Returns the whole id.
 
+        A finished one is returned to only by its id: for others who still lack the end of it.
+
         :raises NodeError: if there is none like that.
         """
-        candidates = [stored for stored in self.unfinished() if stored.match.hex().startswith((match or "").lower())]
+        stored_matches = self._store.matches() if match else self.unfinished()
+        candidates = [stored for stored in stored_matches if stored.match.hex().startswith((match or "").lower())]
         if not candidates:
-            what = f"no unfinished match begins with {match}" if match else "there is no unfinished match here"
+            what = f"no match here begins with {match}" if match else "there is no unfinished match here"
             raise NodeError("no-match", what, "see all of them with: p2pdice resume --list")
         if match and len(candidates) > 1:
-            raise NodeError("no-match", f"{len(candidates)} unfinished matches begin with {match}", "give more digits")
+            raise NodeError("no-match", f"{len(candidates)} matches begin with {match}", "give more digits")
         stored = candidates[0]
         try:
             await self._listen(self._port or stored.port)
@@ -337,26 +355,31 @@ class Node:
         """Leave. A lobby is told; a running match can be resumed; a finished one is served to the end for a moment."""
         if self._is_closed:
             return
+        self._is_closed = True
+        if not self._is_silent:
+            await self._take_leave()
+        for timer in (*self._lost_guests.values(), self._wake):
+            if timer is not None:
+                timer.cancel()
+        await self._mesh.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._discovery is not None:
+            await self._discovery.close()
+        self._store.close()
+        self._events.put_nowait(None)
+
+    async def _take_leave(self) -> None:
         if self._match is not None and self._match.is_ended and self._mesh.linked():
             try:
                 async with asyncio.timeout(LINGER):
                     await self._all_confirmed.wait()
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
-        self._is_closed = True
+        self._is_silent = True
         if self._match is None or not self._match.is_formed:
             for identity in self._mesh.linked():
                 self._mesh.send(identity, encode_frame(Leave("left the table")))
         self._flush()
-        for timer in (*self._lost_guests.values(), self._wake):
-            if timer is not None:
-                timer.cancel()
-        self._mesh.close()
-        if self._discovery is not None:
-            await self._discovery.close()
-        await asyncio.sleep(0.05)  # lets the links send what is queued and say goodbye
-        self._store.close()
-        self._events.put_nowait(None)
 
     # Network
 
@@ -473,6 +496,10 @@ class Node:
         return TableAim(self._hosted.table, "")
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        with self._stopping_at_disk_errors():
+            self._greet(identity, aim, at)
+
+    def _greet(self, identity: bytes, aim: Aim, at: Address) -> None:
         if isinstance(aim, MatchAim):
             if identity in self._authors:
                 self._store.remember_address(identity, *at, int(time.time()))
@@ -480,7 +507,7 @@ class Node:
             return
         if self._hosted is not None:
             # Who got a welcome and then asks for no seat is in the way of others.
-            self._loop.call_later(limits.HANDSHAKE, self._expect_join, identity)
+            self._loop.call_later(self._bounds.handshake, self._expect_join, identity)
         elif self._admission is not None:
             record = make_join_record(self._join(aim.table), self.identity, MatchKey(self._seed))
             self._seat = Seat(record, identity)
@@ -488,6 +515,8 @@ class Node:
 
     def peer_down(self, identity: bytes, reason: str) -> None:
         log.info("link to %s down: %s", fingerprint(identity), reason)
+        if self._is_silent:
+            return
         if self._match is not None and identity in self._authors:
             self._feed(Left(self._authors[identity]))
         if self._match is not None and self._match.is_formed:
@@ -501,16 +530,17 @@ class Node:
                 self._release(identity)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        match frame:
-            case Carried() | Need() | Page():
-                self._take_match_frame(identity, frame)
-            case JoinTable():
-                self._take_join(identity, frame)
-            case Table() | Propose() | Refuse():
-                if self._seat is not None and identity == self._seat.convenor:
-                    self._take_word_of_convenor(self._seat, frame)
-            case Leave():
-                self._mesh.disconnect(identity)
+        with self._stopping_at_disk_errors():
+            match frame:
+                case Carried() | Need() | Page():
+                    self._take_match_frame(identity, frame)
+                case JoinTable():
+                    self._take_join(identity, frame)
+                case Table() | Propose() | Refuse():
+                    if self._seat is not None and identity == self._seat.convenor:
+                        self._take_word_of_convenor(self._seat, frame)
+                case Leave():
+                    self._mesh.disconnect(identity)
 
     def _take_match_frame(self, identity: bytes, frame: Carried | Need | Page) -> None:
         match = self._match
@@ -665,7 +695,7 @@ class Node:
         return MatchAim(match.record.match, position.step, position.tip)
 
     def _feed(self, item: MatchInput) -> None:
-        if self._match is None or self._is_closed:
+        if self._match is None or self._is_silent:
             return
         for effect in self._match.handle(item, self._loop.time()):
             match effect:
@@ -702,7 +732,7 @@ class Node:
         ending, self._ending = self._ending, []
         # Messages of others wait for the next that leaves: a crash loses nothing that their authors do not have.
         must_store = bool(outbox) or len(self._batch) >= _BATCH or any(isinstance(effect, Ended) for effect in ending)
-        try:
+        with self._stopping_at_disk_errors():
             if match is not None and self._batch and must_store:
                 self._store.write(match.record.match, self._batch)
                 self._batch.clear()
@@ -711,6 +741,11 @@ class Node:
                     self._mesh.send(receiver, frame)
             for effect in ending:
                 self._carry_out(effect)
+
+    @contextmanager
+    def _stopping_at_disk_errors(self) -> Iterator[None]:
+        try:
+            yield
         except (StoreError, OSError) as error:
             self._stop(f"cannot write to {self.home.path}: {error}")
 
@@ -730,8 +765,8 @@ class Node:
                 draft = path.with_suffix(".part")
                 draft.write_bytes(write_transcript(record))
                 draft.replace(path)
-                self._store.mark_over(record.match)
             case Over():
+                self._store.mark_over(record.match)
                 state = record.position.state
                 assert state is not None
                 path = self.home.transcript(record.match)
@@ -743,9 +778,10 @@ class Node:
 
     def _stop(self, reason: str) -> None:
         """Fall silent for good: what cannot be stored must not be sent."""
-        self._is_closed = True
-        self._mesh.close()
-        self._tell(Stopped(reason))
+        if not self._is_silent:
+            self._is_silent = True
+            self._in_background(self._mesh.close())
+            self._tell(Stopped(reason))
 
     def _tell(self, event: NodeEvent) -> None:
         self._events.put_nowait(event)

@@ -67,7 +67,7 @@ def demo(
 
         def show(event: dict[str, Any]) -> None:
             if event["type"] in _TOLD:
-                progress.line(event["text"])
+                progress.line(event["sentence"])
             if line := account.take(event):
                 progress.line(line)
             progress.now(account.line() or "The bots are looking for each other.")

@@ -1,0 +1,82 @@
+"""One of every event, with the texts that a peer can choose put in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from p2pdice import PRESETS, Bid, Event, Liar, Play, Rolled, State, apply, events, new_match, view
+from protocol import events as node
+
+FINGERPRINT = "QZYM-KVHF-TQFB-G7RM-MHXD"
+MATCH = "0123456789abcdef" * 4
+
+
+def bidding() -> State:
+    """Return a state of three players in which seat 1 is to answer the bid 2x3 of seat 0."""
+    state, _ = apply(new_match(PRESETS["perudo"], 3), Rolled())
+    state, _ = apply(state, Play(0, Bid(2, 3)))
+    return state
+
+
+GAME: tuple[Event, ...] = (
+    events.RoundStarted(3, 1, (5, 4, 0), palifico=True),
+    events.BidMade(0, 2, 3),
+    events.ChallengeCalled(1, "liar", 0, 2, 3),
+    events.ChallengeCalled(1, "exact", 0, 2, 3),
+    events.Sided(2, "accuser"),
+    events.HandsShown(((1, 3, 3), None, ()), 2, 3, ones_wild=True, count=3, unopened=4),
+    events.Judged(1, "liar", 0, bid_true=True, call_right=False, right=(0,), wrong=(1, 2)),
+    events.Judged(1, "exact", 0, bid_true=True, call_right=True, right=(1,), wrong=()),
+    events.RoundVoid(3, (1,)),
+    events.DieLost(1, 3),
+    events.DieGained(1, 5),
+    events.PlayerOut(1, "lost"),
+    events.PlayerOut(1, "finished"),
+    events.PlayerOut(1, "evicted"),
+    events.PlayerOut(1, "conceded"),
+    events.LeadPassed(1, 0),
+    events.PalificoBegins(1),
+    events.MatchOver(((1,), (0,), (2,)), (1,)),
+    events.MatchOver(((0, 2), (1,)), (0, 2)),
+)
+
+
+def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeEvent, ...]:
+    """Return every kind of event that a node can tell, seen by seat 0; ``name`` and ``reason`` come from a peer."""
+    me = node.PlayerInfo("Ada", FINGERPRINT, is_me=True)
+    peer = node.PlayerInfo(name, FINGERPRINT)
+    players = (me, peer, node.PlayerInfo("Cleo", FINGERPRINT))
+    state = bidding()
+    called, _ = apply(state, Play(1, Liar()))
+    opening, _ = apply(new_match(PRESETS["perudo"], 3), Rolled())
+    siding, _ = apply(
+        apply(apply(new_match(PRESETS["joker"], 3, 1), Rolled())[0], Play(1, Bid(1, 2)))[0], Play(2, Liar())
+    )
+    return (
+        node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",), True),
+        node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", (), False, reason),
+        node.TableJoined(name, peer, PRESETS["classic"], 3),
+        node.LobbyChanged((me,), 3),
+        node.LobbyChanged((me, peer), 3, joined=(peer,)),
+        node.LobbyChanged((me,), 3, left=(peer, peer)),
+        node.TableClosed("closed", reason),
+        node.MatchFormed(MATCH),
+        node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
+        node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True),
+        node.MatchStarted(MATCH, PRESETS["classic"].with_options({"dice": "2"}), players, None, called),
+        node.DiceRolled((1, 3, 3)),
+        *(node.Happened(event, state) for event in GAME),
+        node.YourTurn(view(opening, 0, (1, 1, 2, 3, 6)), 1),
+        node.YourTurn(view(state, 0, (1, 1, 2, 3, 6)), 2),
+        node.YourTurn(view(siding, 0, (1, 1, 2, 3, 6)), 3),
+        node.ConcedeAccepted(),
+        node.PeerLost(peer),
+        node.PeerBack(peer),
+        node.Suspended((peer, me)),
+        node.Continued(),
+        node.Misbehaved(peer, 7, reason),
+        node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
+        node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
+        node.Stopped(reason),
+        node.Notice(reason),
+    )

@@ -1,0 +1,209 @@
+"""The line mode's ear: whatever is typed, it answers in a sentence, plays only what was meant, and loses nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.line import LineTable
+from cli.lines import Lines, wrapped
+from cli.settings import Settings
+from p2pdice import PRESETS, Bid, IllegalMove, Liar, Move, Play, Rolled, apply, new_match, view
+from protocol import events as node
+from protocol.node import NodeError
+from tests.cli.samples import FINGERPRINT, node_events
+
+
+class Paper:
+    """Lines that are written down."""
+
+    def __init__(self, is_interactive: bool) -> None:
+        self.is_interactive = is_interactive
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def refresh(self) -> None:
+        """Nothing is shown."""
+
+
+class Table:
+    """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
+
+    def __init__(self, *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
+        self.paper = Paper(is_interactive)
+        self.played: list[Move] = []
+        self.conceded = 0
+        owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start)
+        self.line = LineTable(cast("Any", owner), Settings(Path("home")), cast("Lines", self.paper))
+        state, _ = apply(new_match(PRESETS["spot-on"], 2, 1), Rolled())
+        state, _ = apply(state, Play(1, Bid(2, 3)))
+        self._state = state
+        players = (node.PlayerInfo("Ada", FINGERPRINT, is_me=True), node.PlayerInfo("Ben", FINGERPRINT))
+        for event in (
+            node.MatchStarted("ab" * 32, PRESETS["spot-on"], players, 0, state),
+            node.DiceRolled((1, 2, 3, 3, 6)),
+            *([node.YourTurn(view(state, 0, (1, 2, 3, 3, 6)), 9)] if is_my_turn else []),
+        ):
+            self.line.take(event)
+        self.paper.said.clear()
+
+    def _play(self, move: Move, token: int) -> None:
+        apply(self._state, Play(0, move))
+        assert token == 9
+        self.played.append(move)
+
+    def _concede(self) -> None:
+        self.conceded += 1
+
+    def _start(self) -> None:
+        raise NodeError("failed", "a match needs two players", "wait until somebody joins")
+
+    def types(self, *lines: str) -> list[str]:
+        self.paper.said.clear()
+        for line in lines:
+            self.line.obey(line)
+        return self.paper.said
+
+
+WORDS = [
+    "help",
+    "dice",
+    "odds",
+    "players",
+    "start",
+    "concede",
+    "quit",
+    "liar",
+    "exact",
+    "accuser",
+    "3x5",
+    "1",
+    "0",
+    "yes",
+]
+TYPED = st.text(st.characters(exclude_categories=()), max_size=40) | st.lists(
+    st.sampled_from([*WORDS, "x", "999x6", "-1x3", "2 x 4", "\x1b[A", "\u202e", "9" * 5000, "½x3", "٣x٥"]), max_size=4
+).map(" ".join)
+
+
+@given(st.lists(TYPED, max_size=6), st.booleans(), st.booleans())
+def test_whatever_is_typed_is_answered_without_an_escape_sequence(
+    lines: list[str], is_interactive: bool, is_my_turn: bool
+) -> None:
+    table = Table(is_interactive=is_interactive, is_my_turn=is_my_turn)
+    for line in lines:
+        before = len(table.played)
+        said = table.types(line)
+        assert all(part.isprintable() for text in said for part in text.split("\n"))
+        assert said or not line.strip() or len(table.played) > before or table.conceded or table.line.prompt() != "> "
+    assert all(isinstance(move, Bid | Liar) or str(move) == "exact" for move in table.played)
+    assert len(table.played) <= (1 if is_my_turn else 0)
+
+
+@pytest.mark.parametrize("typed", ["3x3", " 3 X 3 ", "1 3x3", "3*3", "03x3"])
+def test_a_bid_is_played_however_it_is_spelled(typed: str) -> None:
+    table = Table()
+    assert table.types(typed) == []
+    assert table.played == [Bid(3, 3)]
+    assert table.line.prompt() == "> "
+
+
+def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
+    table = Table()
+    with pytest.raises(IllegalMove) as refused:
+        apply(table._state, Play(0, Bid(1, 3)))
+    assert table.types("1x3") == [f"{refused.value}."]
+    assert (table.played, table.line.prompt()) == ([], "your turn> ")
+    table.types("liar")
+    assert table.played == [Liar()]
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("three fives", "'three fives' is no move"),
+        ("dice", "You have ⚀ 1  ⚁ 2  ⚂ 3  ⚂ 3  ⚅ 6. Dice: you 5, Ben 5; 10 in play."),
+        ("odds", "2x3 (two threes) is true with 100%"),
+        ("odds 9x3", "9x3 (nine threes) is true with 0%"),
+        ("odds liar", "Odds are of bids"),
+        ("odds 3", "'3' is no move"),
+        ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
+        ("start", "The match has begun already."),
+        ("quit", "p2pdice resume abababab --home home"),
+        ("HELP", "odds     the chance that the bid is true"),
+    ],
+)
+def test_words_are_answered(typed: str, answer: str) -> None:
+    table = Table()
+    assert answer in "\n".join(table.types(typed))
+
+
+def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
+    table = Table(is_my_turn=False)
+    (answer,) = table.types("3x3")
+    assert answer.startswith("It is not your turn")
+    assert table.types("dice")
+    assert table.played == []
+
+
+def test_conceding_is_confirmed_at_a_terminal() -> None:
+    table = Table(is_interactive=True)
+    table.types("concede")
+    assert table.line.prompt() == "give up this match? yes or no> "
+    assert list(table.line.completions()) == ["yes", "no"]
+    assert table.types("3x3") == ["You play on."]
+    table.types("concede", "yes")
+    assert (table.conceded, table.played) == (1, [])
+
+
+def test_conceding_through_a_pipe_needs_no_answer() -> None:
+    table = Table()
+    table.types("concede")
+    assert table.conceded == 1
+
+
+def test_completion_offers_the_legal_moves_and_the_words() -> None:
+    mine, waiting = Table(), Table(is_my_turn=False)
+    assert {"3x3", "2x4", "liar", "exact", "help", "quit"} <= set(mine.line.completions())
+    assert "1x3" not in mine.line.completions()
+    assert "liar" not in waiting.line.completions()
+
+
+def test_before_the_match_words_say_so() -> None:
+    table = LineTable(
+        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))), Settings(), cast("Lines", Paper(True))
+    )
+    paper = cast("Paper", table.lines)
+    for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):
+        table.obey(word)
+    assert paper.said == [
+        "There are no dice yet: the match has not begun.",
+        "There are no odds yet: the match has not begun.",
+        "Nobody is here yet.",
+        "There is nothing to concede: no match is running.",
+        "A match needs two players. Wait until somebody joins.",
+        "It is not your turn: the match has not begun.",
+        "You have left the table.",
+    ]
+
+
+def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
+    started = next(event for event in node_events() if isinstance(event, node.MatchStarted))
+    for event in node_events():
+        table = Table()
+        table.line.take(started)
+        table.paper.said.clear()
+        table.line.take(event)
+        assert bool(table.paper.said) != isinstance(event, node.TableClosed | node.Stopped)
+
+
+@given(st.text("ab \n", max_size=200), st.integers(10, 100))
+def test_lines_are_broken_between_words_and_nothing_is_lost(text: str, columns: int) -> None:
+    assert wrapped(text, columns).split() == text.split() or any(len(word) > columns - 4 for word in text.split())

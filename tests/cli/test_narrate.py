@@ -1,0 +1,118 @@
+"""Every event has a sentence, from either side of the table, and no peer can write between the lines."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.narrate import narrate
+from cli.seating import Seating, display_names
+from cli.stream import event_line
+from p2pdice import events
+from protocol import events as node
+from tests.cli.samples import FINGERPRINT, GAME, node_events
+
+ME = Seating(("Ada", "Ben", "Cleo"), 0)
+OTHER = Seating(("Ada", "Ben", "Cleo"), 1)
+NOBODY = Seating(("Ada", "Ben", "Cleo"))
+
+
+def told(event: events.Event, seating: Seating) -> str:
+    return narrate(
+        next(each for each in node_events() if isinstance(each, node.Happened) and each.event == event), seating
+    )
+
+
+def test_the_samples_hold_every_type_of_event() -> None:
+    assert {type(event) for event in node_events()} == set(get_args(node.NodeEvent))
+    assert {type(event) for event in GAME} == set(get_args(events.Event))
+
+
+@pytest.mark.parametrize("seating", [ME, OTHER, NOBODY])
+@pytest.mark.parametrize("event", node_events(), ids=lambda event: type(event).__name__)
+def test_every_event_is_told_in_whole_sentences(event: node.NodeEvent, seating: Seating) -> None:
+    text = narrate(event, seating)
+    first = text.split("\n")[0]
+    assert first[0].isupper()
+    assert first.rstrip()[-1] in ".:?" or "transcript" in first
+    assert "you is" not in text.lower()
+    assert "None" not in text
+
+
+@given(
+    st.text(st.characters(exclude_categories=()), min_size=1, max_size=30),
+    st.text(st.characters(exclude_categories=()), min_size=1, max_size=60),
+)
+def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> None:
+    plain = [narrate(event, ME).count("\n") for event in node_events()]
+    for event, lines in zip(node_events(name, reason), plain, strict=True):
+        seating = Seating.of(event.players, 0) if isinstance(event, node.MatchStarted) else ME
+        text = narrate(event, seating)
+        assert text.count("\n") == lines
+        assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("event", "mine", "theirs"),
+    [
+        (GAME[1], "You bid 2x3 (two threes); Ben is next.", "Ada bids 2x3 (two threes); you are next."),
+        (GAME[2], "Ben calls liar on your 2x3 (two threes).", "You call liar on Ada's 2x3 (two threes)."),
+        (
+            GAME[6],
+            "The bid is true: you are right, Ben and Cleo wrong.",
+            "The bid is true: Ada is right, you and Cleo wrong.",
+        ),
+        (GAME[9], "Ben loses a die: three dice left.", "You lose a die: three dice left."),
+        (GAME[11], "Ben is out.", "You are out."),
+        (
+            GAME[17],
+            "The match is over: Ben wins, you on place 2 and Cleo on place 3.",
+            "The match is over: you win, Ada on place 2 and Cleo on place 3.",
+        ),
+        (
+            GAME[18],
+            "The match is over: you and Cleo win and Ben on place 3.",
+            "The match is over: Ada and Cleo win and you on place 3.",
+        ),
+    ],
+    ids=lambda value: value.type if not isinstance(value, str) else "",
+)
+def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: str) -> None:
+    assert (told(event, ME), told(event, OTHER)) == (mine, theirs)
+
+
+def test_a_showdown_takes_a_line_for_each_cup() -> None:
+    assert told(GAME[5], ME).splitlines() == [
+        "The cups are opened:",
+        "    you   ⚀ 1  ⚂ 3  ⚂ 3",
+        "    Ben   never opened",
+        "The bid was two threes; there are three threes, wild ones included, and four dice unknown.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Ada", "ADA"), ("Ada", "Аda"), ("Bill", "Bi11"), ("Ора", "Opa"), ("Ben", "B e n"), ("Zoë", "Zoe")],
+)
+def test_names_that_look_alike_are_told_apart_by_the_key(one: str, other: str) -> None:
+    names = display_names([node.PlayerInfo(one, "AAAA-BBBB"), node.PlayerInfo(other, "CCCC-DDDD")])
+    assert names == (f"{one} [AAAA]", f"{other} [CCCC]")
+
+
+def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> None:
+    names = [node.PlayerInfo(name, FINGERPRINT) for name in ("Ada", "Ben", "You")]
+    assert display_names(names) == ("Ada", "Ben", "You [QZYM]")
+
+
+@pytest.mark.parametrize("event", node_events("Ben\u202e", "\x1b[2J"), ids=lambda event: type(event).__name__)
+def test_a_stream_is_one_ascii_line_an_event(event: node.NodeEvent) -> None:
+    line = event_line(event, NOBODY)
+    assert line.isascii()
+    assert line.isprintable()
+    data = json.loads(line)
+    assert (data["type"], data["sentence"]) == (type(event).__name__, narrate(event, NOBODY))
+    assert not {"state", "view"} & set(data)

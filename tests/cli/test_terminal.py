@@ -1,0 +1,273 @@
+"""The line mode on a real terminal of 80 x 24: what a person sees, types, completes and interrupts."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pyte
+import pytest
+
+from cli.exits import ExitCode
+from tests.cli.conftest import environment
+from tests.cli.seat import PATIENCE
+
+if sys.platform == "win32":
+    pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
+
+import fcntl
+import pty
+import select
+import struct
+import termios
+
+COLUMNS, LINES = 80, 24
+IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
+"""Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
+
+
+class Terminal:
+    """A process in a pseudo-terminal, and the screen that its output paints."""
+
+    def __init__(self, home: Path, *arguments: str, **variables: str) -> None:
+        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
+        self._stream = pyte.ByteStream(self._screen)
+        self._fd, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        env = {key: value for key, value in environment(home).items() if key != "COLUMNS"}
+        self.raw = b""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", IN_FOREGROUND, *arguments],
+            env=env | {"TERM": "xterm", **variables},
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            start_new_session=True,
+        )
+        os.close(child)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def text(self) -> str:
+        """Return everything that was shown, without the blanks at the ends of lines."""
+        above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._screen.history.top]
+        return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
+
+    def until(self, *texts: str) -> None:
+        """Watch until all the texts are on the screen, or have been."""
+        self._watch(lambda: all(text in self.text() for text in texts), " and ".join(texts))
+
+    def last_line(self) -> str:
+        """Return the line with the cursor."""
+        return self._screen.display[self._screen.cursor.y].rstrip()
+
+    def until_last_line(self, text: str) -> None:
+        """Watch until the line with the cursor is this one."""
+        self._watch(lambda: self.last_line() == text, text)
+
+    def until_not(self, text: str) -> None:
+        """Watch until the line with the cursor is another one."""
+        self._watch(lambda: self.last_line() != text, f"anything but {text}")
+
+    def _watch(self, has_come: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not has_come():
+            if not self.read(0.1) and (self.process.poll() is not None or time.monotonic() > deadline):
+                raise AssertionError(f"{what!r} never came:\n{self.text()}")
+
+    def read(self, timeout: float) -> bool:
+        """Take in what was painted meanwhile, waiting for some at most ``timeout`` seconds; tell whether there was."""
+        if not select.select([self._fd], [], [], timeout)[0]:
+            return False
+        with suppress(OSError):  # Linux says EIO when the other side is closed
+            data = os.read(self._fd, 65536)
+            self.raw += data
+            self._stream.feed(data)
+            if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
+                self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
+            return bool(data)
+        return False
+
+    def finish(self) -> int:
+        """Wait for the end, and return the exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self.read(0.05)
+        while self.read(0.05):
+            pass
+        return self.process.wait(1)
+
+    def is_sane(self) -> bool:
+        """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""
+        local = termios.tcgetattr(self._fd)[3]
+        return bool(local & termios.ICANON and local & termios.ECHO)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._fd)
+
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Open]:
+    """Open terminals, each with a home of its own."""
+    with ExitStack() as stack:
+
+        def start(home: str, *arguments: str, **variables: str) -> Terminal:
+            opened = Terminal(tmp_path / home, *arguments, **variables)
+            stack.callback(opened.close)
+            return opened
+
+        yield start
+
+
+def answer(player: Terminal) -> None:
+    """Make a legal move, if it is this player's turn: open with one two, call whatever is bid."""
+    if player.last_line() == "your turn>":
+        is_opening = player.text().rpartition("Your turn: ")[2].startswith("open the round")
+        player.type("1x2\r" if is_opening else "liar\r")
+        player.until_not("your turn>")
+
+
+def play(*players: Terminal) -> None:
+    """Take turns until the match is over."""
+    while not all("The match is over: " in player.text() for player in players):
+        for player in players:
+            player.read(0.05)
+            answer(player)
+
+
+@pytest.fixture
+def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Terminal]]:
+    """Seat two people who found each other by the join line; the first one is on turn."""
+
+    def seat(*options: str) -> tuple[Terminal, Terminal]:
+        host = terminal("a", "host", "--name", "Ada", *options)
+        host.until("At the table: ")
+        line = host.text().partition("p2pdice join ")[2].split()[0]
+        guest = terminal("b", "join", line, "--name", "Ben")
+        for player in (host, guest):
+            player.until("You roll ")
+        while True:
+            for first, second in ((host, guest), (guest, host)):
+                first.read(0.05)
+                if first.last_line() == "your turn>":
+                    return first, second
+
+    return seat
+
+
+def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: Path) -> None:
+    table = tmp_path.name[-30:]
+    host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=2")
+    host.until("At the table: one of two seats taken")
+    guest = terminal("b", "join", "--name", "Ben")
+    guest.until("Which table?")
+    assert f"{table}: house rules, 1 of 2 seats taken" in guest.text()
+    guest.type(f"no such table\r{table}\r")
+    guest.until("You sit at ")
+    assert "Type the number in front of a table, or its name." in guest.text()
+    host.until("Ben joins")
+    play(host, guest)
+    assert (host.finish(), guest.finish()) == (0, 0)
+    for player in (host, guest):
+        assert "Verify it with:\n    p2pdice verify /" in player.text()
+        assert player.is_sane()
+
+
+def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
+    mover, waiting = seated()
+    waiting.until_last_line(">")
+    waiting.type("pla")
+    waiting.until_last_line("> pla")
+    mover.type("2x3\r")
+    waiting.until("bids 2x3 (two threes)")
+    waiting.until_last_line("your turn> pla")
+    waiting.type("yers\r")
+    waiting.until("Ada: ", "Ben: ")
+
+
+def test_the_tab_key_completes_and_the_arrow_key_remembers(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
+    mover, _ = seated()
+    mover.type("od\t")
+    mover.until_last_line("your turn> odds")
+    mover.type(" 3x4\r")
+    mover.until("3x4 (three fours) is true with ")
+    mover.until_last_line("your turn>")
+    mover.type("\x1b[A")
+    mover.until_last_line("your turn> odds 3x4")
+
+
+def test_a_slip_costs_nothing(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
+    mover, waiting = seated()
+    mover.type("liar\rthree\r")
+    mover.until("There is no bid to call")
+    mover.until("'three' is no move")
+    mover.until_last_line("your turn>")
+    waiting.type("1x2\r")
+    waiting.until("It is not your turn")
+
+
+def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
+    mover, waiting = seated()
+    mover.type("concede\r")
+    mover.until_last_line("give up this match? yes or no>")
+    mover.type("n\r")
+    mover.until("You play on.")
+    mover.type("concede\r")
+    mover.until_last_line("give up this match? yes or no>")
+    mover.type("yes\r")
+    waiting.until("The match is over: you win")
+    assert (mover.finish(), waiting.finish()) == (0, 0)
+
+
+@pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
+def test_leaving_restores_the_terminal_and_says_how_to_come_back(
+    seated: Callable[..., tuple[Terminal, Terminal]], keys: str
+) -> None:
+    mover, waiting = seated()
+    mover.type(keys)
+    assert mover.finish() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
+    assert "Return with:\n    p2pdice resume " in mover.text()
+    assert mover.is_sane()
+    waiting.until("cannot be reached at the moment")
+
+
+def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: Path) -> None:
+    host = terminal("a", "host", tmp_path.name[-30:], "--name", "Ada")
+    host.until("At the table")
+    guest = terminal("b", "join")
+    guest.until("Which table?")
+    guest.type("\x03")
+    assert guest.finish() == ExitCode.INTERRUPTED
+    assert "Traceback" not in guest.text()
+
+
+COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "is_colored"),
+    [({}, [], True), ({"NO_COLOR": "1"}, [], False), ({}, ["--no-color"], False)],
+    ids=["color", "NO_COLOR", "--no-color"],
+)
+def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
+    terminal: Open, variables: dict[str, str], options: list[str], is_colored: bool
+) -> None:
+    shown = terminal("a", "demo", "--players", "2", "--set", "dice=1", *options, **variables)
+    assert shown.finish() == 0
+    assert "byte for byte the same" in shown.text()
+    assert bool(COLOR.search(shown.raw)) == is_colored
+    assert shown.is_sane()

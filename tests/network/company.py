@@ -1,0 +1,201 @@
+"""A company of players: whole nodes in this process, each in a home of its own, played by house bots.
+
+Real sockets, real TLS and real stores; only the owner at the keyboard is a program. Everything waits for events, and
+whatever reaches the event loop's exception handler fails the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from p2pdice import PRESETS, Concede
+from p2pdice.players import OddsPlayer
+from protocol.events import Happened, MatchOver, Misbehaved, NodeEvent, TableOpened, YourTurn
+from protocol.limits import Limits
+from protocol.node import Node
+from protocol.node import TableSettings as Settings
+from protocol.verifier import verify
+
+CLASSIC = PRESETS["classic"]
+HOST = "127.0.0.1"
+PATIENCE = 30.0
+"""Seconds; far above anything that is waited for, so only a failing test takes so long."""
+
+E = TypeVar("E")
+
+
+class Player:
+    """One node and the bot that plays it; notes everything the node tells."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.events: list[NodeEvent] = []
+        self.concedes = False
+        self._plays = True
+        self._turn: YourTurn | None = None
+        self._bot = OddsPlayer(random.Random(node.name))
+        self._progress = asyncio.Event()
+        self._listening = asyncio.create_task(self._listen())
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    async def _listen(self) -> None:
+        async for event in self.node.events():
+            self.events.append(event)
+            if isinstance(event, YourTurn):
+                self._turn = event
+                self._answer()
+            self._progress.set()
+
+    def _answer(self) -> None:
+        if not self._plays or self._turn is None:
+            return
+        turn, self._turn = self._turn, None
+        move = Concede() if self.concedes else self._bot.choose(turn.view)
+        if isinstance(move, Concede):
+            self.node.concede()
+        else:
+            self.node.play(move, turn.token)
+
+    def hold(self) -> None:
+        """Answer no turn from now on: the match stops when it comes to this player."""
+        self._plays = False
+
+    def go_on(self) -> None:
+        """Answer turns again, the open one included."""
+        self._plays = True
+        self._answer()
+
+    def told(self, kind: type[E]) -> list[E]:
+        """Return what the node has told of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def until(self, kind: type[E], condition: Callable[[E], bool] = lambda _: True, after: int = 0) -> E:
+        """Wait for an event of a kind (the first ``after`` events are passed over)."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self._progress.clear()
+                for event in self.events[after:]:
+                    if isinstance(event, kind) and condition(event):
+                        return event
+                await self._progress.wait()
+
+    async def until_true(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that no event tells."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    async def kill(self) -> Path:
+        """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
+        node = self.node
+        node._is_silent = node._is_closed = True
+        node._outbox.clear()
+        node._batch.clear()
+        node._ending.clear()
+        node._mesh.forget_all()
+        if node._mesh._listener is not None:
+            node._mesh._listener.close()
+        for peer in tuple(node._mesh._peers.values()):
+            if peer.link._transport is not None:
+                peer.link._transport.abort()
+        if node._wake is not None:
+            node._wake.cancel()
+        for timer in node._lost_guests.values():
+            timer.cancel()
+        if node._discovery is not None:
+            await node._discovery.close()
+        self._listening.cancel()
+        await asyncio.sleep(0)
+        node._store.close()  # the lock goes with the process
+        return node.home.path
+
+    async def leave(self) -> None:
+        """Close the node and hear it out."""
+        await self.node.close()
+        async with asyncio.timeout(PATIENCE):
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._listening
+
+
+class Company:
+    """All players of one test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.players: list[Player] = []
+
+    async def sit(
+        self,
+        name: str,
+        *,
+        home: Path | None = None,
+        port: int = 0,
+        discovery: bool = False,
+        bounds: Limits | None = None,
+        interface: str | None = HOST,
+    ) -> Player:
+        """Open a node; every name has its own home unless one is given."""
+        node = await Node.open(
+            home or self.folder / name, name, port=port, interface=interface, discovery=discovery, bounds=bounds
+        )
+        player = Player(node)
+        self.players.append(player)
+        return player
+
+    async def table(self, seats: int, names: str = "ABCDEFGHIJ", **options: Any) -> tuple[list[Player], TableOpened]:
+        """Open a table and fill it; the first name hosts. With as many names as seats the match begins."""
+        host = await self.sit(names[0], **options)
+        opened = await host.node.host(Settings("Friday", CLASSIC, seats))
+        players = [host]
+        for name in names[1:seats]:
+            guest = await self.sit(name, **options)
+            await guest.node.join(opened.join_line)
+            players.append(guest)
+        return players, opened
+
+    async def leave(self) -> None:
+        await asyncio.gather(*(player.leave() for player in self.players))
+
+
+@contextlib.asynccontextmanager
+async def company(folder: Path) -> AsyncIterator[Company]:
+    """Open a company; when the test is over close it and see that nothing was left behind."""
+    left_over: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
+    gathered = Company(folder)
+    try:
+        yield gathered
+    finally:
+        await gathered.leave()
+        await asyncio.sleep(0.05)
+    gc.collect()  # a forgotten socket or task complains here
+    assert left_over == []
+
+
+async def agree(*players: Player) -> bytes:
+    """Wait for the end of the match and return the one fair transcript that all of them have."""
+    ends = [await player.until(MatchOver) for player in players]
+    transcripts = {end.transcript.read_bytes() for end in ends}
+    assert len(transcripts) == 1
+    transcript = transcripts.pop()
+    assert verify(transcript).verdict == "fair"
+    assert len({end.places for end in ends}) == 1
+    for player in players:
+        assert player.told(Misbehaved) == []
+    return transcript
+
+
+async def in_mid_match(player: Player, moves: int = 4) -> None:
+    """Wait until the game has moved so often, and let this player hold it there."""
+    await player.until_true(lambda: len(player.told(Happened)) >= moves)
+    player.hold()
+    await player.until_true(lambda: player._turn is not None)

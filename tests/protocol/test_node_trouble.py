@@ -1,0 +1,312 @@
+"""Nodes in trouble, over real sockets: who leaves, dies, comes back, concedes, or has a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from p2pdice import Liar, RulesError
+from protocol.events import (
+    ConcedeAccepted,
+    Continued,
+    LobbyChanged,
+    MatchFormed,
+    MatchOver,
+    MatchStarted,
+    PeerBack,
+    PeerLost,
+    Stopped,
+    Suspended,
+    TableClosed,
+    YourTurn,
+)
+from protocol.node import Node, NodeError, TableSettings
+from protocol.store import StoreError
+from protocol.wire import Carried, Frame, Page
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+# Before the match
+
+
+async def test_a_guest_who_leaves_frees_the_seat_for_another(people: Company) -> None:
+    (host, first), opened = await open_table(people, 3)
+    await first.leave()
+    assert first.told(TableClosed) == []  # it knows that it has left
+    gone = await host.until(LobbyChanged, lambda event: bool(event.left))
+    assert [player.name for player in gone.left] == ["B"]
+    second, third = await people.sit("C"), await people.sit("D")
+    await second.node.join(opened)
+    await third.node.join(opened)
+    await agree(host, second, third)
+
+
+async def open_table(people: Company, seats: int) -> tuple[tuple[Player, Player], str]:
+    host, guest = await people.sit("A"), await people.sit("B")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
+    await guest.node.join(opened.join_line)
+    return (host, guest), opened.join_line
+
+
+async def test_when_the_host_leaves_the_table_is_gone(people: Company) -> None:
+    (host, guest), _ = await open_table(people, 3)
+    await host.leave()
+    closed = await guest.until(TableClosed)
+    assert closed.code == "closed"
+    (other_host, _), line = await open_table_named(people, "E", "F")
+    await guest.node.join(line)
+    await agree(other_host, guest)
+
+
+async def open_table_named(people: Company, *names: str) -> tuple[tuple[Player, Player], str]:
+    host, guest = [await people.sit(name) for name in names]
+    opened = await host.node.host(TableSettings("Saturday", CLASSIC, 3))
+    await guest.node.join(opened.join_line)
+    return (host, guest), opened.join_line
+
+
+async def test_the_host_may_start_before_all_seats_are_taken(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 5))
+    with pytest.raises(NodeError, match="two players"):
+        host.node.start_match()
+    guest = await people.sit("B")
+    await guest.node.join(opened.join_line)
+    with pytest.raises(NodeError, match="only the host"):
+        guest.node.start_match()
+    host.node.start_match()
+    await host.until(MatchFormed)
+    with pytest.raises(NodeError, match="begun"):
+        host.node.start_match()
+    await agree(host, guest)
+
+
+async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.node.FORMING_PATIENCE", 0.2)
+    (host, second), line = await open_table(people, 3)
+    dying = await people.sit("C")
+    say_nothing(dying)
+    await dying.node.join(line)
+    await dying.until_true(lambda: dying.node._match is not None)
+    await dying.kill()
+    await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["C"])
+    late = await people.sit("D")
+    await late.node.join(line)
+    await agree(host, second, late)
+    assert {player.name for player in late.told(MatchStarted)[0].players} == {"A", "B", "D"}
+
+
+def say_nothing(player: Player) -> None:
+    """Let a node's signed messages be lost on the way."""
+    send = player.node._mesh.send
+    player.node._mesh.send = (  # type: ignore[method-assign]
+        lambda identity, frame: None if frame[1] == 7 else send(identity, frame)
+    )
+
+
+def lose(player: Player, *kinds: type[Frame]) -> None:
+    """Let a node lose what it is sent."""
+    hear = player.node.peer_frame
+    player.node.peer_frame = (  # type: ignore[method-assign]
+        lambda identity, frame: None if isinstance(frame, kinds) else hear(identity, frame)
+    )
+
+
+async def test_who_signed_the_genesis_and_died_before_hearing_that_all_did_comes_back(people: Company) -> None:
+    """For the others the match has begun: it must not be lost to its last signer."""
+    (host, second), line = await open_table(people, 3)
+    dying = await people.sit("C")
+    lose(dying, Carried, Page)
+    await dying.node.join(line)
+    await host.until(MatchFormed)
+    await second.until(MatchFormed)
+    assert dying.told(MatchFormed) == []
+    home = await dying.kill()
+    back = await people.sit("C", home=home)
+    await back.node.resume()
+    await agree(host, second, back)
+
+
+# Death and return
+
+
+@pytest.mark.parametrize("players", [2, 3])
+@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
+async def test_a_killed_node_resumes_and_the_match_goes_on(people: Company, players: int, same_port: bool) -> None:
+    everyone, _ = await people.table(players)
+    dying, *others = everyone[::-1]
+    await in_mid_match(dying)
+    port = dying.node.port
+    home = await dying.kill()
+    for other in others:
+        await other.until(PeerLost)
+        assert [player.name for player in (await other.until(Suspended)).awaited] == [dying.name]
+    back = await people.sit(dying.name, home=home, port=0 if same_port else free_port())
+    assert await back.node.resume() == others[0].told(MatchStarted)[0].match_id
+    assert (back.node.port == port) is same_port
+    await agree(back, *others)
+    assert back.told(MatchStarted)[0].resumed
+    for other in others:
+        assert other.told(PeerBack)
+        assert other.told(Continued)
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+async def test_all_killed_at_once_resume_one_after_the_other(people: Company) -> None:
+    players, _ = await people.table(3)
+    await in_mid_match(players[0])
+    homes = [await player.kill() for player in players]
+    back = []
+    for player, home in zip(players, homes, strict=True):
+        back.append(await people.sit(player.name, home=home))
+        await back[-1].node.resume()
+    await agree(*back)
+
+
+async def test_who_quits_in_the_middle_can_come_back(people: Company) -> None:
+    (host, guest), _ = await people.table(2)
+    await in_mid_match(guest)
+    await guest.leave()
+    await host.until(Suspended)
+    back = await people.sit("B", home=guest.node.home.path)
+    (unfinished,) = back.node.unfinished()
+    await back.node.resume(unfinished.match.hex()[:6])
+    await agree(host, back)
+    assert back.node.unfinished() == ()
+
+
+async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Company) -> None:
+    """It knows the end and has its transcript, but nobody else got its opening."""
+    (host, guest), _ = await people.table(2)
+    await in_mid_match(host, 1)
+    say_nothing_more_at_the_end(host)
+    host.go_on()
+    over = host.until(MatchOver)
+    await over
+    assert guest.told(MatchOver) == []
+    home = await host.kill()
+    back = await people.sit("A", home=home)
+    await back.node.resume(host.told(MatchOver)[0].match_id)
+    await agree(back, guest)
+
+
+def say_nothing_more_at_the_end(player: Player) -> None:
+    """Let what a node sends be lost from the moment that the match has ended for it."""
+    send = player.node._mesh.send
+
+    def send_before_the_end(identity: bytes, frame: bytes) -> None:
+        assert player.node._match is not None
+        if not player.node._match.is_ended:
+            send(identity, frame)
+
+    player.node._mesh.send = send_before_the_end  # type: ignore[method-assign]
+
+
+async def test_there_is_nothing_to_resume_where_nothing_was_played(people: Company) -> None:
+    player = await people.sit("A")
+    for wanted in (None, "abc"):
+        with pytest.raises(NodeError) as caught:
+            await player.node.resume(wanted)
+        assert caught.value.code == "no-match"
+
+
+async def test_a_broken_link_comes_back_by_itself(people: Company) -> None:
+    (host, guest), _ = await people.table(2)
+    await in_mid_match(guest)
+    for peer in host.node._mesh._peers.values():
+        peer.link.drop("the cable was pulled")
+    await host.until(PeerLost)
+    await host.until(PeerBack)
+    guest.go_on()
+    await agree(host, guest)
+
+
+# Giving up
+
+
+async def test_conceding_ends_ones_match_and_nobody_elses(people: Company) -> None:
+    players, _ = await people.table(3)
+    await in_mid_match(players[1], 1)
+    players[1].node.concede()
+    await players[1].until(ConcedeAccepted)
+    await agree(*players)
+    over = players[0].told(MatchOver)[0]
+    (seat,) = [seat for seat, player in enumerate(over.players) if player.name == "B"]
+    assert over.places[-1] == (seat,)
+    assert over.confirmed
+
+
+async def test_an_illegal_move_and_one_that_comes_too_late_cost_nothing(people: Company) -> None:
+    (host, guest), _ = await people.table(2)
+    for player in (host, guest):
+        player.hold()
+    async with asyncio.timeout(30):
+        while not (turns := [(player, turn) for player in (host, guest) for turn in player.told(YourTurn)]):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    player, turn = turns[0]
+    if turn.view.state.bids == ():
+        with pytest.raises(RulesError):
+            player.node.play(Liar(), turn.token)
+    with pytest.raises(NodeError, match="over"):
+        player.node.play(turn.view.legal[0], turn.token - 1)
+    for each in (host, guest):
+        each.go_on()
+    await agree(host, guest)
+
+
+# The home
+
+
+async def test_a_home_serves_one_node_at_a_time(people: Company) -> None:
+    player = await people.sit("A")
+    with pytest.raises(NodeError) as caught:
+        await Node.open(player.node.home.path, "A")
+    assert caught.value.code == "home-in-use"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 21, "a\u202eb", "два one"])
+async def test_what_is_no_name_opens_no_node(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NodeError) as caught:
+        await Node.open(tmp_path, name)
+    assert caught.value.code == "failed"
+
+
+@pytest.mark.parametrize("operation", ["write", "remember_address", "mark_formed", "add_match"])
+async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
+    people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    (host, guest), line = await open_table(people, 3)
+    third = await people.sit("C")
+
+    def fail(*_: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    monkeypatch.setattr(third.node._store, operation, fail)
+    await third.node.join(line)
+    stopped = await third.until(Stopped)
+    assert "disk is full" in stopped.reason
+    await third.leave()
+    monkeypatch.undo()
+    if host.told(MatchFormed):
+        back = await people.sit("C", home=third.node.home.path)
+        await back.node.resume()
+        await agree(host, guest, back)
