@@ -67,14 +67,22 @@ class Power:
 
     >>> str(Power(Die("dark", 0), Die("light", 1))), str(Power(Die("red", 1), 2)), str(Power(Die("blue", 1)))
     ('play dark@0 destroy light@1', 'play red@1 on 2', 'play blue@1')
+
+    :raises MalformedMove: when made with a target of another kind than the mote has.
     """
 
     die: Die
     target: Die | int | None = None
     """Light: the die to take. Neutral: the die of the cup to swap in. Red: a seat. Dark: the die to destroy."""
 
+    def __post_init__(self) -> None:
+        _, kind = _TARGETS[self.die.mote]
+        if type(self.target) is not kind:
+            raise MalformedMove(f"a die of {self.die.mote} has another kind of target: {_EXAMPLES}")
+
     def __str__(self) -> str:
-        return f"play {self.die}" + (f" {_VERBS[self.die.mote]} {self.target}" if self.target is not None else "")
+        verb, _ = _TARGETS[self.die.mote]
+        return f"play {self.die} {verb} {self.target}" if verb else f"play {self.die}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +161,19 @@ _WORDS: Final[dict[str, Move]] = {
     "pass": PASS,
     "concede": Concede(),
 }
-_VERBS: Final[dict[str, str]] = {"light": "take", "neutral": "swap", "red": "on", "dark": "destroy"}
-"""What stands before the target of a power, if it has one."""
+_TARGETS: Final[dict[Mote, tuple[str, type]]] = {
+    "light": ("take", Die),
+    "grey": ("", type(None)),
+    "neutral": ("swap", Die),
+    "blue": ("", type(None)),
+    "red": ("on", int),
+    "dark": ("destroy", Die),
+}
+"""By mote: the word before the target of its power, and what the target is."""
+_EXAMPLES: Final = (
+    "play grey@1, play light@1 take dark@2, play neutral@0 swap blue@0, play blue@1, play red@1 on 2 or"
+    " play dark@0 destroy light@1"
+)
 _DIE: Final = r"(light|gr[ea]y|neutral|yellow|blue|red|dark) ?@ ?([0-9])"
 _PLAY: Final = re.compile(rf"play {_DIE}(?: (take|swap|destroy) {_DIE}| (on) ([0-9]))?")
 _CHOICE: Final = re.compile(rf"(lose|crown) {_DIE}")
@@ -187,8 +206,7 @@ def parse_move(text: str) -> Move:
     raise MalformedMove(
         f"{shown!a} is no move: bid as in 3x5 (three fives, quantity 1 to {MAX_QUANTITY}, face 1 to 6), or say"
         " liar, exact, accuser, accused or concede; with motes also pass, lose red@1, crown dark@1,"
-        " play grey@1, play light@1 take dark@2, play neutral@0 swap blue@0, play blue@1, play red@1 on 2 or"
-        " play dark@0 destroy light@1; with stakes, stake 50 or stake 50 tickets 1"
+        f" {_EXAMPLES}; with stakes, stake 50 or stake 50 tickets 1"
     )
 
 
@@ -204,7 +222,7 @@ def _spelled(plain: str) -> Move | None:
     if match is None:
         return None
     die = _die(match[1], match[2])
-    if (match[3] or match[6]) != _VERBS.get(die.mote):
+    if (match[3] or match[6] or "") != _TARGETS[die.mote][0]:
         return None
     target = _die(match[4], match[5]) if match[3] else int(match[7]) if match[6] else None
     return Power(die, target)

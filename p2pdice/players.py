@@ -10,9 +10,10 @@ from random import Random
 from typing import Final
 
 from p2pdice.events import Event
-from p2pdice.moves import Bid, Exact, Liar, Move, Side
+from p2pdice.moves import LIAR, Bid, Exact, Liar, Move, Power, Side, Stake
 from p2pdice.odds import at_least, exactly
 from p2pdice.rulesets import Ruleset
+from p2pdice.tactics import choose_power, is_about_powers
 from p2pdice.views import View
 
 
@@ -25,6 +26,10 @@ class Player(ABC):
     @abstractmethod
     def choose(self, view: View) -> Move:
         """Return a legal move. Asked only when it is this bot's turn, so ``view.legal`` is not empty."""
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        """Return the sealed bid on one's own victory, out of these coins and run tickets. By default, nothing."""
+        return Stake(0)
 
     def happened(self, event: Event) -> None:  # noqa: B027 - optional
         """Learn what happened, one event at a time, own moves included."""
@@ -49,12 +54,23 @@ class OddsPlayer(Player):
     NERVE: Final = 0.25
     """A bluff stands at least with this chance, unless nothing does."""
 
+    AUDACITY: Final = 0.5
+    """How often a round is opened with the highest bid listed, where an accusation would be void."""
+
     def __init__(self, rng: Random) -> None:
         self._rng = rng
 
     def choose(self, view: View) -> Move:
-        """Return the move of the best weight, or a bluff."""
-        legal = view.legal
+        """Return the move of the best weight, or a bluff; where dice are played, what :mod:`p2pdice.tactics` say."""
+        listed = view.legal
+        if is_about_powers(listed):
+            return choose_power(view, listed, self._rng)
+        motes, standing = view.state.motes, view.state.bid
+        if motes is not None and standing is not None and standing.seat in motes.immune and LIAR in listed:
+            return LIAR  # who then has to raise would have had to raise anyway, and the immunity is spent
+        legal = [move for move in listed if not isinstance(move, Power)]
+        if motes is not None and standing is None and view.seat in motes.immune and self._rng.random() < self.AUDACITY:
+            return legal[-1]
         weights = [self._weight(view, move) for move in legal]
         best = max(weights)
         raises = [(weight, move) for weight, move in zip(weights, legal, strict=True) if isinstance(move, Bid)]
@@ -64,6 +80,10 @@ class OddsPlayer(Player):
         if bold and max(called, default=0.0) < 0.8 and self._rng.random() < self.BLUFF:
             return self._rng.choice(bold)
         return self._rng.choice([move for weight, move in zip(weights, legal, strict=True) if weight > best - 0.02])
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        """Bet up to a fifth of the funds, and no ticket: those have another use."""
+        return Stake(self._rng.randint(0, funds // 5))
 
     def _weight(self, view: View, move: Move) -> float:
         chance = self._chance(view, move)

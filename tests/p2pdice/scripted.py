@@ -10,6 +10,7 @@ from p2pdice import (
     Expect,
     Hand,
     Hands,
+    Input,
     Play,
     Pledges,
     Roll,
@@ -62,8 +63,12 @@ def settle(state: State, *hands: str) -> State:
     return state if state.awaits is Expect.OVER else apply(state, Rolled())[0]
 
 
-def stakes(state: State, rng: Random) -> Stakes:
-    """Random stakes of live seats, of which now and then one is never opened."""
+def before_play(state: State, rng: Random) -> Input:
+    """What the table does without cups, at random: pledges, a public die, or stakes of which some are never opened."""
+    if state.awaits is Expect.PLEDGES:
+        return Pledges(tuple(rng.choices(("redeemed", "cursed"), k=state.players)))
+    if state.awaits is Expect.ROLL:
+        return Roll(rng.randint(1, 6))
     drawn = []
     for seat in range(state.players):
         funds, owned = rng.choice([0, 1, 7, 1000]), rng.randrange(3)
@@ -107,12 +112,8 @@ def random_play(
         elif state.awaits is Expect.ROLLED:
             hands = roll(state.dice, rng)
             state, events = apply(state, Rolled())
-        elif state.awaits is Expect.PLEDGES:
-            state, events = apply(state, Pledges(tuple(rng.choices(("redeemed", "cursed"), k=players))))
-        elif state.awaits is Expect.STAKES:
-            state, events = apply(state, stakes(state, rng))
-        elif state.awaits is Expect.ROLL:
-            state, events = apply(state, Roll(rng.randint(1, 6)))
+        elif state.awaits is not Expect.HANDS:
+            state, events = apply(state, before_play(state, rng))
         else:
             shown = [hand if seat in state.live or not hand else None for seat, hand in enumerate(hands)]
             state, events = apply(state, Hands(tuple(shown)))

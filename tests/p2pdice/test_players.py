@@ -13,7 +13,7 @@ from p2pdice.odds import at_least
 from p2pdice.players import OddsPlayer, Player
 
 from .rulesets import rulesets
-from .scripted import roll
+from .scripted import before_play, roll
 
 
 class ChancePlayer(Player):
@@ -26,7 +26,7 @@ class ChancePlayer(Player):
 
 def contest(ruleset: Ruleset, bots: Sequence[Player], rng: Random) -> tuple[State, list[Move]]:
     state = new_match(ruleset, len(bots), rng.randrange(len(bots)))
-    hands: tuple[Hand, ...] = ()
+    hands: tuple[Hand, ...] = ((),) * state.players
     moves = []
     while state.awaits is not Expect.OVER:
         if state.awaits is Expect.ROLLED:
@@ -34,9 +34,13 @@ def contest(ruleset: Ruleset, bots: Sequence[Player], rng: Random) -> tuple[Stat
             state, _ = apply(state, Rolled())
         elif state.awaits is Expect.HANDS:
             state, _ = apply(state, Hands(hands))
+            hands = ((),) * state.players
+        elif state.awaits is not Expect.MOVE:
+            state, _ = apply(state, before_play(state, rng))
         else:
             moves.append(bots[state.turn].choose(view(state, state.turn, hands[state.turn])))
             state, _ = apply(state, Play(state.turn, moves[-1]))
+            assert len(moves) < 20_000
     return state, moves
 
 

@@ -1,6 +1,7 @@
 """What holds in every match of every ruleset: 2 to 10 players, evictions at any time, at random."""
 
 import json
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -8,22 +9,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdice import (
+    MOTES,
     PRESETS,
     Bid,
     Concede,
+    Crown,
+    Die,
     DieGained,
     DieLost,
     Exact,
     Expect,
     Hands,
+    HandsShown,
     IllegalMove,
     Liar,
+    Lose,
+    MalformedMove,
     Move,
+    Pass,
     Play,
+    Pledges,
+    Power,
+    Roll,
     Rolled,
+    RoundStarted,
     RulesError,
     Ruleset,
     Side,
+    Stake,
+    Stakes,
     State,
     UnexpectedInput,
     apply,
@@ -31,9 +45,11 @@ from p2pdice import (
     new_match,
     parse_move,
     plain,
+    settlement,
     state_json,
     view,
 )
+from p2pdice.motes import GROUP_OF
 
 from .rulesets import rulesets
 from .scripted import play, random_play, roll, rolled, rules, show
@@ -47,10 +63,18 @@ matches = given(
 few = settings(max_examples=40, deadline=None)
 
 
-def listed_range(state: State) -> list[Move]:
-    """Every move that could be in the list of any ruleset."""
+def listed_range(state: State, rng: Random) -> list[Move]:
+    """Every move that could be in the list of any ruleset; of those with motes a sample."""
     bids = [Bid(quantity, face) for quantity in range(1, sum(state.dice) + 1) for face in range(1, 7)]
-    return [*bids, Liar(), Exact(), Side("accuser"), Side("accused")]
+    moves: list[Move] = [*bids, Liar(), Exact(), Side("accuser"), Side("accused"), Pass(), Stake(0)]
+    if state.motes is not None:
+        dice = [Die(mote, seat) for mote in MOTES for seat in range(state.players)]
+        moves += [*map(Lose, dice), *map(Crown, dice)]
+        for die in [*dice, *(buried.die for buried in state.motes.graveyard)]:
+            for target in (None, rng.choice(dice), rng.randrange(state.players)):
+                with suppress(MalformedMove):
+                    moves.append(Power(die, target))
+    return moves
 
 
 @matches
@@ -68,7 +92,7 @@ def test_listed_moves_apply_and_all_others_in_range_are_refused(
         before = plain(state)
         for move in legal if len(legal) < 50 else rng.sample(legal, 50):
             apply(state, Play(state.turn, move))
-        others = [move for move in listed_range(state) if move not in legal]
+        others = [move for move in listed_range(state, rng) if move not in legal]
         for move in others if len(others) < 50 else rng.sample(others, 50):
             with pytest.raises(RulesError) as refusal:
                 apply(state, Play(state.turn, move))
@@ -86,6 +110,15 @@ def test_what_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: in
         if state.awaits is not Expect.HANDS:
             with pytest.raises(UnexpectedInput):
                 apply(state, Hands(((),) * players))
+        if state.awaits is not Expect.ROLL:
+            with pytest.raises(UnexpectedInput):
+                apply(state, Roll(1))
+        if state.awaits is not Expect.PLEDGES:
+            with pytest.raises(UnexpectedInput):
+                apply(state, Pledges(("redeemed",) * players))
+        if state.awaits is not Expect.STAKES:
+            with pytest.raises(UnexpectedInput):
+                apply(state, Stakes((None,) * players))
         for seat in set(range(players)) - {state.turn}:
             with pytest.raises(RulesError):
                 apply(state, Play(seat, Liar()))
@@ -105,7 +138,7 @@ def test_dice_are_conserved(ruleset: Ruleset, players: int, seed: int, departure
         assert 0 <= sum(before.dice) - sum(after.dice) - lost + won <= cups_left_behind
         assert sum(after.dice) + discarded + taken == players * ruleset.dice + gained
         assert all(0 <= n <= (ruleset.dice_cap or 99) for n in after.dice)
-        assert all(after.dice[seat] for seat in after.live)
+        assert all(after.dice[seat] for seat in after.live) or after.phase == "sunrise"
 
 
 @matches
@@ -121,17 +154,62 @@ def test_every_match_ends_with_every_seat_on_one_place(
     assert state.winners == state.places[0]
 
 
+def measure(state: State) -> tuple[int, int]:
+    """What falls, lexicographically, from round to round: dice on the table, graveyard included, and dice in cups."""
+    buried = len(state.motes.graveyard) if state.motes is not None else 0
+    return sum(state.dice) + buried, sum(state.dice)
+
+
 @matches
 @few
-def test_cups_fall_every_round_unless_exact_gained(
+def test_dice_fall_every_round_unless_exact_gained(
     ruleset: Ruleset, players: int, seed: int, departures: float
 ) -> None:
+    start = None
     for before, after, events in random_play(ruleset, players, Random(seed), departures=departures):
-        if after.round != before.round and not any(isinstance(event, DieGained) for event in events):
-            capped = before.challenge is not None and before.challenge.call == "exact" and ruleset.exact == "gain"
-            assert sum(after.dice) < sum(before.dice) or capped
+        if before.awaits is Expect.ROLLED and (start is None or start.round != before.round):
+            gained = ruleset.exact == "gain" and start is not None and sum(start.dice) <= sum(before.dice)
+            assert start is None or measure(before) < measure(start) or gained
+            start = before
+        called_exact = before.challenge is not None and before.challenge.call == "exact"
+        assert called_exact or ruleset.motes or not any(isinstance(event, DieGained) for event in events)
+        rounds = after.round
     if ruleset.exact != "gain":
-        assert after.round <= ruleset.dice * players - 1
+        assert rounds <= (6 * players - 1 if ruleset.motes else ruleset.dice * players - 1)
+
+
+@given(players=st.integers(2, 10), seed=st.integers(0, 2**32), departures=st.sampled_from([0.0, 0.01, 0.1]))
+@few
+def test_every_die_with_a_mote_is_in_one_place(players: int, seed: int, departures: float) -> None:
+    dealt: set[Die] = set()
+    for _, state, _ in random_play(PRESETS["motes"], players, Random(seed), departures=departures):
+        motes = state.motes
+        assert motes is not None
+        places = [die for cup in motes.cups for die in cup]
+        places += [buried.die for buried in motes.graveyard]
+        places += motes.removed
+        if not dealt and motes.cups:
+            dealt = set(places)
+            assert len(dealt) == 5 * len(state.live)
+        assert len(places) == len(set(places))
+        assert set(places) == dealt
+        assert not motes.cups or tuple(map(len, motes.cups)) == state.dice
+        assert all(sum(die.mote != motes.prize for die in cup) == len(cup) for cup in motes.cups)
+
+
+@matches
+@few
+def test_coins_and_tickets_are_conserved(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+    *_, (_, state, _) = random_play(ruleset, players, Random(seed), departures=departures)
+    paid = settlement(state)
+    wagers = state.wagers or ((0, 0, 0, 0),) * players
+    bonuses = {seat: bet * bet // funds for seat, (bet, funds, _, _) in enumerate(wagers) if funds}
+    assert sum(paid.delta) == sum(bonuses.get(seat, 0) for seat in state.winners)
+    assert all(owned + delta >= 0 for (_, owned, _, _), delta in zip(wagers, paid.delta, strict=True))
+    assert all(not coins for seat, coins in enumerate(paid.payout) if seat not in state.winners)
+    crown = state.motes and state.motes.crown
+    earned = state.motes.pledges.count(GROUP_OF[crown.mote]) if state.motes and crown else 0
+    assert sum(paid.ticket_delta) == earned
 
 
 def test_a_match_of_right_calls_of_exact_ends_after_round_999() -> None:
@@ -159,12 +237,15 @@ def test_the_canonical_value_is_integers_and_text_and_has_no_face_before_the_sho
             assert type(value) in (int, str)
 
     seen: dict[object, State] = {}
-    for before, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
+    covered = False
+    for before, state, events in random_play(ruleset, players, Random(seed), departures=departures):
         value = plain(state)
         check(value)
         assert len(value) == 16 + ruleset.motes + ruleset.stakes
         assert seen.setdefault(value, state) == state
-        if state.awaits in (Expect.MOVE, Expect.HANDS):
+        if covered or any(isinstance(event, RoundStarted) for event in events):
+            covered = not any(isinstance(event, HandsShown) for event in events)
+        if covered:
             assert state.hands == ()
             assert state.count is None
         if state.hands:
@@ -212,7 +293,7 @@ def test_whatever_is_expected_is_expected_from_live_players_with_dice(
         kind, seats = state.expects
         assert set(seats) <= set(state.live)
         assert (kind is Expect.OVER) == (not seats)
-        assert state.leader in state.live or kind is Expect.OVER
+        assert state.leader in state.live or len(state.live) == 1
         assert kind is not Expect.MOVE or seats == (state.turn,)
 
 
