@@ -12,13 +12,14 @@ there and is adopted, never contradicted. (A majority would not do: the lost mes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from p2pdice import Move, Play, apply, view
+from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, view
 from p2pdice import State as GameState
 from protocol import limits
+from protocol.canonical import Value
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -37,7 +38,7 @@ from protocol.events import (
 )
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
-from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
+from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import (
     COMMITMENTS,
     MisconductError,
@@ -46,6 +47,7 @@ from protocol.record import (
     Purpose,
     Record,
     RejectedMessageError,
+    wager,
 )
 from protocol.wire import Carried, Frame, Need, Page
 
@@ -121,6 +123,13 @@ MatchInput = Received | Needed | Paged | Linked | Left | Played | Conceded | Tic
 # Effects
 
 
+class Choose(NamedTuple):
+    """Store a choice of the owner that cannot be derived again, before anything that depends on it is sent."""
+
+    step: int
+    text: str
+
+
 class Persist(NamedTuple):
     """Store this message, together with all others of the same turn of the owner, before anything is sent."""
 
@@ -167,7 +176,7 @@ class WakeAt(NamedTuple):
     time: float
 
 
-Effect = Persist | Send | Broadcast | Show | Formed | Ended | Over | WakeAt
+Effect = Choose | Persist | Send | Broadcast | Show | Formed | Ended | Over | WakeAt
 
 
 @dataclass(slots=True)
@@ -190,11 +199,17 @@ class Match:
     :param me: this node's index in the roster, None for a spectator.
     :param seed: the match seed from which all secrets follow; unused without a seat.
     :param stored: the messages that the store holds, when the match is resumed.
+    :param choices: the owner's sealed choices that the store holds, by step.
     :raises MalformedGenesisError: for a genesis that is none.
     """
 
     def __init__(
-        self, genesis_data: bytes, me: int | None, seed: bytes, stored: Iterable[Signed] | None = None
+        self,
+        genesis_data: bytes,
+        me: int | None,
+        seed: bytes,
+        stored: Iterable[Signed] | None = None,
+        choices: Mapping[int, str] | None = None,
     ) -> None:
         self.record = Record(genesis_data)
         self.me = me
@@ -214,6 +229,12 @@ class Match:
         self._needed_of: set[int] = set()
         """Who owes an answer to NEED: a page that nobody asked for is not looked at."""
         self._answered: dict[tuple[int, int], float] = {}
+        self._choices: dict[int, Stake] = {}
+        """This node's stakes, by the step that commits to them."""
+        for step, text in (choices or {}).items():
+            choice = parse_move(text)
+            assert isinstance(choice, Stake)
+            self._choices[step] = choice
         self._timers = _Timers()
         self._effects: list[Effect] = []
         self._announced = 0
@@ -297,9 +318,19 @@ class Match:
             raise StaleMoveError("that turn is over")
         assert position.state is not None
         assert self.me is not None
+        if position.purpose is Purpose.STAKES:
+            self._stake(move, token)
+            return
         # Judged before it is signed: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self.me), move))
         self._sign(Kind.MOVE, str(move))
+
+    def _stake(self, move: Move, step: int) -> None:
+        if not isinstance(move, Stake):
+            raise IllegalMove("every player stakes something before the match, if only stake 0")
+        check_wager(wager(move.bet, move.tickets))
+        self._choices[step] = move
+        self._effects.append(Choose(step, str(move)))
 
     def _link(self, author: int) -> None:
         self._linked.add(author)
@@ -461,6 +492,11 @@ class Match:
         elif kind is Kind.MOVE:
             self._ask(position, me)
             return False
+        elif kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
+            if position.step not in self._choices:
+                self._ask(position, me)
+                return False
+            self._sign(kind, (stake_commitment(*self._sealed_stake(position.step, position.tip)),))
         elif kind is Kind.COMMIT:
             self._sign(kind, self._commitments(COMMITMENTS[position.purpose]))
         elif kind is Kind.LOCK:
@@ -468,6 +504,13 @@ class Match:
         elif kind is Kind.REVEAL:
             assert position.standing is not None
             self._sign(kind, derive_secret(self._seed, position.standing.context, "share"))
+        elif kind is Kind.STAKE:
+            assert position.standing is not None
+            context = position.standing.context
+            if context.step in self._choices:
+                self._sign(kind, self._sealed_stake(context.step, context.tip)[2:])
+            else:
+                self._sign(Kind.RESIGN, ())  # the store lost what was committed to: it cannot be opened any more
         else:
             assert position.deal is not None
             hand_key = derive_secret(self._seed, position.deal.context, "hand")
@@ -478,8 +521,15 @@ class Match:
     def _may_resign(position: Position) -> bool:
         # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
         if position.kind is Kind.LOCK:
-            return position.purpose in (Purpose.SEATING, Purpose.DEAL)
+            return position.purpose not in (Purpose.FORMING, Purpose.SHOWDOWN)
         return position.kind in (Kind.MOVE, Kind.COMMIT)
+
+    def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
+        """Return what a commitment to this node's stake of a step is made of."""
+        assert self.me is not None
+        context = Context(self.record.match, step, tip)
+        choice = self._choices[step]
+        return context, self.me, choice.bet, choice.tickets, derive_secret(self._seed, context, "stake")
 
     def _commitments(self, count: int) -> tuple[bytes, ...]:
         assert self.me is not None
@@ -490,7 +540,7 @@ class Match:
             return (share,)
         return hand_commitment(context, self.me, derive_secret(self._seed, context, "hand")), share
 
-    def _sign(self, kind: Kind, body: bytes | str | tuple[bytes, ...]) -> None:
+    def _sign(self, kind: Kind, body: Value) -> None:
         assert self.me is not None
         position = self.record.position
         signed = sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key)

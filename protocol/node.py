@@ -11,7 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +33,7 @@ from protocol.events import (
     TableJoined,
     TableOpened,
 )
-from protocol.genesis import Genesis, Join, MalformedGenesisError, check_nickname, make_join_record, match_id
+from protocol.genesis import PLEDGES, Genesis, Join, MalformedGenesisError, check_nickname, make_join_record, match_id
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
@@ -41,6 +41,7 @@ from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
 from protocol.match import (
     Broadcast,
+    Choose,
     Conceded,
     Ended,
     Formed,
@@ -125,6 +126,8 @@ class Node:
         self.home = home
         self.name = name
         self.identity = identity
+        self.pledge = PLEDGES[0]
+        """``redeemed`` or ``cursed``: what the next join record says. Means something in games with motes only."""
         self._store = store
         self._port = port
         self._interface = interface
@@ -328,9 +331,8 @@ class Node:
             await self._listen(0)
         await self._start_discovery()
         self._seed = stored.seed
-        messages = self._store.messages(stored.match)
         try:
-            self._begin(stored.genesis, None, messages)
+            self._begin(stored.genesis, None, stored.match)
         except (RejectedMessageError, MisconductError, MalformedGenesisError) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
         self._advertise()
@@ -572,7 +574,7 @@ class Node:
         hosts = [address for address in self._mesh.addresses if "%" not in address[0]]
         nonce = secrets.token_bytes(32)
         addresses = tuple(hosts[: limits.JOIN_ADDRESSES])
-        return Join(table, self.identity.public, match_key, self.name, addresses, nonce, "redeemed")
+        return Join(table, self.identity.public, match_key, self.name, addresses, nonce, self.pledge)
 
     def _expect_join(self, identity: bytes) -> None:
         if self._hosted is not None and identity not in {record.join.identity for record in self._hosted.records}:
@@ -653,14 +655,16 @@ class Node:
 
     # The match
 
-    def _begin(self, data: bytes, genesis: Genesis | None, stored: Iterable[Signed] | None = None) -> None:
-        """Take part in a proposed or stored match, in place of an earlier proposal."""
+    def _begin(self, data: bytes, genesis: Genesis | None, stored: bytes | None = None) -> None:
+        """Take part in a proposed match, or a ``stored`` one with this id, in place of an earlier proposal."""
         match_key = MatchKey(self._seed).public
         if genesis is not None:
             self._store.add_match(match_id(data), data, match_key, int(time.time()), self._mesh.port)
         roster = (genesis or Match(data, None, self._seed).record.genesis).roster
         me = next(author for author, record in enumerate(roster) if record.join.match_key == match_key)
-        self._match = match = Match(data, me, self._seed, stored)
+        messages = self._store.messages(stored) if stored is not None else None
+        choices = self._store.choices(stored) if stored is not None else None
+        self._match = match = Match(data, me, self._seed, messages, choices)
         self._authors = {record.join.identity: author for author, record in enumerate(roster) if author != me}
         self._batch.clear()
         self._mesh.forget_all()
@@ -699,6 +703,8 @@ class Node:
             return
         for effect in self._match.handle(item, self._loop.time()):
             match effect:
+                case Choose():
+                    self._store.add_choice(self._match.record.match, effect.step, effect.text)
                 case Persist():
                     self._batch.append(effect.signed)
                 case Send():

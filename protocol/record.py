@@ -44,7 +44,9 @@ from p2pdice import (
     RulesError,
     Stakes,
     State,
+    Wager,
     apply,
+    check_wager,
     new_match,
     parse_move,
     plain,
@@ -183,6 +185,11 @@ class Position(NamedTuple):
         assert self.deal is not None
         dice = self.state.dice[self.seats.index(author)]
         return hand(self.deal.context, author, hand_key, self.deal.joint, dice)
+
+
+def wager(bet: int, tickets: int) -> Wager:
+    """Return a stake beside what it is taken from: as long as no purse is kept, everybody is a newcomer."""
+    return Wager(bet, NEWCOMER_COINS, tickets, 0)
 
 
 def state_hash(state: State | None) -> bytes:
@@ -338,8 +345,10 @@ class Record:
             bet, tickets, salt = cast("tuple[int, int, bytes]", body)
             if stake_commitment(standing.context, author, bet, tickets, salt) != standing.commitments[author][0]:
                 raise misconduct("opened another stake than the one committed to")
-            if bet > NEWCOMER_COINS or tickets:
-                raise misconduct(f"staked more than one has: {bet} coins and {tickets} tickets")
+            try:
+                check_wager(wager(bet, tickets))
+            except RulesError as error:
+                raise misconduct(f"illegal stake: {error}") from None
         else:
             deal = position.deal
             assert deal is not None
@@ -445,14 +454,7 @@ def _advance(
         case Kind.STAKE:
             if game.state is not None and game.state.expects.kind is Expect.STAKES:
                 stakes = cast("Mapping[int, tuple[int, int, bytes]]", given)
-                game.feed(
-                    Stakes(
-                        tuple(
-                            (stakes[author][0], NEWCOMER_COINS, stakes[author][1], 0) if author in stakes else None
-                            for author in seats
-                        )
-                    )
-                )
+                game.feed(Stakes(tuple(wager(*stakes[author][:2]) if author in stakes else None for author in seats)))
             standing = None
 
     if game.state is None and (seats or players - len(gone) < 2):

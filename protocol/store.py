@@ -27,6 +27,9 @@ CREATE TABLE messages (
     match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
     PRIMARY KEY (match, place)
 ) WITHOUT ROWID;
+CREATE TABLE choices (
+    match BLOB NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (match, step)
+) WITHOUT ROWID;
 CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
     PRIMARY KEY (identity, host, port)
@@ -121,6 +124,14 @@ class Store:
     def mark_over(self, match: bytes) -> None:
         """The match has ended and its transcript is written."""
         self._write("UPDATE matches SET over = 1 WHERE match = ?", (match,))
+
+    def add_choice(self, match: bytes, step: int, text: str) -> None:
+        """Keep what the owner chose in secret; called before anything that depends on it is sent."""
+        self._write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
+
+    def choices(self, match: bytes) -> dict[int, str]:
+        """Return the owner's secret choices of a match, by step."""
+        return dict(self._read("SELECT step, text FROM choices WHERE match = ? ORDER BY step", (match,)))
 
     def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
         """Keep an address under which an identity was reached; the four newest of each are kept."""

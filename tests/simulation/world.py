@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from p2pdice import Concede, Move, Ruleset
+from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
 from protocol.events import NodeEvent, YourTurn
 from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
@@ -20,6 +20,7 @@ from protocol.hashing import tagged_hash
 from protocol.keys import Identity, MatchKey
 from protocol.match import (
     Broadcast,
+    Choose,
     Conceded,
     Ended,
     Left,
@@ -78,6 +79,7 @@ class Machine:
     player: Player
     disk: list[Signed] = field(default_factory=list)
     unwritten: list[Signed] = field(default_factory=list)
+    choices: dict[int, str] = field(default_factory=dict)
     shown: list[NodeEvent] = field(default_factory=list)
     turn: YourTurn | None = None
     wake: float | None = None
@@ -145,7 +147,7 @@ class World:
         stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
         machine.disk = sorted(stored, key=lambda signed: (signed.message.step, signed.message.author))
         machine.unwritten, machine.turn, machine.wake = [], None, None
-        machine.match = Match(self.data, me, self.seeds[me], machine.disk)
+        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices)
         machine.is_up = True
         self.feed(me, Ticked())
         for other in range(len(self.machines)):
@@ -175,6 +177,8 @@ class World:
                         machine.turn = effect.event
                 case WakeAt():
                     machine.wake = effect.time
+                case Choose():
+                    machine.choices[effect.step] = effect.text
                 case Ended():
                     machine.transcript = write_transcript(machine.match.record)
                 case Over():
@@ -223,7 +227,8 @@ class World:
         machine = self.machines[me]
         turn, machine.turn = machine.turn, None
         assert turn is not None
-        move: Move = machine.player.choose(turn.view)
+        is_stake = turn.view.state.awaits is Expect.STAKES
+        move: Move = machine.player.stake(NEWCOMER_COINS, 0) if is_stake else machine.player.choose(turn.view)
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
 
     def run(self, steps: int = 200_000) -> None:
