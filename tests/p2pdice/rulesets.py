@@ -14,7 +14,13 @@ def rulesets(draw: st.DrawFn) -> Ruleset:
     """Any ruleset that is not refused; what the options forbid each other is never drawn, rather than filtered."""
     drawn: dict[str, str | int] = {name: draw(_values(option)) for name, option in OPTIONS.items()}
     if drawn["motes"] == "yes":
-        needed = {"dice": 5, "exact": "none", "goal": "last-standing", "palifico": "no", "verdict": "loser-loses-die"}
+        needed: dict[str, str | int] = {
+            "dice": 5,
+            "exact": "none",
+            "goal": "last-standing",
+            "palifico": "no",
+            "verdict": "loser-loses-die",
+        }
         drawn.update(needed)
     if drawn["verdict"] == "right-side-discards":
         drawn["exact"] = "none"

@@ -4,13 +4,18 @@ from collections.abc import Iterator
 from random import Random
 
 from p2pdice import (
+    MOTES,
     PRESETS,
+    Bid,
+    Die,
     Event,
     Evict,
+    Exact,
     Expect,
     Hand,
     Hands,
     Input,
+    Liar,
     Play,
     Pledges,
     Roll,
@@ -23,6 +28,7 @@ from p2pdice import (
     parse_move,
 )
 from p2pdice.engine import legal_moves
+from p2pdice.motes import Buried
 
 
 def rules(preset: str = "classic", **options: str) -> Ruleset:
@@ -85,6 +91,48 @@ def dealt(ruleset: Ruleset, players: int, *, first: int = 0, prize: int = 6) -> 
     if state.awaits is Expect.STAKES:
         state, _ = apply(state, Stakes(((0, 1000, 0, 0),) * players))
     return apply(state, Roll(prize))[0] if state.awaits is Expect.ROLL else state
+
+
+def die(text: str) -> Die:
+    mote, _, seat = text.partition("@")
+    return next(Die(known, int(seat)) for known in MOTES if known == mote)
+
+
+def table(players: int, *buried: str, first: int = 0, prize: int = 6, ruleset: Ruleset | None = None) -> State:
+    """Motes at the first deal, with dice in the graveyard: ``"light@0"`` by its own seat, ``"light@0 1"`` by seat 1."""
+    state = dealt(ruleset or rules("motes", stakes="no"), players, first=first, prize=prize)
+    assert state.motes is not None
+    motes = state.motes
+    for text in buried:
+        name, _, sender = text.partition(" ")
+        known = die(name)
+        motes = motes.bury(known, known.seat)
+        graveyard = (*motes.graveyard[:-1], Buried(known, int(sender or known.seat)))
+        motes = motes._replace(graveyard=graveyard)
+    return state._replace(motes=motes, dice=tuple(map(len, motes.cups)))
+
+
+def reach(state: State, phase: str, *, loses: str = "") -> State:
+    """Go on until a move is awaited in ``phase``: all pass, the leader bids too much, is called, and loses a die."""
+    if state.awaits is Expect.ROLLED:
+        state, _ = apply(state, Rolled())
+    while state.phase != phase or state.awaits is not Expect.MOVE:
+        if state.awaits is Expect.ROLLED:
+            state, _ = apply(state, Rolled())
+        elif state.awaits is Expect.HANDS:
+            state, _ = show(state, *("6" * n for n in state.dice))
+        elif state.phase == "bidding":
+            state = play(state, "liar" if state.bids else "900x2")
+        elif state.phase == "discard":
+            state = play(state, f"lose {loses}" if loses else str(legal_moves(state)[0]))
+        else:
+            state = play(state, "pass")
+    return state
+
+
+def listed(state: State) -> list[str]:
+    """The legal moves as texts, without bids and calls."""
+    return [str(move) for move in legal_moves(state) if not isinstance(move, Bid | Liar | Exact)]
 
 
 def roll(dice: tuple[int, ...], rng: Random) -> tuple[Hand, ...]:

@@ -10,15 +10,19 @@ from p2pdice import (
     Judged,
     LeadPassed,
     PlayerOut,
+    Pledges,
+    Roll,
     RoundVoid,
     Ruleset,
+    Stakes,
     UnexpectedInput,
     apply,
     legal_moves,
     new_match,
+    state_json,
 )
 
-from .scripted import play, rolled, rules, show
+from .scripted import play, reach, rolled, rules, show, table
 
 CLASSIC = PRESETS["classic"]
 
@@ -184,3 +188,104 @@ def test_a_referee_who_knows_the_cup_of_who_left_may_open_it(ruleset: Ruleset) -
 
 def test_nothing_is_listed_while_no_move_is_awaited() -> None:
     assert list(legal_moves(new_match(CLASSIC, 2))) == []
+
+
+# In every state of a turn with motes; those on the stack are in test_stack.py
+
+
+def test_motes_in_the_opening_who_leaves_is_dealt_nothing() -> None:
+    state = play(new_match(rules("motes"), 3), "evict 1")
+    state, _ = apply(state, Pledges(("redeemed",) * 3))
+    state, _ = apply(state, Stakes(((1, 1000, 0, 0), None, (5, 1000, 0, 0))))
+    state, _ = apply(state, Roll(1))
+    assert state.motes is not None
+    assert tuple(map(len, state.motes.cups)) == state.dice == (5, 0, 5)
+
+
+@pytest.mark.parametrize("stage", range(3))
+def test_motes_one_player_left_in_the_opening_has_won_without_a_winning_die(stage: int) -> None:
+    state = new_match(rules("motes"), 2)
+    inputs = (Pledges(("redeemed",) * 2), Stakes(((10, 1000, 0, 0),) * 2))
+    for item in inputs[:stage]:
+        state, _ = apply(state, item)
+    state = play(state, "evict 0")
+    assert (state.awaits, state.winners) == (Expect.OVER, (1,))
+    assert state_json(state)["twin_soul"] is None
+
+
+def test_motes_dice_of_who_left_stay_in_play_until_the_verdict_and_are_removed_then() -> None:
+    state = play(reach(table(3), "bidding"), "9x2", "evict 2")
+    assert state.dice == (5, 5, 5)
+    state, _ = show(play(state, "liar"), "22222", "33333", "22222")
+    assert state.motes is not None
+    assert (state.phase, state.turn, state.dice) == ("discard", 1, (5, 5, 0))
+    assert [str(die) for die in state.motes.removed] == ["light@2", "grey@2", "neutral@2", "blue@2", "red@2"]
+
+
+def test_motes_the_lost_die_of_who_left_is_void() -> None:
+    state = play(reach(table(3, "grey@1"), "discard"), "evict 0")
+    assert state.motes is not None
+    assert (state.phase, state.turn, state.leader, state.dice) == ("sunrise", 1, 1, (0, 4, 5))
+    assert len(state.motes.graveyard) == 1
+
+
+def test_motes_a_lost_die_still_owed_is_void_when_the_match_is_decided() -> None:
+    state = play(reach(table(2), "discard"), "evict 1")
+    assert (state.phase, state.turn, state.dice) == ("crown", 0, (5, 0))
+
+
+def test_motes_who_leaves_a_window_is_not_waited_for() -> None:
+    state = reach(table(4, "red@0", "red@1", "red@2", "red@3"), "night")
+    assert play(state, "evict 0").turn == 1
+    assert play(state, "pass", "evict 2").turn == 1
+    assert play(state, "pass", "evict 2", "pass").turn == 3
+    assert play(state, "pass", "pass", "evict 3", "pass").phase == "bidding"
+    state = reach(table(3, "grey@0", "grey@1"), "sunrise", loses="red@0")
+    assert (play(state, "evict 0").turn, play(state, "evict 0").dice) == (1, (0, 4, 5))
+
+
+def test_motes_immunity_and_reds_end_with_their_players() -> None:
+    state = reach(table(3, "grey@0", "red@2"), "sunset", loses="neutral@0")
+    state = play(state, "play grey@0", "pass")
+    state = reach(state, "night")
+    blocked, _ = apply(play(state, "play red@2 on 1"), Roll(1))
+    assert blocked.motes is not None
+    assert (blocked.motes.immune, blocked.motes.blocked) == ((0,), ((1, "cursed", 2),))
+    for who, immune, blocks in ((0, (), 1), (1, (0,), 0), (2, (0,), 0)):
+        motes = play(blocked, f"evict {who}").motes
+        assert motes is not None
+        assert (motes.immune, len(motes.blocked)) == (immune, blocks)
+
+
+def test_motes_an_accuser_in_vain_who_leaves_hands_on_a_free_turn() -> None:
+    state = reach(table(4, "grey@0"), "sunset", loses="blue@0")
+    state = play(reach(play(state, "play grey@0"), "bidding"), "1x2", "liar", "evict 1")
+    assert state.motes is not None
+    assert (state.turn, state.motes.must_raise) == (2, False)
+    assert "liar" in map(str, legal_moves(state))
+
+
+def test_motes_a_winner_who_leaves_before_naming_the_winning_die_has_won_without() -> None:
+    for leaving in ("evict 0", "concede 0"):
+        state = play(reach(table(2), "bidding"), "evict 1")
+        assert (state.phase, state.expects.seats) == ("crown", (0,))
+        state = play(state, leaving)
+        assert (state.winners, state.places) == ((0,), ((0,), (1,)))
+        assert state_json(state)["twin_soul"] is None
+        assert state_json(state)["ticket_delta"] == [0, 0]
+
+
+def test_motes_the_dying_who_is_left_alone_has_won_without_a_winning_die() -> None:
+    buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
+    state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "44444")
+    state = play(state, "evict 1")
+    assert (state.awaits, state.winners, state_json(state)["twin_soul"]) == (Expect.OVER, (0,), None)
+
+
+def test_motes_the_next_leader_who_leaves_in_sunrise_is_followed_clockwise() -> None:
+    state = play(reach(table(4, "grey@0"), "bidding"), "1x2", "liar")
+    state, _ = show(state, "2222", "22222", "22222", "22222")
+    state = play(state, "lose red@1")
+    assert (state.phase, state.turn) == ("sunrise", 0)
+    assert play(state, "evict 1", "pass").leader == 2

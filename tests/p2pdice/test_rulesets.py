@@ -40,7 +40,10 @@ def test_the_presets_are_the_table_of_the_rules_page() -> None:
         "joker": "double-ones ones free none right-side-discards yes first-out loser",
         "perudo": "half-ones ones not-opening gain loser-loses-die no last-standing affected",
     }
-    special = {"perudo": {"dice-cap": 5, "palifico": "yes"}, "motes": {"motes": "yes", "stakes": "yes"}}
+    special: dict[str, dict[str, str | int]] = {
+        "perudo": {"dice-cap": 5, "palifico": "yes"},
+        "motes": {"motes": "yes", "stakes": "yes"},
+    }
     assert list(table) == list(PRESETS)
     for name, row in table.items():
         changed = special.get(name, {})

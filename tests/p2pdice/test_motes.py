@@ -1,0 +1,422 @@
+"""Motes of Mischief, rule by rule: the course of a turn, windows, the six powers, the end."""
+
+from itertools import combinations
+
+import pytest
+
+from p2pdice import (
+    MOTES,
+    TWIN_SOULS,
+    AccusationVoid,
+    DieGained,
+    DieLost,
+    Expect,
+    IllegalMove,
+    MatchOver,
+    Mischief,
+    PhaseBegun,
+    Play,
+    PlayerOut,
+    Pledges,
+    PrizeDrawn,
+    Roll,
+    Rolled,
+    RoundVoid,
+    State,
+    TicketsEarned,
+    TwinSoulJoined,
+    UnexpectedInput,
+    apply,
+    legal_moves,
+    new_match,
+    parse_move,
+    state_json,
+    twin_soul,
+)
+
+from .scripted import dealt, die, listed, play, reach, rules, show, table
+
+MOTES_ONLY = rules("motes", stakes="no")
+
+
+def on(state: State) -> Mischief:
+    assert state.motes is not None
+    return state.motes
+
+
+def graveyard(state: State) -> list[str]:
+    return [str(buried.die) for buried in on(state).graveyard]
+
+
+def cup(state: State, seat: int) -> list[str]:
+    return [str(die) for die in on(state).cups[seat]]
+
+
+# Before the first turn
+
+
+def test_pledges_then_stakes_then_the_prize_then_the_first_deal() -> None:
+    state = new_match(rules("motes"), 3)
+    assert (state.phase, state.expects) == ("pledges", (Expect.PLEDGES, (0, 1, 2)))
+    state, _ = apply(state, Pledges(("redeemed", "cursed", "cursed")))
+    assert (state.phase, state.expects) == ("stakes", (Expect.STAKES, (0, 1, 2)))
+    state = new_match(MOTES_ONLY, 3)
+    state, _ = apply(state, Pledges(("redeemed", "cursed", "cursed")))
+    assert (state.phase, state.expects) == ("prize", (Expect.ROLL, (0, 1, 2)))
+    state, events = apply(state, Roll(4))
+    assert events == (PrizeDrawn("blue"),)
+    assert (state.phase, state.expects) == ("night", (Expect.ROLLED, (0, 1, 2)))
+
+
+@pytest.mark.parametrize(("face", "prize"), list(enumerate(MOTES, 1)))
+def test_the_prize_is_one_mote_and_everybody_has_a_die_of_each_other(face: int, prize: str) -> None:
+    state = dealt(MOTES_ONLY, 2, prize=face)
+    assert on(state).prize == prize
+    assert cup(state, 1) == [f"{mote}@1" for mote in MOTES if mote != prize]
+    assert state.dice == (5, 5)
+
+
+@pytest.mark.parametrize("pledges", [("redeemed",), ("redeemed", "light"), ("redeemed", "cursed", "cursed")])
+def test_pledges_are_to_one_group_or_the_other_by_every_seat(pledges: tuple[str, ...]) -> None:
+    with pytest.raises(UnexpectedInput, match="redeemed or cursed"):
+        apply(new_match(MOTES_ONLY, 2), Pledges(pledges))
+
+
+@pytest.mark.parametrize("face", [0, 7, True, 1.0, "1"])
+def test_a_public_die_has_six_faces(face: object) -> None:
+    state, _ = apply(new_match(MOTES_ONLY, 2), Pledges(("redeemed", "cursed")))
+    with pytest.raises(UnexpectedInput, match="no face"):
+        apply(state, Roll(face))  # type: ignore[arg-type]
+
+
+# The course of a turn
+
+
+def test_a_turn_without_dice_to_play_is_a_round_without_windows() -> None:
+    state, _ = apply(dealt(MOTES_ONLY, 3), Rolled())
+    assert (state.phase, state.turn) == ("bidding", 0)
+    state = play(state, "9x2", "liar")
+    state, _ = show(state, "33333", "44444", "55555")
+    assert (state.phase, state.turn) == ("discard", 0)
+    state, events = apply(state, Play(0, parse_move("lose red@0")))
+    assert events == (DieLost(0, 4, die("red@0")),)
+    assert (state.phase, state.awaits, state.round, state.leader) == ("night", Expect.ROLLED, 2, 0)
+    assert graveyard(state) == ["red@0"]
+    state, events = apply(state, Rolled())
+    assert (state.phase, state.turn) == ("night", 0)
+    assert events[-1] == PhaseBegun("night", 0)
+
+
+def test_the_loser_picks_the_die_out_of_the_own_cup() -> None:
+    state = reach(table(2), "discard")
+    assert listed(state) == [f"lose {mote}@0" for mote in MOTES if mote != "dark"]
+    with pytest.raises(IllegalMove, match="not in your cup"):
+        play(state, "lose light@1")
+
+
+def test_a_sole_die_goes_without_a_move() -> None:
+    start = table(2, "grey@0", "neutral@0", "blue@0", "red@0")
+    state = play(reach(start, "bidding"), "9x2", "liar")
+    state, events = show(state, "3", "44444")
+    assert DieLost(0, 0, die("light@0")) in events
+
+
+def test_only_the_groups_dice_are_played_in_each_phase() -> None:
+    start = table(2, "light@0", "grey@0", "neutral@0", "red@0", prize=6)
+    assert {move.split()[1] for move in listed(reach(start, "night")) if move != "pass"} == {"red@0"}
+    redeemed = {"light@0", "grey@0", "neutral@0"}
+    for phase in ("sunset", "sunrise"):
+        sole = table(2, "light@0", "grey@0", "neutral@0", "red@0", first=1)
+        state = reach(sole, phase, loses="blue@1")
+        assert state.turn == 0
+        assert {move.split()[1] for move in listed(state) if move != "pass"} == redeemed
+
+
+def test_who_has_nothing_to_play_is_passed_over() -> None:
+    state = reach(table(4, "red@1", "red@3", prize=6), "night")
+    assert (state.turn, play(state, "pass").turn) == (1, 3)
+    assert play(state, "pass", "pass").phase == "bidding"
+
+
+def test_the_window_starts_with_the_leader_and_goes_clockwise() -> None:
+    state = reach(table(3, "red@0", "red@1", "red@2", first=1), "night")
+    assert state.turn == 1
+    assert [play(state, *["pass"] * n).turn for n in (1, 2)] == [2, 0]
+    assert play(state, "pass", "pass", "pass").phase == "bidding"
+
+
+def test_after_an_action_the_next_player_has_priority_and_a_full_round_of_passes_closes() -> None:
+    start = table(3, "dark@0", "dark@1", "light@1", "light@2", "dark@2", "red@0", prize=2)
+    state = play(reach(start, "night"), "pass")
+    assert state.turn == 1
+    state = play(state, "play dark@1 destroy light@2")
+    assert [state.turn, play(state, "pass").turn] == [2, 0]
+    assert play(state, "pass", "pass").phase == "bidding"  # seat 1 has nothing left to play
+    state = play(reach(start, "night"), "play red@0 on 1")
+    state, _ = apply(state, Roll(2))
+    assert [state.turn, play(state, "pass").turn, play(state, "pass", "pass").turn] == [1, 2, 0]
+    assert play(state, "pass", "pass", "pass").phase == "bidding"
+
+
+def test_a_player_on_their_bidding_turn_may_play_cursed_dice_and_stays_on_turn() -> None:
+    state = play(reach(table(3, "dark@1", "light@2", "red@1", prize=2), "night"), "pass", "1x3")
+    assert state.turn == 1
+    destroyed = ["play dark@1 destroy light@2", "play dark@1 destroy red@1"]
+    assert listed(state) == [*destroyed, "play red@1 on 0", "play red@1 on 2"]
+    state = play(state, "play dark@1 destroy light@2")
+    assert (state.phase, state.turn, graveyard(state)) == ("bidding", 1, ["red@1"])
+    state, _ = apply(play(state, "play red@1 on 0"), Roll(1))
+    assert (state.phase, state.turn) == ("bidding", 1)
+    assert play(state, "liar").expects.kind is Expect.HANDS
+
+
+def test_a_player_may_play_only_what_they_sent_to_the_graveyard() -> None:
+    state = reach(table(3, "red@0 1", "light@0"), "night")
+    assert state.turn == 1
+    with pytest.raises(IllegalMove, match="sent to the graveyard by somebody else"):
+        play(play(reach(table(3, "red@0 1", "red@2"), "night"), "pass"), "play red@0 on 1")
+    with pytest.raises(IllegalMove, match="not in the graveyard"):
+        play(state, "play red@1 on 0")
+    with pytest.raises(IllegalMove, match="not played in this phase"):
+        play(reach(table(3, "red@0", "light@0", "grey@1"), "night"), "play light@0 take grey@1")
+
+
+def test_the_lead_goes_on_after_sunrise() -> None:
+    state = play(reach(table(3, "grey@2"), "bidding"), "1x6", "liar")
+    state, _ = show(state, "66666", "66666", "6666")
+    state = play(state, "lose red@1")
+    assert (state.phase, state.turn, state.leader, state.round) == ("sunrise", 2, 0, 1)
+    state = play(state, "pass")
+    assert (state.phase, state.leader, state.round) == ("sunset", 1, 2)
+
+
+# Light
+
+
+def test_light_takes_any_other_die_of_the_graveyard_into_the_cup() -> None:
+    state = reach(table(2, "light@0", "red@1", "grey@1", first=1), "sunrise", loses="blue@1")
+    assert state.turn == 1
+    state = play(state, "pass")
+    assert listed(state)[:3] == [f"play light@0 take {other}" for other in ("red@1", "grey@1", "blue@1")]
+    state, events = apply(state, Play(0, parse_move("play light@0 take red@1")))
+    assert events[1] == DieGained(0, 5, die("red@1"))
+    assert cup(state, 0) == ["grey@0", "neutral@0", "blue@0", "red@0", "red@1"]
+    assert on(state).removed == (die("light@0"),)
+    assert state.dice[0] == 5
+
+
+def test_light_alone_in_the_graveyard_has_no_target() -> None:
+    start = table(2, "light@0")
+    state = reach(start, "bidding")
+    assert state.round == 1
+    state = play(state, "1x6", "liar")
+    state, _ = show(state, "6666", "33333")
+    assert state.turn == 1
+    assert play(state, "lose grey@1").turn == 0  # now there is one
+
+
+def test_a_player_who_would_die_is_saved_by_light_in_sunrise() -> None:
+    buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
+    state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
+    state, events = show(state, "3", "44444")
+    assert not any(isinstance(event, PlayerOut) for event in events)
+    assert (state.phase, state.turn, state.dice) == ("sunrise", 0, (0, 5))
+    saved = play(state, "play light@0 take red@0")
+    assert (saved.live, saved.dice, saved.leader) == ((0, 1), (1, 5), 0)
+    lost = play(state, "pass")
+    assert (lost.phase, lost.live, lost.turn) == ("crown", (1,), 1)
+
+
+def test_who_has_no_dice_when_sunrise_ends_is_out_and_their_dice_stay_as_targets() -> None:
+    buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
+    state = play(reach(table(3, *buried, "dark@1", prize=5), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "4444", "55555")
+    assert listed(state)[0] == "play light@0 take grey@0"
+    state, events = apply(state, Play(0, parse_move("pass")))
+    assert PlayerOut(0, "lost") in events
+    assert (state.live, state.out, state.leader) == ((1, 2), (0,), 1)
+    assert len(graveyard(state)) == 6
+    state = reach(state, "night")
+    assert (state.turn, listed(state)[0]) == (1, "play dark@1 destroy light@0")
+
+
+# Grey
+
+
+def immune_bidder(bid: str = "1x6") -> State:
+    """Seat 0 is immune and has bid; seat 1 is on turn."""
+    state = reach(table(3, "grey@0"), "sunset", loses="red@0")
+    assert state.turn == 0
+    state = play(state, "play grey@0")
+    return play(reach(state, "bidding"), bid)
+
+
+def test_grey_makes_the_next_accusation_void_and_the_accuser_raises() -> None:
+    state = immune_bidder()
+    assert on(state).immune == (0,)
+    state, events = apply(state, Play(1, parse_move("liar")))
+    assert events[-1] == AccusationVoid(1, 0)
+    assert (state.phase, state.turn, on(state).immune, on(state).must_raise) == ("bidding", 1, (), True)
+    assert state_json(state)["must_raise"]
+    assert "liar" not in map(str, legal_moves(state))
+    with pytest.raises(IllegalMove, match="raise the bid instead"):
+        play(state, "liar")
+    state = play(state, "2x6")
+    assert not on(state).must_raise
+    assert play(state, "liar").expects.kind is Expect.HANDS
+
+
+def test_a_void_accusation_lists_raises_beyond_the_dice_in_play() -> None:
+    state = play(immune_bidder("13x6"), "liar")
+    assert sum(state.dice) == 13
+    assert list(map(str, legal_moves(state))) == ["14x6"]
+
+
+def test_an_accuser_without_a_raise_is_heard_and_the_immunity_stays() -> None:
+    state = play(immune_bidder("999x6"), "liar")
+    assert (state.expects.kind, on(state).immune) == (Expect.HANDS, (0,))
+
+
+def test_the_accusation_against_somebody_else_is_no_matter_of_immunity() -> None:
+    state = play(immune_bidder(), "2x6", "liar")
+    assert (state.expects.kind, on(state).immune) == (Expect.HANDS, (0,))
+
+
+def test_grey_is_not_played_while_immune_and_lasts_until_it_is_used() -> None:
+    state = reach(table(3, "grey@0", "grey@1 0", "neutral@0"), "sunset", loses="red@0")
+    state = play(state, "play grey@0")
+    assert not [move for move in listed(state) if "grey@1" in move]
+    with pytest.raises(IllegalMove, match="made immune twice"):
+        play(state, "play grey@1")
+    state = play(reach(state, "bidding"), "1x2", "2x2", "9x2", "liar")
+    state, _ = show(state, "22", "2222", "22222")
+    state = reach(play(state, "lose blue@0"), "bidding")
+    assert on(state).immune == (0,)
+
+
+# Neutral
+
+
+def test_neutral_changes_places_with_a_die_of_the_cup() -> None:
+    state = reach(table(2, "neutral@0"), "sunrise", loses="red@0")
+    assert listed(state) == [f"play neutral@0 swap {mote}@0" for mote in ("light", "grey", "blue")] + ["pass"]
+    swapped = play(state, "play neutral@0 swap grey@0")
+    assert cup(swapped, 0) == ["light@0", "neutral@0", "blue@0"]
+    assert graveyard(swapped) == ["red@0", "grey@0"]
+    assert on(swapped).removed == ()
+    assert swapped.turn == 0  # the die swapped in counts as sent by who swapped
+    assert listed(swapped) == ["play grey@0", "pass"]
+
+
+def test_neutral_needs_another_mote_in_the_cup() -> None:
+    four = ("light@0", "grey@0", "blue@0", "red@0")
+    state = play(reach(table(2, *four, "neutral@1 0", "grey@1"), "bidding"), "1x6", "liar")
+    state, _ = show(state, "6", "333")
+    state = play(state, "lose red@1")
+    assert state.turn == 0
+    assert not [move for move in listed(state) if move.startswith("play neutral@1")]
+
+
+# Dark, Red, Blue
+
+
+def test_dark_removes_another_die_of_the_graveyard() -> None:
+    state = reach(table(2, "dark@0", "light@1", "grey@0", prize=5), "night")
+    assert listed(state) == ["play dark@0 destroy light@1", "play dark@0 destroy grey@0", "pass"]
+    state = play(state, "play dark@0 destroy light@1")
+    assert (graveyard(state), on(state).removed) == (["grey@0"], (die("dark@0"), die("light@1")))
+
+
+@pytest.mark.parametrize(
+    ("face", "group"),
+    [(1, "cursed"), (3, "cursed"), (5, "cursed"), (2, "redeemed"), (4, "redeemed"), (6, "redeemed")],
+)
+def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: str) -> None:
+    state = play(reach(table(3, "red@0"), "night"), "play red@0 on 2")
+    assert state.expects == (Expect.ROLL, (0, 1, 2))
+    state, _ = apply(state, Roll(face))
+    assert on(state).blocked == ((2, group, 0),)
+    assert state_json(state)["blocked"] == [{"seat": 2, "group": group, "by": 0}]
+
+
+def test_who_is_blocked_is_passed_over_and_refused() -> None:
+    state = play(reach(table(3, "red@0", "dark@1", "light@0", prize=2), "night"), "play red@0 on 1")
+    state, _ = apply(state, Roll(1))
+    assert state.phase == "bidding"
+    with pytest.raises(IllegalMove, match="forbids you"):
+        play(state, "1x2", "play dark@1 destroy light@0")
+
+
+def test_a_block_ends_just_before_the_sunset_of_the_next_turn_that_its_player_leads() -> None:
+    state = play(reach(table(3, "red@1", "grey@0"), "night"), "play red@1 on 0")
+    state, _ = apply(state, Roll(2))
+    state = reach(state, "discard")
+    state = play(state, "lose light@0")
+    assert state.phase == "night"  # seat 0 leads again, and has neither sunrise nor sunset
+    assert on(state).blocked
+    state = play(reach(state, "bidding"), "1x6", "liar")
+    state, _ = show(state, "666", "6666", "66666")
+    state = play(state, "lose blue@1")
+    assert (state.phase, state.leader, state.turn) == ("sunset", 1, 0)
+    assert on(state).blocked == ()
+
+
+def test_several_reds_run_independently() -> None:
+    state = play(reach(table(3, "red@0", "red@1"), "night"), "play red@0 on 2")
+    state, _ = apply(state, Roll(1))
+    state, _ = apply(play(state, "play red@1 on 2"), Roll(2))
+    assert on(state).blocked == ((2, "cursed", 0), (2, "redeemed", 1))
+
+
+# The end
+
+
+def test_the_last_player_names_the_winning_die_and_joins_it_to_the_prize() -> None:
+    buried = [f"{mote}@0" for mote in ("neutral", "blue", "red", "dark")]
+    state = play(reach(table(2, *buried, prize=1), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "44444")
+    state = play(state, "pass")
+    assert (state.phase, state.turn, state.winners) == ("crown", 1, ())
+    assert listed(state) == [f"crown {mote}@1" for mote in MOTES[1:]]
+    with pytest.raises(IllegalMove, match="not in your cup"):
+        play(state, "crown grey@0")
+    state, events = apply(state, Play(1, parse_move("crown dark@1")))
+    assert events == (
+        TwinSoulJoined(1, die("dark@1"), "light", "Eclipse"),
+        TicketsEarned("cursed", (1,)),
+        MatchOver(((1,), (0,)), (1,)),
+    )
+    data = state_json(state)
+    assert data["twin_soul"] == {"name": "Eclipse", "motes": ["light", "dark"]}
+    assert data["ticket_delta"] == [0, 1]
+
+
+def test_a_sole_die_is_the_winning_die_without_a_move() -> None:
+    buried = [f"{mote}@{seat}" for seat in (0, 1) for mote in ("neutral", "blue", "red", "dark")]
+    state = play(reach(table(2, *buried, prize=1), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "4")
+    state = play(state, "pass", "pass")
+    assert (state.awaits, on(state).crown, state.winners) == (Expect.OVER, die("grey@1"), (1,))
+
+
+def test_everybody_pledged_to_the_winning_group_gets_a_ticket_dead_or_alive() -> None:
+    state = play(reach(table(4), "bidding"), "evict 0", "evict 1", "evict 3", "crown grey@2")
+    assert state_json(state)["ticket_delta"] == [1, 0, 1, 0]
+
+
+def test_fifteen_twin_souls_have_fifteen_names() -> None:
+    assert list(TWIN_SOULS) == list(combinations(MOTES, 2))
+    assert len(set(TWIN_SOULS.values())) == 15
+    for one, other in TWIN_SOULS:
+        assert twin_soul(one, other) == twin_soul(other, one)
+
+
+# Cups that stay shut
+
+
+def test_a_void_round_has_its_sunrise_and_is_led_again() -> None:
+    state = play(reach(table(3, "grey@1"), "bidding"), "10x2", "liar", "evict 2")
+    state, events = show(state, "22222", "2222", "?")
+    assert any(isinstance(event, RoundVoid) for event in events)
+    assert (state.phase, state.turn, state.dice) == ("sunrise", 1, (5, 4, 0))
+    assert play(state, "pass").leader == 0

@@ -1,0 +1,161 @@
+"""Stakes: what may be bet, and what the match pays, with every ruleset."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdice import (
+    PRESETS,
+    Concede,
+    Expect,
+    MatchOver,
+    Play,
+    Pledges,
+    Rolled,
+    Ruleset,
+    Stake,
+    Stakes,
+    StakesOpened,
+    StakesPaid,
+    State,
+    UnexpectedInput,
+    Wager,
+    apply,
+    new_match,
+    plain,
+    settlement,
+    state_json,
+)
+from p2pdice.stakes import check_wager
+
+from .scripted import play, random_play, rules, show
+
+BETTING = rules(stakes="yes", dice="1")
+Opened = tuple[int, int, int, int] | None
+
+
+def staked(*stakes: Opened, ruleset: Ruleset = BETTING) -> State:
+    return apply(new_match(ruleset, len(stakes)), Stakes(stakes))[0]
+
+
+def won_by(winner: int, state: State) -> State:
+    """Everybody else gives up, in the order of seats."""
+    return play(state, *(f"concede {seat}" for seat in range(state.players) if seat != winner))
+
+
+def test_the_example_of_the_formula() -> None:
+    state = won_by(0, staked((100, 1000, 0, 0), (50, 1000, 0, 0)))
+    assert settlement(state) == ((160, 0), (60, -50), (0, 0))
+    data = state_json(state)
+    assert (data["payout"], data["delta"], data["ticket_delta"]) == ([160, 0], [60, -50], [0, 0])
+
+
+def test_the_match_ends_with_the_payment() -> None:
+    state = staked((100, 1000, 1, 1), (50, 1000, 2, 2))
+    _, events = apply(state, Play(1, Concede()))
+    assert events[-2:] == (StakesPaid((160, 0), (60, -50), (2, -2)), MatchOver(((0,), (1,)), (0,)))
+
+
+def test_the_bonus_is_rounded_down_and_nothing_without_funds() -> None:
+    assert settlement(won_by(0, staked((10, 30, 0, 0), (0, 0, 0, 0)))).payout == (13, 0)
+    assert settlement(won_by(1, staked((10, 30, 0, 0), (0, 0, 0, 0)))).payout == (0, 10)
+    assert settlement(won_by(0, staked((30, 30, 0, 0), (0, 5, 0, 0)))).payout == (60, 0)
+
+
+def test_the_winner_receives_all_staked_tickets() -> None:
+    assert settlement(won_by(2, staked((0, 9, 2, 5), (0, 9, 1, 1), (0, 9, 4, 4)))).ticket_delta == (-2, -1, 3)
+
+
+def test_tied_winners_split_equally_and_the_rest_goes_clockwise_from_the_last_leader() -> None:
+    ruleset = rules("joker", dice="1", stakes="yes")
+    state = staked((10, 10, 1, 1), (0, 10, 0, 0), (1, 10, 2, 2), ruleset=ruleset)
+    state, _ = apply(state._replace(leader=2), Rolled())
+    state, _ = show(play(state, "1x6", "liar", "accused"), "2", "2", "6")
+    # Seats 1 and 2 were right; the last leader, seat 2, is first in line for the coin and the ticket left over.
+    assert state.winners == (1, 2)
+    assert settlement(state) == ((0, 5, 6), (-10, 5, 5), (-1, 1, 0))
+
+
+def test_who_never_opened_a_stake_is_out_before_play() -> None:
+    state, events = apply(new_match(BETTING, 3), Stakes(((100, 1000, 0, 0), None, (1, 1, 0, 0))))
+    assert events[0] == StakesOpened((Wager(100, 1000, 0, 0), Wager(0, 0, 0, 0), Wager(1, 1, 0, 0)))
+    assert (state.live, state.out, state.dice, state.expects.kind) == ((0, 2), (1,), (1, 0, 1), Expect.ROLLED)
+
+
+def test_one_who_opened_alone_has_won_and_several_who_did_not_share_a_place() -> None:
+    state = staked(None, (100, 1000, 0, 0), None)
+    assert (state.awaits, state.winners, state.places) == (Expect.OVER, (1,), ((1,), (0, 2)))
+    assert settlement(state).delta == (0, 10, 0)
+
+
+def test_the_lead_of_who_never_opened_goes_on() -> None:
+    assert staked(None, (0, 1000, 0, 0), (0, 1000, 0, 0)).leader == 1
+
+
+def test_who_left_before_stakes_nothing() -> None:
+    state = play(new_match(BETTING, 3), "evict 1")
+    assert state.expects == (Expect.STAKES, (0, 2))
+    with pytest.raises(UnexpectedInput, match="seat 1 is not in the match"):
+        apply(state, Stakes(((0, 1, 0, 0),) * 3))
+    assert apply(state, Stakes(((0, 1, 0, 0), None, (0, 1, 0, 0))))[0].live == (0, 2)
+
+
+def test_a_match_that_ends_before_the_stakes_pays_nothing() -> None:
+    assert settlement(play(new_match(BETTING, 2), "evict 1")) == ((0, 0), (0, 0), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("stake", "message"),
+    [
+        ((11, 10, 0, 0), "a bet of 11 is more than the funds of 10"),
+        ((0, 10, 2, 1), "staking 2 tickets"),
+        ((-1, 10, 0, 0), "whole numbers"),
+        ((True, 10, 0, 0), "whole numbers"),
+        ((1.0, 10, 0, 0), "whole numbers"),
+        ((0, 10**12 + 1, 0, 0), "whole numbers"),
+        ((1, 10, 0), "four whole numbers"),
+    ],
+)
+def test_what_one_does_not_have_cannot_be_staked(stake: tuple[int, ...], message: str) -> None:
+    with pytest.raises(UnexpectedInput, match=message):
+        check_wager(stake)
+    with pytest.raises(UnexpectedInput, match=message):
+        apply(new_match(BETTING, 2), Stakes(((0, 10, 0, 0), stake)))  # type: ignore[arg-type]
+
+
+def test_there_is_one_stake_by_seat_and_it_is_no_move() -> None:
+    with pytest.raises(UnexpectedInput, match="1 stakes for 2 seats"):
+        apply(new_match(BETTING, 2), Stakes(((0, 1, 0, 0),)))
+    with pytest.raises(UnexpectedInput, match="open a stake first"):
+        apply(new_match(BETTING, 2), Play(0, Stake(1)))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_played_for_stakes(name: str) -> None:
+    ruleset = PRESETS[name].with_options({"stakes": "yes"})
+    *_, (_, state, _) = random_play(ruleset, 4, Random(name))
+    assert plain(state)[-1] == tuple(map(tuple, state.wagers))
+    assert {"payout", "delta", "ticket_delta", "stakes"} <= state_json(state).keys()
+
+
+def test_without_stakes_nothing_is_said_of_coins() -> None:
+    *_, (_, state, _) = random_play(PRESETS["classic"], 4, Random(1))
+    assert not {"payout", "delta", "ticket_delta", "stakes"} & state_json(state).keys()
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12)).map(sorted), min_size=2, max_size=10))
+def test_a_winner_gets_the_pool_and_at_most_the_own_bet_again(wagers: list[list[int]]) -> None:
+    state = won_by(0, staked(*((bet, funds, 0, 0) for bet, funds in wagers)))
+    pool = sum(bet for bet, _ in wagers)
+    paid = settlement(state)
+    assert pool <= paid.payout[0] <= pool + wagers[0][0]
+    assert paid.delta[1:] == tuple(-bet for bet, _ in wagers[1:])
+
+
+def test_stakes_come_after_pledges() -> None:
+    state, _ = apply(new_match(PRESETS["motes"], 2), Pledges(("redeemed", "cursed")))
+    assert state.expects == (Expect.STAKES, (0, 1))
+    state, _ = apply(state, Stakes(((1, 1000, 0, 0), (2, 1000, 0, 0))))
+    assert state.expects == (Expect.ROLL, (0, 1))
