@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
+    "referee": Entry("Programs", "Referee a match: a JSON object a line in, the new state a line out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts of matches, without any network.", "verify"),
     "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
     "house-bot": Entry("Play", "Seat a house bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
