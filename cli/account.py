@@ -52,6 +52,9 @@ class Account:
                 self._moves.append(f"{name} {event['call']}")
             case "side":
                 self._moves.append(f"{name} {event['side']}")
+            case "power":
+                # At sunrise, and at the sunset that follows it, the round has its outcome already.
+                (self._outcome or self._moves).append(f"{name} plays {event['die']}")
             case "hands":
                 self._outcome.append(faces(event["count"], event["face"]))
             case "die-lost":

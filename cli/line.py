@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from cli.choices import choices
 from cli.exits import Failure, closing_code
 from cli.lines import InterruptedByUserError, Lines, open_lines
 from cli.narrate import awaited, dice_by_player, narrate
+from cli.narrate_motes import graveyard
 from cli.play import first_of
 from cli.render import bid, command_line, dice_count, hand, percent, sentence
 from cli.seating import Seating, display_names
@@ -152,7 +154,7 @@ class LineTable:
         """Return what can be typed now."""
         if self._is_confirming:
             return ("yes", "no")
-        moves = [str(move) for move in self._turn.view.legal] if self._turn else []
+        moves = choices(self._turn.view) if self._turn else []
         return (*moves, *self._words)
 
     async def _listen(self) -> None:
@@ -213,7 +215,7 @@ class LineTable:
         self._say("On your turn type a move, such as:")
         moves = "3x5 (bid three fives), liar, exact, accuser, accused"
         if self._turn is not None:
-            legal = [str(move) for move in self._turn.view.legal]
+            legal = choices(self._turn.view)
             moves = " ".join(legal[:6] + (["…", *legal[-2:]] if len(legal) > 8 else legal[6:]))
         self._say(f"    {moves}")
         self._say("At any time:")
@@ -228,6 +230,8 @@ class LineTable:
         else:
             mine = f"You have {hand(self._hand)}. " if self._hand else "You have no dice in your cup now. "
             self._say(mine + dice_by_player(self._state.dice, self._seating))
+            if motes := graveyard(self._state, self._seating):
+                self._say(motes)
 
     def _odds(self, rest: str) -> None:
         if self._state is None:

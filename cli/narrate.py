@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
+from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
 from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
 from cli.seating import Seating, display_names
 from p2pdice import Expect
@@ -16,7 +17,7 @@ from protocol import events as node
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from p2pdice import State
+    from p2pdice import Die, State
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -122,15 +123,18 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Suspended | node.Continue
 
 def _your_turn(event: node.YourTurn, seating: Seating) -> str:
     state = event.view.state
+    if choice := narrate_choice(event.view, seating):
+        return choice
+    also = f" {also_playable(event.view)}".rstrip()
     mine = f"You have {hand(event.view.hand)}."
     challenge = state.challenge
     if challenge is not None and state.bid is not None:
         accuser, accused = seating.who(challenge.seat), seating.who(state.bid.seat)
         return f"Your turn: do you side with {accuser} (type accuser) or with {accused} (type accused)? {mine}"
     if state.bid is None:
-        return "Your turn: open the round with a bid."
+        return f"Your turn: open the round with a bid.{also}"
     standing_bid = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
-    return f"Your turn: raise {standing_bid}, or call it. {mine}"
+    return f"Your turn: raise {standing_bid}, or call it. {mine}{also}"
 
 
 def standing(state: State, seating: Seating) -> str:
@@ -182,10 +186,14 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
         case game.PalificoBegins():
             who = seating.does(event.seat, "is", "are")
             return f"{who} down to one die for the first time: a special round follows, without wild ones."
+        case game.Pledged() | game.StakesOpened() | game.PrizeDrawn():
+            return narrate_opening(event, seating)
+        case game.TwinSoulJoined() | game.TicketsEarned() | game.StakesPaid():
+            return narrate_ending(event, seating)
         case game.MatchOver():
             return _result(event, seating)
         case _:
-            assert_never(event)
+            return narrate_playing(event, seating)
 
 
 def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Seating) -> str:
@@ -218,11 +226,15 @@ def _dice_changed(event: game.DieLost | game.DieGained | game.PlayerOut, state: 
     match event:
         case game.DieLost():
             loses, lose = ("loses", "lose") if state.ruleset.verdict == "loser-loses-die" else ("puts away", "put away")
-            return f"{seating.does(event.seat, loses, lose)} a die: {dice_count(event.left)} left."
+            return f"{seating.does(event.seat, loses, lose)} {_the_die(event.die)}: {dice_count(event.left)} left."
         case game.DieGained():
-            return f"{seating.does(event.seat, 'gains', 'gain')} a die: {dice_count(event.left)} now."
+            return f"{seating.does(event.seat, 'gains', 'gain')} {_the_die(event.die)}: {dice_count(event.left)} now."
         case game.PlayerOut():
             return f"{seating.does(event.seat, 'is', 'are')} out{_REASONS[event.reason]}."
+
+
+def _the_die(die: Die | None) -> str:
+    return "a die" if die is None else str(die)
 
 
 _REASONS: Final = {

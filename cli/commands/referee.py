@@ -21,12 +21,12 @@ Examples:
 
 \b
 Lines that it takes, each a JSON object:
-  {"pledges": ["redeemed", "cursed"]}    by seat, with motes the first thing awaited
-  {"stakes": [[50, 1000, 0, 0], null]}   by seat: bet, funds, staked and owned tickets
+  {"pledges": ["redeemed", "cursed"]}    by seat; with motes awaited first
+  {"stakes": [[50, 1000, 0, 0], null]}   bet, funds, staked and owned tickets
   {"roll": 4}                            a public die
-  {"deal": [[1,2],[3,3]]}                the dice of each cup, kept until the showdown
-  {"deal": null}                         rolled, but told only at the showdown, by
-  {"hands": [[1,2], null]}               null: a cup that was never opened
+  {"deal": [[1,2],[3,3]]}                the dice, kept until the showdown
+  {"deal": null}                         rolled; told at the showdown, by
+  {"hands": [[1,2], null]}               null: a cup never opened
   {"seat": 0, "do": "3x5"}               a move
   {"evict": 1}                           a player is gone
   {}                                     only show the state

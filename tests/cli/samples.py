@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from p2pdice import PRESETS, Bid, Event, Liar, Play, Rolled, State, apply, events, new_match, view
+from p2pdice import PRESETS, Bid, Die, Event, Liar, Play, Rolled, State, Wager, apply, events, new_match, view
 from protocol import events as node
 
 FINGERPRINT = "QZYM-KVHF-TQFB-G7RM-MHXD"
@@ -18,6 +18,36 @@ def bidding() -> State:
     return state
 
 
+LIGHT, DARK, BLUE = Die("light", 0), Die("dark", 1), Die("blue", 2)
+MOTES: tuple[Event, ...] = (
+    events.Pledged(("redeemed", "cursed", "redeemed")),
+    events.StakesOpened((Wager(100, 1000, 0, 0), Wager(1, 1000, 1, 2), Wager(0, 0, 0, 0))),
+    events.PrizeDrawn("red"),
+    events.PhaseBegun("sunset", 1),
+    events.PhaseBegun("night", 1),
+    events.PhaseBegun("sunrise", 1),
+    events.PowerPlayed(0, LIGHT, DARK),
+    events.PowerPlayed(1, Die("grey", 1), None),
+    events.PowerPlayed(1, Die("neutral", 1), LIGHT),
+    events.PowerPlayed(2, BLUE, DARK),
+    events.PowerPlayed(1, Die("red", 0), 0),
+    events.PowerPlayed(1, DARK, LIGHT),
+    events.Passed(0),
+    events.ImmunityGained(0),
+    events.AccusationVoid(1, 0),
+    events.PowerStopped(2, DARK),
+    events.PowerFailed(1, DARK),
+    events.PlayerBlocked(0, 1, 3, "cursed"),
+    events.BlockEnded(0, 1, "cursed"),
+    events.DieDestroyed(1, LIGHT),
+    events.DieLost(1, 3, DARK),
+    events.DieGained(0, 1, DARK),
+    events.TwinSoulJoined(1, DARK, "light", "Eclipse"),
+    events.TicketsEarned("cursed", (1,)),
+    events.TicketsEarned("redeemed", (0, 2)),
+    events.TicketsEarned("redeemed", ()),
+    events.StakesPaid((160, 0, 0), (60, -50, 0), (2, -1, 0)),
+)
 GAME: tuple[Event, ...] = (
     events.RoundStarted(3, 1, (5, 4, 0), palifico=True),
     events.BidMade(0, 2, 3),
@@ -38,6 +68,7 @@ GAME: tuple[Event, ...] = (
     events.PalificoBegins(1),
     events.MatchOver(((1,), (0,), (2,)), (1,)),
     events.MatchOver(((0, 2), (1,)), (0, 2)),
+    *MOTES,
 )
 
 

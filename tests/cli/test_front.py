@@ -142,7 +142,7 @@ def test_completion_knows_the_commands_without_any_network(tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-m", "p2pdice"],
         env=environment(tmp_path)
-        | {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice re", "COMP_CWORD": "1"},
+        | {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice res", "COMP_CWORD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,146 @@
+"""What dice with powers and stakes add is told to the reader, and what can be typed is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.narrate import narrate
+from cli.narrate_motes import graveyard
+from cli.seating import Seating
+from p2pdice import Event, Rolled, State, apply, new_match, view
+from protocol import events as node
+from tests.cli.samples import MOTES, bidding
+from tests.p2pdice.scripted import play, rolled, rules, show
+
+ADA, BEN = Seating(("Ada", "Ben", "Cleo"), 0), Seating(("Ada", "Ben", "Cleo"), 1)
+
+
+def told(event: Event, seating: Seating) -> str:
+    return narrate(node.Happened(event, bidding()), seating)
+
+
+@pytest.mark.parametrize(
+    ("event", "mine", "theirs"),
+    [
+        (
+            MOTES[0],
+            "Pledged are you and Cleo to Redeemed and Ben to Cursed.",
+            "Pledged are Ada and Cleo to Redeemed and you to Cursed.",
+        ),
+        (
+            MOTES[1],
+            "The stakes are open: you 100 of 1000 coins; Ben 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
+            "The stakes are open: Ada 100 of 1000 coins; you 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
+        ),
+        (MOTES[6], "You play light@0 to take dark@1 into the cup.", "Ada plays light@0 to take dark@1 into the cup."),
+        (MOTES[8], "Ben plays neutral@1 to swap it with light@0.", "You play neutral@1 to swap it with light@0."),
+        (MOTES[9], "Cleo plays blue@2 against dark@1.", "Cleo plays blue@2 against dark@1."),
+        (MOTES[10], "Ben plays red@0 on you.", "You play red@0 on Ada."),
+        (
+            MOTES[13],
+            "You are immune: the next accusation against you will be void.",
+            "Ada is immune: the next accusation against them will be void.",
+        ),
+        (
+            MOTES[14],
+            "You were immune: the accusation is void, no cup is opened, and Ben has to raise.",
+            "Ada was immune: the accusation is void, no cup is opened, and you have to raise.",
+        ),
+        (
+            MOTES[15],
+            "Cleo's Blue stops dark@1: it is spent and does nothing.",
+            "Cleo's Blue stops dark@1: it is spent and does nothing.",
+        ),
+        (
+            MOTES[17],
+            "The die shows 3, odd: Ben may play no Cursed dice until you lead again.",
+            "The die shows 3, odd: you may play no Cursed dice until Ada leads again.",
+        ),
+        (
+            MOTES[18],
+            "Your Red no longer keeps Ben from playing Cursed dice.",
+            "Ada's Red no longer keeps you from playing Cursed dice.",
+        ),
+        (MOTES[20], "Ben loses dark@1: three dice left.", "You lose dark@1: three dice left."),
+        (MOTES[21], "You gain dark@1: one die now.", "Ada gains dark@1: one die now."),
+        (
+            MOTES[22],
+            "Ben's dark@1 joins the prize: the Twin Soul Eclipse, of Dark and Light.",
+            "Your dark@1 joins the prize: the Twin Soul Eclipse, of Dark and Light.",
+        ),
+        (
+            MOTES[23],
+            "Pledged to Cursed, Ben earns a run ticket.",
+            "Pledged to Cursed, you earn a run ticket.",
+        ),
+        (
+            MOTES[26],
+            "Coins won and lost: you +60 (+2 tickets), Ben -50 (-1 tickets), Cleo +0.",
+            "Coins won and lost: Ada +60 (+2 tickets), you -50 (-1 tickets), Cleo +0.",
+        ),
+    ],
+    ids=lambda value: value.type if not isinstance(value, str) else "",
+)
+def test_sentences_speak_to_the_reader(event: Event, mine: str, theirs: str) -> None:
+    assert (told(event, ADA), told(event, BEN)) == (mine, theirs)
+
+
+MOTE_RULES = rules("motes", stakes="no")
+
+
+def asked(state: State, hand: tuple[int, ...] = ()) -> str:
+    return narrate(node.YourTurn(view(state, state.turn, hand), 1), Seating(("Ada", "Ben"), state.turn))
+
+
+def after_a_round() -> State:
+    """Return the state in which Ada, who has all five dice, is to lose one of them."""
+    return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]
+
+
+def test_the_loser_is_shown_what_can_be_lost() -> None:
+    assert asked(after_a_round()) == (
+        "Your turn: send one of your dice to the graveyard. Type lose light@0, lose grey@0, lose neutral@0,"
+        " lose blue@0 or lose red@0."
+    )
+
+
+def test_a_window_says_what_can_be_played_in_it() -> None:
+    assert asked(play(after_a_round(), "lose grey@0")) == (
+        "Your turn: play a die out of the graveyard, or pass. Type play grey@0 or pass."
+    )
+
+
+def test_stakes_are_asked_for_with_the_funds() -> None:
+    state = new_match(rules("classic", stakes="yes"), 2)
+    question = narrate(node.YourTurn(view(state, 0), 1), ADA)
+    assert question.startswith("Your turn: stake on your own victory, out of 1000 coins; type stake 50, or stake 0")
+
+
+def test_who_may_play_at_night_is_told_so_beside_the_bid() -> None:
+    state = play(after_a_round(), "lose red@0")
+    state, _ = apply(state, Rolled())
+    assert asked(state).startswith("Your turn: play a die out of the graveyard, or pass. Type play red@0 on 1 or pass.")
+    opening = play(state, "pass")
+    assert asked(opening).endswith("open the round with a bid. Before that you may play a die. Type play red@0 on 1.")
+
+
+def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
+    state = play(after_a_round(), "lose grey@0", "play grey@0")
+    state = play(apply(state, Rolled())[0], "9x2", "liar")
+    assert asked(state) == "Your turn: raise Ada's 9x2 (nine twos); it cannot be called."
+    state, _ = show(play(state, "9x3", "liar"), "2345", "23456")
+    state = play(state, "lose blue@1")
+    state = play(apply(state, Rolled())[0], "9x2", "liar")
+    state = show(state, "2345", "2345")[0]
+    assert asked(state).endswith("Type lose light@1, lose grey@1, lose neutral@1 or lose red@1.")
+
+
+def test_what_lies_in_the_graveyard_can_be_looked_up() -> None:
+    state = play(after_a_round(), "lose grey@0", "play grey@0")
+    assert graveyard(state, Seating(("Ada", "Ben"), 1)).splitlines() == [
+        "    Ada: light@0, neutral@0, blue@0, red@0",
+        "    you: light@1, grey@1, neutral@1, blue@1, red@1",
+        "    immune: Ada",
+    ]
+    state = play(after_a_round(), "lose red@0")
+    assert "    in the graveyard by Ada: red@0" in graveyard(state, Seating(("Ada", "Ben"))).splitlines()
