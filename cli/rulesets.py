@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,31 +14,81 @@ from cli.render import escape
 if TYPE_CHECKING:
     from p2pdice import Ruleset
 
-RulesOption = Annotated[str, typer.Option("--rules", metavar="R", help="Ruleset by name; see them with: p2pdice rules")]
+RulesOption = Annotated[
+    str,
+    typer.Option("--rules", metavar="R", help="Ruleset: a name (see them with: p2pdice rules) or a FILE.toml."),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="K=V", help="Change one option of the ruleset; can be repeated."),
 ]
 
+FILE_SUFFIX: Final = ".toml"
+LARGEST_FILE: Final = 64 * 1024
+"""Bytes: far more than all options take; what is larger is something else."""
+
 
 def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
-    """Return a preset with some options changed.
+    """Return a preset, or what a TOML file makes of one, with some options changed.
 
-    :raises typer.BadParameter: for an unknown name, or an unknown or refused option.
+    Such a file has a line for every option that differs from its ``base`` (``classic`` if it names none), as in
+    ``dice = 3`` or ``palifico = true``.
+
+    :raises typer.BadParameter: for an unknown name, an unreadable file, or an unknown or refused option.
     """
-    from p2pdice import PRESETS, RulesetError
+    from p2pdice import RulesetError
 
-    if name not in PRESETS:
-        near = get_close_matches(name, PRESETS, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        raise typer.BadParameter(f"there is no ruleset {escape(name)!r}: there are {', '.join(PRESETS)}.{meant}")
     values = {}
     for change in changes or ():
         option, equals, value = change.partition("=")
         if not equals:
             raise typer.BadParameter(f"{escape(change)!r} is not of the form K=V, such as dice=3.", param_hint="--set")
         values[option.strip()] = value.strip()
+    named = _from_file(Path(name)) if name.endswith(FILE_SUFFIX) else _preset(name)
     try:
-        return PRESETS[name].with_options(values)
+        return named.with_options(values)
     except RulesetError as error:
-        raise typer.BadParameter(f"{error}.", param_hint="--set") from None
+        raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--set") from None
+
+
+def _preset(name: str) -> Ruleset:
+    from p2pdice import PRESETS
+
+    if name not in PRESETS:
+        near = get_close_matches(name, PRESETS, 1)
+        meant = (
+            f" Did you mean {near[0]}?" if near else f" Rules of your own go into a file, named as house{FILE_SUFFIX}."
+        )
+        raise typer.BadParameter(f"there is no ruleset {escape(name)!r}: there are {', '.join(PRESETS)}.{meant}")
+    return PRESETS[name]
+
+
+def _from_file(path: Path) -> Ruleset:
+    from p2pdice import RulesetError
+
+    shown = escape(str(path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise typer.BadParameter(f"{shown} is too large for a ruleset.")
+        table = tomllib.loads(data.decode())
+    except OSError as error:
+        raise typer.BadParameter(f"{shown} cannot be read: {error.strerror or error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{shown} is not TOML: {escape(str(error))}.") from None
+    base = table.pop("base", "classic")
+    if not isinstance(base, str):
+        raise typer.BadParameter(f"{shown}: base names a ruleset, as in base = 'classic'.")
+    values = {}
+    for option, value in table.items():
+        if isinstance(value, bool):
+            values[option] = "yes" if value else "no"
+        elif isinstance(value, str | int):
+            values[option] = str(value)
+        else:
+            raise typer.BadParameter(f"{shown}: {escape(option)} takes a word or a number, as in dice = 3.")
+    try:
+        return _preset(base).with_options(values)
+    except RulesetError as error:
+        raise typer.BadParameter(f"{shown}: {escape(str(error))}.") from None
