@@ -254,22 +254,22 @@ def throw(hostile: Player, frames: list[bytes]) -> None:
 
 async def has_arrived(hostile: Player, honest: Player) -> None:
     """Wait until what was thrown has been read: its link is gone, or something sent later is answered."""
-    identity = hostile.node.identity.public
+    peer = hostile.node.identity.public
     own = honest.node.identity.public
     match = hostile.node._match
     assert match is not None
     pages: list[Page] = []
     hear = hostile.node.peer_frame
 
-    def listen(sender: bytes, frame: Frame) -> None:
-        if isinstance(frame, Page) and sender == own:
+    def listen(identity: bytes, frame: Frame) -> None:
+        if isinstance(frame, Page) and identity == own:
             pages.append(frame)
-        hear(sender, frame)
+        hear(identity, frame)
 
     hostile.node.peer_frame = listen  # type: ignore[method-assign]
     asked = encode_frame(Need(match.record.match, 0, bytes(32), ()))
     async with asyncio.timeout(PATIENCE):
-        while not pages and honest.node._mesh.is_linked(identity):
+        while not pages and honest.node._mesh.is_linked(peer):
             hostile.node._mesh.send(own, asked)
             await asyncio.sleep(0.1)
     hostile.node.peer_frame = hear  # type: ignore[method-assign]
