@@ -111,15 +111,28 @@ def check_nickname(name: str) -> str:
     for character in name:
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
-        if category[0] not in "LNMPS" and character != " ":
+        if (category[0] not in "LNMPS" and character != " ") or character in _UNSEEN:
             raise MalformedGenesisError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
         if marks > 2:
             raise MalformedGenesisError("a nickname has at most two combining marks on a character")
+        if category[0] == "M" and character == name[0]:
+            raise MalformedGenesisError("a nickname does not begin with a combining mark")
         if category[0] == "L":
             scripts.add(_script(character))
     if len(scripts) > 1:
         raise MalformedGenesisError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
     return name
+
+
+_UNSEEN: Final = frozenset(
+    map(
+        chr,
+        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0)
+        + (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
+    )
+)
+"""Letters, marks and symbols by their category of which nothing is seen: fillers, joiners, variation selectors (Unicode's
+Default_Ignorable_Code_Point) and the empty Braille pattern."""
 
 
 def _script(letter: str) -> str:

@@ -16,6 +16,7 @@ from protocol.genesis import (
     JoinRecord,
     MalformedGenesisError,
     Patience,
+    check_nickname,
     parse_genesis,
     parse_join_record,
     parse_patience,
@@ -130,11 +131,15 @@ class Seat:
     def update(self, table: Table) -> None:
         """Take the convenor's word on who is here and what is played.
 
-        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, or the rules
-            changed since this player sat down.
+        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, the rules changed
+            since this player sat down, or who sits there could not sign a genesis together.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
+        for name, _ in table.players:
+            check_nickname(name)
+        if len({identity for _, identity in table.players}) != len(table.players):
+            raise MalformedGenesisError("an identity sits twice at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
             raise MalformedGenesisError("the host changed the rules after we sat down")
         self.ruleset = ruleset
