@@ -13,11 +13,11 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from p2pdice import Move, Ruleset
+from p2pdice.version import VERSION
 from protocol import limits
 from protocol.addresses import Address, interface_addresses, parse_address
 from protocol.certificates import credentials
@@ -86,7 +86,7 @@ from protocol.wire import (
 
 log = logging.getLogger(__name__)
 
-SOFTWARE: Final = f"p2pdice {version('p2pdice')}"
+SOFTWARE: Final = f"p2pdice {VERSION}"
 FORMING_PATIENCE: Final = 2.0
 """Seconds that the convenor waits for a guest who was lost while the match forms, before the seat is free again."""
 LATER_DIALLER: Final = 1.0
