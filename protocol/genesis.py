@@ -125,14 +125,22 @@ def check_nickname(name: str) -> str:
 
 
 _UNSEEN: Final = frozenset(
-    map(
-        chr,
-        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0)
-        + (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
     )
+    for code in range(first, last + 1)
 )
-"""Letters, marks and symbols by their category of which nothing is seen: fillers, joiners, variation selectors (Unicode's
-Default_Ignorable_Code_Point) and the empty Braille pattern."""
+"""Letters, marks and symbols by category of which nothing is seen: fillers, joiners and variation selectors (Unicode's
+Default_Ignorable_Code_Point), and the empty Braille pattern."""
 
 
 def _script(letter: str) -> str:

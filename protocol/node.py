@@ -328,10 +328,15 @@ class Node:
             await self._listen(0)
         await self._start_discovery()
         self._seed = stored.seed
-        messages = self._store.messages(stored.match)
         try:
-            self._begin(stored.genesis, None, messages)
-        except (RejectedMessageError, MisconductError, MalformedGenesisError) as error:
+            self._begin(stored.genesis, None, self._store.messages(stored.match))
+        except (
+            RejectedMessageError,
+            MisconductError,
+            MalformedGenesisError,
+            MalformedMessageError,
+            StoreError,
+        ) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
         self._advertise()
         return stored.match.hex()
