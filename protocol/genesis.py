@@ -36,6 +36,10 @@ class MalformedGenesisError(ValueError):
     """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
 
 
+class UnknownRulesError(MalformedGenesisError):
+    """The rules are none that this version can play by."""
+
+
 class Patience(NamedTuple):
     """How long a node waits before it calls a player silent, in seconds. Part of the genesis, so the same for all."""
 
@@ -264,24 +268,24 @@ def parse_genesis(data: bytes) -> Genesis:
 def parse_ruleset(value: Value) -> Ruleset:
     """Return the ruleset with these options.
 
-    :raises MalformedGenesisError: for an option or value that this version does not know, or a refused combination.
+    :raises UnknownRulesError: for an option or value that this version does not know, or a refused combination.
     """
     if type(value) is not tuple:
-        raise MalformedGenesisError("a ruleset is an array of options")
+        raise UnknownRulesError("a ruleset is an array of options")
     pairs: list[tuple[str, str | int]] = []
     for pair in value:
         if type(pair) is not tuple or len(pair) != 2:
-            raise MalformedGenesisError("an option is a name and a value")
+            raise UnknownRulesError("an option is a name and a value")
         name, setting = pair
         if type(name) is not str or not isinstance(setting, str | int):
-            raise MalformedGenesisError("an option is a name and a value")
+            raise UnknownRulesError("an option is a name and a value")
         pairs.append((name, setting))
     if pairs != sorted(pairs, key=lambda option: option[0]):
-        raise MalformedGenesisError("the options of a ruleset are sorted by name")
+        raise UnknownRulesError("the options of a ruleset are sorted by name")
     try:
         return Ruleset.from_options(pairs)
     except RulesError as error:
-        raise MalformedGenesisError(f"rules: {error}") from None
+        raise UnknownRulesError(f"these rules cannot be played here: {error}") from None
 
 
 def parse_patience(value: Value) -> Patience:

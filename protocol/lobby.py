@@ -16,6 +16,7 @@ from protocol.genesis import (
     JoinRecord,
     MalformedGenesisError,
     Patience,
+    UnknownRulesError,
     check_nickname,
     parse_genesis,
     parse_join_record,
@@ -141,7 +142,7 @@ class Seat:
         if len({identity for _, identity in table.players}) != len(table.players):
             raise MalformedGenesisError("an identity sits twice at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
-            raise MalformedGenesisError("the host changed the rules after we sat down")
+            raise UnknownRulesError("the host changed the rules after we sat down")
         self.ruleset = ruleset
         self.table = table
 
@@ -155,7 +156,7 @@ class Seat:
         if genesis.table != self.own.join.table:
             raise MalformedGenesisError("the proposal is for another table")
         if genesis.ruleset != self.ruleset:
-            raise MalformedGenesisError("the proposal has other rules than the table")
+            raise UnknownRulesError("the proposal has other rules than the table")
         if self.own not in genesis.roster:
             raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
         if all(record.join.identity != self.convenor for record in genesis.roster):

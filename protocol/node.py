@@ -33,7 +33,15 @@ from protocol.events import (
     TableJoined,
     TableOpened,
 )
-from protocol.genesis import Genesis, Join, MalformedGenesisError, check_nickname, make_join_record, match_id
+from protocol.genesis import (
+    Genesis,
+    Join,
+    MalformedGenesisError,
+    UnknownRulesError,
+    check_nickname,
+    make_join_record,
+    match_id,
+)
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
@@ -643,7 +651,7 @@ class Node:
                     left = tuple(_player(*each, self) for each in before.players if each not in frame.players)
                     self._tell(LobbyChanged(self._sitting(frame), frame.seats, joined, left))
         except MalformedGenesisError as error:
-            code = "rules" if "rules" in str(error) else "refused"
+            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close_table(code, f"the host's word cannot be accepted: {error}")
 
     def _close_table(self, code: str, reason: str) -> None:
