@@ -83,10 +83,19 @@ class Listener:
                 continue
             self._make_room_for_handshake()
             link = Link(self._limits, remote=remote, local=local, outbound=False)
-            task = asyncio.create_task(self._admit(link, connection))
-            self._handshakes[task] = remote[0]
-            task.add_done_callback(lambda task: self._handshakes.pop(task, None))
-            await asyncio.sleep(0)  # a handshake cancelled before it has begun would leave its connection open
+            self._begin_handshake(link, connection)
+
+    def _begin_handshake(self, link: Link, connection: socket.socket) -> None:
+        waiting = [connection]
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._handshakes.pop(task, None)
+            for each in waiting:  # cancelled before it has begun
+                each.close()
+
+        task = asyncio.create_task(self._admit(link, waiting))
+        self._handshakes[task] = link.remote[0]
+        task.add_done_callback(end)
 
     def _make_room_for_handshake(self) -> None:
         if len(self._handshakes) >= self._limits.handshakes:
@@ -95,9 +104,9 @@ class Listener:
             del self._handshakes[oldest]
             oldest.cancel()
 
-    async def _admit(self, link: Link, connection: socket.socket) -> None:
+    async def _admit(self, link: Link, waiting: list[socket.socket]) -> None:
         try:
-            await _secure(link, connection, self._credentials.server, self._limits)
+            await _secure(link, waiting.pop(), self._credentials.server, self._limits)
         except OSError:
             return  # not one of us; whoever it was has been cut off
         if self._may_stay(link):
