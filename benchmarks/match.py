@@ -3,9 +3,9 @@
     python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3]
 
 House bots play, so that nothing waits for people; discovery is off. CPU is measured in each process from the first to
-the last step of the match, less what the bots think. The reference is measured in the same processes right after it: what signing a message once
-and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU a message, over all nodes,
-against that.
+the last step of the match, less what the bots think. The reference is measured in the same processes right after it:
+what signing a message once and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU
+a message, over all nodes, against that.
 """
 
 from __future__ import annotations

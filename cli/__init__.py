@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["VERSION", "main"]
+from p2pdice.version import VERSION
 
-VERSION = "0.1.0"
-"""The same as in pyproject.toml, which a test checks; asking the package metadata takes longer than starting Python."""
+__all__ = ["VERSION", "main"]
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import TextIO
 
 from cli.exits import REFUSALS, ExitCode, Failure
@@ -14,9 +15,9 @@ from cli.settings import Settings
 def run() -> int:
     """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
     settings = Settings()
-    for stream in (sys.stdout, sys.stderr):
-        # A console that cannot show a character shows its escape, rather than ending the match.
-        if hasattr(stream, "reconfigure"):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        # A character that a console cannot show, or that somebody typed wrongly encoded, must not end a match.
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(settings)

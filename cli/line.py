@@ -40,11 +40,15 @@ if TYPE_CHECKING:
 
 
 class LineTable:
-    """One player's table."""
+    """One player's table.
 
-    def __init__(self, node: Node, settings: Settings, lines: Lines | None = None) -> None:
+    :param farewell: what leaving costs besides, as it stands in a sentence.
+    """
+
+    def __init__(self, node: Node, settings: Settings, lines: Lines | None = None, *, farewell: str = "") -> None:
         self._node = node
         self._settings = settings
+        self._farewell = farewell
         self._lines = lines
         self._seating = Seating()
         self._players: tuple[PlayerInfo, ...] = ()
@@ -88,7 +92,8 @@ class LineTable:
         words = ["resume", self._match[:8]]
         if self._settings.home_option is not None:
             words += ["--home", str(self._settings.home_option)]
-        return f"You have left; the match goes on when you are back. Return with:\n    {command_line(*words)}"
+        left = f"You have left{self._farewell}; the match goes on when all are back."
+        return f"{left} Return with:\n    {command_line(*words)}"
 
     # What the node tells
 

@@ -17,7 +17,7 @@ from protocol import events as node
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from p2pdice import Die, State
+    from p2pdice import Die, Ruleset, State
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -47,7 +47,7 @@ def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node
     match event:
         case node.TableOpened():
             lines = [
-                f"The table {escape(event.name)} is open. On another laptop, type:",
+                f'The table "{escape(event.name)}" is open. On another laptop, type:',
                 f"    {command_line('join', event.join_line)}",
             ]
             if event.advertised:
@@ -56,13 +56,17 @@ def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node
                 lines.append(f"It is not advertised on the network: {sentence(escape(event.problem))}")
             return "\n".join(lines)
         case node.TableJoined():
-            rules = event.ruleset.name or "house rules"
             host = f"{escape(event.host.name)} ({event.host.fingerprint})"
-            return f"You sit at {escape(event.name)}, hosted by {host}; {rules}, {counted(event.seats, 'seat')}."
+            table = f'"{escape(event.name)}", hosted by {host}'
+            return f"You sit at {table}; {_rules(event.ruleset)}, {counted(event.seats, 'seat')}."
         case node.LobbyChanged():
             return _sitting(event)
         case node.TableClosed():
             return f"The table is closed: {sentence(escape(event.reason))}"
+
+
+def _rules(ruleset: Ruleset) -> str:
+    return f"the rules called {ruleset.name}" if ruleset.name else "house rules"
 
 
 def _sitting(event: node.LobbyChanged) -> str:
@@ -86,13 +90,11 @@ def _match(
         case node.MatchFormed():
             return f"Everybody has signed the roster and the rules of match {event.match_id[:8]}; seats are drawn."
         case node.MatchStarted():
-            rules = event.ruleset.name or "house rules"
             order = seating.everyone(range(len(seating.names)))
             if event.resumed:
-                return (
-                    f"You are back in match {event.match_id[:8]} ({rules}) of {order}. {standing(event.state, seating)}"
-                )
-            return f"The match begins, by the rules {rules}. Clockwise sit {order}."
+                back = f"You are back in match {event.match_id[:8]} of {order}, by {_rules(event.ruleset)}."
+                return f"{back} {standing(event.state, seating)}"
+            return f"The match begins, by {_rules(event.ruleset)}. Clockwise sit {order}."
         case node.ConcedeAccepted():
             return "You give up; you are out as soon as the others have heard of it."
         case node.MatchOver():

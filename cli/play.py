@@ -36,34 +36,29 @@ def play(
     port: int = 0,
     interface: str | None = None,
     company: Callable[[Node], AbstractAsyncContextManager[object]] = nullcontext,
+    farewell: str = "",
 ) -> None:
     """Run a node for the person at this terminal until the match is over or they leave.
 
     :param company: what lives as long as the table does, such as house bots.
+    :param farewell: what leaving costs besides, as it stands in a sentence.
     """
-    run(_play(settings, name, enter, port, interface, company))
 
-
-async def _play(
-    settings: Settings,
-    name: str,
-    enter: Enter,
-    port: int,
-    interface: str | None,
-    company: Callable[[Node], AbstractAsyncContextManager[object]],
-) -> None:
     from cli.line import LineTable
     from cli.log import open_log
     from protocol.node import Node
 
+    async def sit() -> None:
+        node = await Node.open(settings.home, name, port=port, interface=interface)
+        try:
+            await enter(node)
+            async with company(node):
+                await LineTable(node, settings, farewell=farewell).run()
+        finally:
+            await node.close()
+
     open_log(settings.home)
-    node = await Node.open(settings.home, name, port=port, interface=interface)
-    try:
-        await enter(node)
-        async with company(node):
-            await LineTable(node, settings).run()
-    finally:
-        await node.close()
+    run(sit())
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

@@ -9,6 +9,7 @@ their own record stands there unaltered.
 from __future__ import annotations
 
 import unicodedata
+from ipaddress import ip_address
 from typing import Final, NamedTuple, cast
 
 from p2pdice import RulesError, Ruleset
@@ -33,6 +34,10 @@ PLEDGES: Final = ("redeemed", "cursed")
 
 class MalformedGenesisError(ValueError):
     """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
+
+
+class UnknownRulesError(MalformedGenesisError):
+    """The rules are none that this version can play by."""
 
 
 class Patience(NamedTuple):
@@ -110,15 +115,36 @@ def check_nickname(name: str) -> str:
     for character in name:
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
-        if category[0] not in "LNMPS" and character != " ":
+        if (category[0] not in "LNMPS" and character != " ") or character in _UNSEEN:
             raise MalformedGenesisError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
         if marks > 2:
             raise MalformedGenesisError("a nickname has at most two combining marks on a character")
+        if category[0] == "M" and character == name[0]:
+            raise MalformedGenesisError("a nickname does not begin with a combining mark")
         if category[0] == "L":
             scripts.add(_script(character))
     if len(scripts) > 1:
         raise MalformedGenesisError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
     return name
+
+
+_UNSEEN: Final = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)
+"""Letters, marks and symbols by category of which nothing is seen: fillers, joiners and variation selectors (Unicode's
+Default_Ignorable_Code_Point), and the empty Braille pattern."""
 
 
 def _script(letter: str) -> str:
@@ -194,8 +220,8 @@ def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
         if type(pair) is not tuple or len(pair) != 2:
             raise MalformedGenesisError("an address is a host and a port")
         host, port = pair
-        # 45 characters spell any IPv6 address, 16 more its scope. No host names: nobody makes us ask a name server.
-        if type(host) is not str or not 0 < len(host) <= 61 or not set(host) <= _ADDRESS_CHARACTERS:
+        # No host names: nobody makes us ask a name server. No zone: it means nothing on another machine.
+        if type(host) is not str or not _is_numeric(host):
             raise MalformedGenesisError("an address is a numeric IPv4 or IPv6 address")
         if type(port) is not int or not 0 < port < 65536:
             raise MalformedGenesisError("a port is 1 to 65535")
@@ -203,7 +229,12 @@ def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
     return tuple(addresses)
 
 
-_ADDRESS_CHARACTERS: Final = frozenset("0123456789abcdefABCDEF:.")
+def _is_numeric(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return "%" not in host
 
 
 def parse_genesis(data: bytes) -> Genesis:
@@ -237,24 +268,24 @@ def parse_genesis(data: bytes) -> Genesis:
 def parse_ruleset(value: Value) -> Ruleset:
     """Return the ruleset with these options.
 
-    :raises MalformedGenesisError: for an option or value that this version does not know, or a refused combination.
+    :raises UnknownRulesError: for an option or value that this version does not know, or a refused combination.
     """
     if type(value) is not tuple:
-        raise MalformedGenesisError("a ruleset is an array of options")
+        raise UnknownRulesError("a ruleset is an array of options")
     pairs: list[tuple[str, str | int]] = []
     for pair in value:
         if type(pair) is not tuple or len(pair) != 2:
-            raise MalformedGenesisError("an option is a name and a value")
+            raise UnknownRulesError("an option is a name and a value")
         name, setting = pair
         if type(name) is not str or not isinstance(setting, str | int):
-            raise MalformedGenesisError("an option is a name and a value")
+            raise UnknownRulesError("an option is a name and a value")
         pairs.append((name, setting))
     if pairs != sorted(pairs, key=lambda option: option[0]):
-        raise MalformedGenesisError("the options of a ruleset are sorted by name")
+        raise UnknownRulesError("the options of a ruleset are sorted by name")
     try:
         return Ruleset.from_options(pairs)
     except RulesError as error:
-        raise MalformedGenesisError(f"rules: {error}") from None
+        raise UnknownRulesError(f"these rules cannot be played here: {error}") from None
 
 
 def parse_patience(value: Value) -> Patience:

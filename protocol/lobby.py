@@ -16,6 +16,8 @@ from protocol.genesis import (
     JoinRecord,
     MalformedGenesisError,
     Patience,
+    UnknownRulesError,
+    check_nickname,
     parse_genesis,
     parse_join_record,
     parse_patience,
@@ -130,13 +132,17 @@ class Seat:
     def update(self, table: Table) -> None:
         """Take the convenor's word on who is here and what is played.
 
-        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, or the rules
-            changed since this player sat down.
+        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, the rules changed
+            since this player sat down, or who sits there could not sign a genesis together.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
+        for name, _ in table.players:
+            check_nickname(name)
+        if len({identity for _, identity in table.players}) != len(table.players):
+            raise MalformedGenesisError("an identity sits twice at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
-            raise MalformedGenesisError("the host changed the rules after we sat down")
+            raise UnknownRulesError("the host changed the rules after we sat down")
         self.ruleset = ruleset
         self.table = table
 
@@ -150,7 +156,7 @@ class Seat:
         if genesis.table != self.own.join.table:
             raise MalformedGenesisError("the proposal is for another table")
         if genesis.ruleset != self.ruleset:
-            raise MalformedGenesisError("the proposal has other rules than the table")
+            raise UnknownRulesError("the proposal has other rules than the table")
         if self.own not in genesis.roster:
             raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
         if all(record.join.identity != self.convenor for record in genesis.roster):

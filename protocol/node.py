@@ -13,11 +13,11 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from p2pdice import Move, Ruleset
+from p2pdice.version import VERSION
 from protocol import limits
 from protocol.addresses import Address, interface_addresses, parse_address
 from protocol.certificates import credentials
@@ -33,7 +33,16 @@ from protocol.events import (
     TableJoined,
     TableOpened,
 )
-from protocol.genesis import PLEDGES, Genesis, Join, MalformedGenesisError, check_nickname, make_join_record, match_id
+from protocol.genesis import (
+    PLEDGES,
+    Genesis,
+    Join,
+    MalformedGenesisError,
+    UnknownRulesError,
+    check_nickname,
+    make_join_record,
+    match_id,
+)
 from protocol.home import Home
 from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
@@ -87,7 +96,7 @@ from protocol.wire import (
 
 log = logging.getLogger(__name__)
 
-SOFTWARE: Final = f"p2pdice {version('p2pdice')}"
+SOFTWARE: Final = f"p2pdice {VERSION}"
 FORMING_PATIENCE: Final = 2.0
 """Seconds that the convenor waits for a guest who was lost while the match forms, before the seat is free again."""
 LATER_DIALLER: Final = 1.0
@@ -333,7 +342,13 @@ class Node:
         self._seed = stored.seed
         try:
             self._begin(stored.genesis, None, stored.match)
-        except (RejectedMessageError, MisconductError, MalformedGenesisError) as error:
+        except (
+            RejectedMessageError,
+            MisconductError,
+            MalformedGenesisError,
+            MalformedMessageError,
+            StoreError,
+        ) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
         self._advertise()
         return stored.match.hex()
@@ -640,7 +655,7 @@ class Node:
                     left = tuple(_player(*each, self) for each in before.players if each not in frame.players)
                     self._tell(LobbyChanged(self._sitting(frame), frame.seats, joined, left))
         except MalformedGenesisError as error:
-            code = "rules" if "rules" in str(error) else "refused"
+            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close_table(code, f"the host's word cannot be accepted: {error}")
 
     def _close_table(self, code: str, reason: str) -> None:

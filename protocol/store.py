@@ -16,6 +16,9 @@ from protocol.messages import Signed, parse_signed
 
 SCHEMA_VERSION: Final = 1
 
+_LOG_PAGES: Final = 256
+"""Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
+
 _SCHEMA: Final = """
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE matches (
@@ -90,6 +93,8 @@ class Store:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             self._db.execute("COMMIT")
+            if version <= SCHEMA_VERSION:
+                self._prepare_log()
         except sqlite3.OperationalError as error:
             self._db.close()
             if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
@@ -105,6 +110,20 @@ class Store:
     def close(self) -> None:
         """Let go of the home."""
         self._db.close()
+
+    def _prepare_log(self) -> None:
+        """Let the write-ahead log have its full length from the start.
+
+        A commit that makes the log longer must also bring the file's new length to the disk, which takes about twice as
+        long. So the log is filled once with a page of zeros after another, and used from its beginning again.
+        """
+        self._db.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES * 4 // 5}")
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute("CREATE TABLE padding (zeros BLOB)")
+        self._db.execute("INSERT INTO padding SELECT zeroblob(page_size * ?) FROM pragma_page_size", (_LOG_PAGES,))
+        self._db.execute("DROP TABLE padding")
+        self._db.execute("COMMIT")
+        self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def add_seed(self, match_key: bytes, seed: bytes) -> None:
         """Keep the seed behind a match key; called before the join record that names the key is sent."""

@@ -54,34 +54,48 @@ class Listener:
         self._limits = limits
         self._links: list[Link] = []
         self._handshakes: dict[asyncio.Task[None], str] = {}
-        self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets]
+        self._accepting = [self._accept_at(each) for each in sockets]
 
     def close(self) -> None:
         """Accept no more. Links that are up stay up."""
         for task in (*self._accepting, *self._handshakes):
             task.cancel()
 
+    def _accept_at(self, listening: socket.socket) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._accept(listening))
+        # Not left to the task itself: it may be cancelled before it has begun.
+        task.add_done_callback(lambda _: listening.close())
+        return task
+
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        with listening:
-            while True:
-                try:
-                    connection, _ = await loop.sock_accept(listening)
-                except OSError:
-                    await asyncio.sleep(_ACCEPT_PAUSE)
-                    continue
-                try:
-                    remote = from_socket_name(connection.getpeername())
-                    local = from_socket_name(connection.getsockname())
-                except OSError:  # gone already
-                    connection.close()
-                    continue
-                self._make_room_for_handshake()
-                link = Link(self._limits, remote=remote, local=local, outbound=False)
-                task = asyncio.create_task(self._admit(link, connection))
-                self._handshakes[task] = remote[0]
-                task.add_done_callback(lambda task: self._handshakes.pop(task, None))
-                await asyncio.sleep(0)  # a handshake cancelled before it has begun would leave its connection open
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except OSError:
+                await asyncio.sleep(_ACCEPT_PAUSE)
+                continue
+            try:
+                remote = from_socket_name(connection.getpeername())
+                local = from_socket_name(connection.getsockname())
+            except OSError:  # gone already
+                connection.close()
+                continue
+            self._make_room_for_handshake()
+            link = Link(self._limits, remote=remote, local=local, outbound=False)
+            self._begin_handshake(link, connection)
+
+    def _begin_handshake(self, link: Link, connection: socket.socket) -> None:
+        waiting = [connection]
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._handshakes.pop(task, None)
+            for each in waiting:  # cancelled before it has begun
+                each.close()
+
+        task = asyncio.create_task(self._admit(link, waiting))
+        self._handshakes[task] = link.remote[0]
+        task.add_done_callback(end)
 
     def _make_room_for_handshake(self) -> None:
         if len(self._handshakes) >= self._limits.handshakes:
@@ -90,9 +104,9 @@ class Listener:
             del self._handshakes[oldest]
             oldest.cancel()
 
-    async def _admit(self, link: Link, connection: socket.socket) -> None:
+    async def _admit(self, link: Link, waiting: list[socket.socket]) -> None:
         try:
-            await _secure(link, connection, self._credentials.server, self._limits)
+            await _secure(link, waiting.pop(), self._credentials.server, self._limits)
         except OSError:
             return  # not one of us; whoever it was has been cut off
         if self._may_stay(link):

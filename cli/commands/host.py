@@ -88,13 +88,15 @@ def host(
         private,
     )
 
+    farewell = ", and the house bots with you, for good" if bots else ""
+
     async def enter(node: Node) -> None:
         await node.host(opened)
 
     def company(node: Node) -> AbstractAsyncContextManager[object]:
         return house_bots(node.join_line, bots, node.home.log)
 
-    play(settings, player, enter, port=port, interface=interface, company=company)
+    play(settings, player, enter, port=port, interface=interface, company=company, farewell=farewell)
 
 
 def table_name(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, environment
 from tests.cli.seat import SeatedPlayer, play_together, seated
 
 Sit = Callable[..., SeatedPlayer]
@@ -113,6 +114,17 @@ def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
     assert (code, output.splitlines()[-1]) == (0, "You have left the table.")
 
 
+def test_what_is_typed_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "p2pdice", "host", "--name", "Ada"]
+    done = subprocess.run(
+        command, env=environment(tmp_path), input=b"\xff\xfe\nplayers\n", capture_output=True, check=True
+    )
+    lines = done.stdout.decode().splitlines()
+    assert any("is no move" in line for line in lines)
+    assert any(line.startswith("    Ada: you, ") for line in lines)
+    assert done.stderr == b""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that stands for Ctrl-C in a test")
 def test_ctrl_c_leaves_the_table_with_130(sit: Sit) -> None:
     host = sit("Ada", "host")
@@ -128,6 +140,15 @@ def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, p2pdice: 
     assert "(bot)" in host.until("three of three seats taken")
     host.play_to_the_end()
     assert_one_fair_match(p2pdice, host)
+
+
+def test_a_house_bot_leaves_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
+    with seated(tmp_path / "bot", "house-bot", tmp_path.name[-30:], "--seats", "2") as bot:
+        opened = json.loads(bot.until('"TableOpened"'))
+        assert opened["sentence"].startswith(f'The table "{opened["name"]}" is open.')
+        assert bot.process.stdin is not None
+        bot.process.stdin.close()
+        assert bot.finish()[0] == ExitCode.DONE
 
 
 def test_a_full_table_and_a_wrong_key_are_refused_with_their_codes(sit: Sit, p2pdice: Run) -> None:

@@ -42,6 +42,8 @@ class Terminal:
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
         env = {key: value for key, value in environment(home).items() if key != "COLUMNS"}
         self.raw = b""
+        self.answered = 0
+        """Turns in which a move was made."""
         self.process = subprocess.Popen(
             [sys.executable, "-c", IN_FOREGROUND, *arguments],
             env=env | {"TERM": "xterm", **variables},
@@ -135,9 +137,11 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
 
 def answer(player: Terminal) -> None:
     """Make a legal move, if it is this player's turn: open with one two, call whatever is bid."""
-    if player.last_line() == "your turn>":
-        is_opening = player.text().rpartition("Your turn: ")[2].startswith("open the round")
-        player.type("1x2\r" if is_opening else "liar\r")
+    turns = player.text().split("Your turn: ")[1:]
+    # The prompt can be there a moment before the sentence that belongs to it.
+    if player.last_line() == "your turn>" and len(turns) > player.answered:
+        player.answered = len(turns)
+        player.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
         player.until_not("your turn>")
 
 

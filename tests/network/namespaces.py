@@ -1,0 +1,81 @@
+"""Laptops on one LAN, as Linux network namespaces joined by a bridge that lives in a namespace of its own.
+
+Nothing outside these namespaces is touched or reached. Where they are forbidden the test is skipped with the reason;
+``P2PDICE_REQUIRE_NETNS=1`` turns the skip into a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+class Lan:
+    """Some laptops ``10.77.0.1``, ``10.77.0.2``, … on one switch."""
+
+    def __init__(self, laptops: int) -> None:
+        self.token = secrets.token_hex(3)
+        self.switch = f"p2pdice-{self.token}-switch"
+        self.laptops = [f"p2pdice-{self.token}-{number}" for number in range(1, laptops + 1)]
+
+    def build(self) -> None:
+        _ip("netns", "add", self.switch)
+        _ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
+        _ip("-n", self.switch, "link", "set", "br0", "up")
+        for number, laptop in enumerate(self.laptops, 1):
+            _ip("netns", "add", laptop)
+            peer = ("peer", "name", "eth0", "netns", laptop)
+            _ip("-n", self.switch, "link", "add", f"port{number}", "type", "veth", *peer)
+            _ip("-n", self.switch, "link", "set", f"port{number}", "master", "br0", "up")
+            _ip("-n", laptop, "address", "add", f"10.77.0.{number}/24", "broadcast", "+", "dev", "eth0")
+            _ip("-n", laptop, "link", "set", "lo", "up")
+            _ip("-n", laptop, "link", "set", "eth0", "up")
+
+    def demolish(self) -> None:
+        for name in (*self.laptops, self.switch):
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+    def on(self, laptop: int) -> tuple[str, ...]:
+        """Return what goes before a command to run it on a laptop, counted from 1."""
+        return ("ip", "netns", "exec", self.laptops[laptop - 1])
+
+    def pull_cable(self, laptop: int) -> None:
+        """Take the switch's end of a laptop's cable down."""
+        _ip("-n", self.switch, "link", "set", f"port{laptop}", "down")
+
+    def plug_in(self, laptop: int) -> None:
+        """Put the cable back."""
+        _ip("-n", self.switch, "link", "set", f"port{laptop}", "up")
+
+
+@contextlib.contextmanager
+def lan(laptops: int) -> Iterator[Lan]:
+    """Build a LAN for one test, or skip the test with the reason why that cannot be."""
+    if sys.platform != "linux" or shutil.which("ip") is None:
+        _give_up("network namespaces need Linux and its command ip")
+    built = Lan(laptops)
+    try:
+        try:
+            built.build()
+        except subprocess.CalledProcessError as error:
+            _give_up(f"no network namespaces here: {error.stderr.strip() or error}")
+        yield built
+    finally:
+        built.demolish()
+
+
+def _give_up(reason: str) -> None:
+    if os.environ.get("P2PDICE_REQUIRE_NETNS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -1,0 +1,87 @@
+"""One player as a process: ``python -m tests.network.player --home DIR --name NAME …``, played by a house bot.
+
+Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``. After
+the end it stays, so that others can fetch what they lack, until its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+from pathlib import Path
+
+from p2pdice import PRESETS, Concede
+from p2pdice.players import OddsPlayer
+from protocol.events import Happened, MatchOver, MatchStarted, YourTurn
+from protocol.node import Node, NodeError, TableSettings
+
+
+def say(event: str, **fields: object) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+async def sit(node: Node, options: argparse.Namespace) -> None:
+    if options.host:
+        opened = await node.host(TableSettings(options.table, PRESETS["classic"], options.host))
+        say("opened", join_line=opened.join_line, advertised=opened.advertised)
+    elif options.join:
+        await node.join(options.join)
+        say("joined")
+    else:
+        await node.resume(options.resume)
+
+
+async def play(node: Node, options: argparse.Namespace) -> None:
+    bot = OddsPlayer(random.Random(options.name))
+    async for event in node.events():
+        if isinstance(event, MatchStarted):
+            say("started", match=event.match_id, resumed=event.resumed)
+        elif isinstance(event, YourTurn):
+            await asyncio.sleep(options.delay)
+            move = bot.choose(event.view)
+            if isinstance(move, Concede):
+                node.concede()
+            else:
+                node.play(move, event.token)
+        elif isinstance(event, Happened):
+            say("moved")
+        elif isinstance(event, MatchOver):
+            say("over", transcript=str(event.transcript), confirmed=event.confirmed)
+            return
+
+
+async def run(options: argparse.Namespace) -> None:
+    try:
+        node = await Node.open(
+            options.home, options.name, interface=options.interface, discovery=options.discovery, port=options.port
+        )
+        await sit(node, options)
+    except NodeError as error:
+        say("failed", code=error.code, reason=error.reason)
+        sys.exit(1)
+    await play(node, options)
+    await asyncio.to_thread(sys.stdin.read)
+    await node.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--table", default="Friday")
+    parser.add_argument("--interface")
+    parser.add_argument("--discovery", action="store_true")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds to think before a move")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--host", type=int, metavar="SEATS")
+    action.add_argument("--join", metavar="TARGET")
+    action.add_argument("--resume", metavar="MATCH")
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

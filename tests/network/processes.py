@@ -1,0 +1,111 @@
+"""Players as operating-system processes, reaped whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from protocol.verifier import verify
+
+PATIENCE = 60.0
+"""Seconds; only a failing test takes so long."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Process:
+    """One running player; its lines are read as they come."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[dict[str, Any]] = []
+        self._progress = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+            self._progress.set()
+        self._progress.set()
+
+    async def until(self, event: str, times: int = 1) -> dict[str, Any]:
+        """Wait until an event was told so many times; return the last."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self._progress.clear()
+                told = [line for line in self.lines if line["event"] == event]
+                if len(told) >= times:
+                    return told[times - 1]
+                assert not self._reading.done(), f"the process ended without {event!r}: {self.lines[-3:]}"
+                await self._progress.wait()
+
+    async def kill(self) -> None:
+        """Kill -9, or what the system has for it."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+        await self._reading
+
+    async def dismiss(self) -> int:
+        """Tell the process that it may go; return its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        async with asyncio.timeout(PATIENCE):
+            return await self.process.wait()
+
+
+class Processes:
+    """All players of one test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._all: list[Process] = []
+
+    async def start(self, name: str, *options: str, prefix: tuple[str, ...] = (), home: str = "") -> Process:
+        """Start a player in the home of that name; ``prefix`` goes before the command."""
+        command = [*prefix, sys.executable, "-m", "tests.network.player", "--home", str(self.folder / (home or name))]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            "--name",
+            name,
+            *options,
+            cwd=ROOT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        self._all.append(Process(process))
+        return self._all[-1]
+
+    async def reap(self) -> None:
+        for each in self._all:
+            await each.kill()
+
+
+@contextlib.asynccontextmanager
+async def processes(folder: Path) -> AsyncIterator[Processes]:
+    """Start processes; none of them outlives the test."""
+    started = Processes(folder)
+    try:
+        yield started
+    finally:
+        await started.reap()
+
+
+def contents(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+async def agree(*players: Process) -> bytes:
+    """Wait for the end of the match, let the processes go and return the one fair transcript that all have."""
+    ends = [await player.until("over") for player in players]
+    transcripts = {contents(end["transcript"]) for end in ends}
+    assert len(transcripts) == 1
+    transcript = transcripts.pop()
+    assert verify(transcript).verdict == "fair"
+    assert [await player.dismiss() for player in players] == [0] * len(players)
+    return transcript

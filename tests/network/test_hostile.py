@@ -1,0 +1,388 @@
+"""Hostile peers beside a running match: each costs no more than its own link, and the match ends fairly.
+
+Strangers are plain sockets or TLS with a certificate of their own; hostile players are real nodes whose links carry,
+between what is due, whatever a test puts into them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from protocol.certificates import client_context
+from protocol.events import LobbyChanged, MatchOver, MatchStarted, Misbehaved, Notice, PeerBack, PeerLost
+from protocol.framing import frame_header
+from protocol.genesis import Join, JoinRecord, make_join_record
+from protocol.keys import SMALL_ORDER, Identity, MatchKey
+from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
+from protocol.lobby import TableSettings
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.node import Node
+from protocol.verifier import verify
+from protocol.wire import (
+    Carried,
+    Frame,
+    Hello,
+    JoinTable,
+    Leave,
+    MatchAim,
+    Need,
+    Page,
+    Propose,
+    Table,
+    TableAim,
+    encode_frame,
+)
+from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company, in_mid_match
+
+SHORT = Limits(handshake=0.5, started_frame=0.5, shutdown=0.5)
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(frame_header(frame) + frame for frame in frames)
+
+
+def hello(versions: tuple[int, ...] = (1,), aim: TableAim | MatchAim | None = None) -> bytes:
+    return encode_frame(Hello(versions, "stranger", 1, aim or TableAim(b"", "")))
+
+
+class Stranger:
+    """A connection that proves an identity, if any, and then says what a test wants."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def plain(cls, port: int) -> Stranger:
+        return cls(*await asyncio.open_connection(HOST, port))
+
+    @classmethod
+    async def tls(cls, port: int, key: Ed25519PrivateKey | None = None) -> Stranger:
+        context = client_context(key or Ed25519PrivateKey.generate())
+        return cls(*await asyncio.open_connection(HOST, port, ssl=context, server_hostname=""))
+
+    async def say(self, data: bytes) -> None:
+        with suppress(OSError):
+            self._writer.write(data)
+            await self._writer.drain()
+
+    async def is_cut_off(self) -> bool:
+        """Wait until the other side ends the connection, cleanly or not."""
+        async with asyncio.timeout(PATIENCE):
+            with suppress(OSError):
+                while await self._reader.read(65536):
+                    pass
+        await self.go()
+        return True
+
+    async def go(self) -> None:
+        self._writer.close()
+        with suppress(OSError, ssl.SSLError):
+            await self._writer.wait_closed()
+
+
+# Strangers
+
+
+ANOTHER_MATCH = MatchAim(bytes(32), 7, bytes(32))
+BAD_WORDS = {
+    "nothing at all": b"",
+    "a huge length": b"\xff\xff\xff\xff" + bytes(100),
+    "a frame above the limit of strangers": frame_header(bytes(FRAME_BEFORE_WELCOME + 1)),
+    "half a frame": frame_header(bytes(1000)) + bytes(10),
+    "random bytes": framed(bytes(range(256))),
+    "deep nesting": framed(b"\x91" * 4000),
+    "arrays that promise much": framed(b"\xdd\xff\xff\xff\xff"),
+    "a map": framed(b"\x81\x01\x02"),
+    "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32), ()))),
+    "no HELLO but JOIN": framed(encode_frame(JoinTable((b"", b"", b"")))),
+    "a HELLO of another version": framed(hello((2, 3))),
+    "a HELLO for a table where none is open": framed(hello()),
+    "a HELLO for another match": framed(hello(aim=ANOTHER_MATCH)),
+    "two HELLOs": framed(hello(), hello()),
+    "a HELLO with a flood behind": framed(hello(), *[encode_frame(Leave("x" * 200))] * 1000),
+}
+
+
+@pytest.mark.parametrize("words", BAD_WORDS.values(), ids=BAD_WORDS.keys())
+async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people: Company, words: bytes) -> None:
+    players, _ = await people.table(2, bounds=SHORT)
+    await in_mid_match(players[0], 2)
+    strangers = [await Stranger.tls(players[0].node.port), await Stranger.plain(players[1].node.port)]
+    for stranger in strangers:
+        await stranger.say(words)
+    players[0].go_on()
+    await agree(*players)
+    for stranger in strangers:
+        assert await stranger.is_cut_off()
+    for player in players:
+        assert player.told(PeerLost) == [] or player.told(MatchOver)
+
+
+async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(people: Company) -> None:
+    players, _ = await people.table(2, bounds=SHORT)
+    await in_mid_match(players[0], 2)
+    position = players[0].node._match.record.position  # type: ignore[union-attr]
+    aim = MatchAim(players[0].node._match.record.match, position.step, position.tip)  # type: ignore[union-attr]
+    stranger = await Stranger.tls(players[0].node.port)
+    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.tip, ()))))
+    assert await stranger.is_cut_off()
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_who_is_welcomed_to_a_table_and_asks_for_no_seat_is_sent_away(people: Company) -> None:
+    host, line = await open_table(people)
+    idle = await Stranger.tls(host.node.port)
+    await idle.say(framed(hello()))
+    assert await idle.is_cut_off()
+    assert host.told(LobbyChanged)[1:] == []
+    guest = await people.sit("guest")
+    await guest.node.join(line)
+    await agree(host, guest)
+
+
+async def open_table(people: Company, seats: int = 2) -> tuple[Player, str]:
+    host = await people.sit("host", bounds=SHORT)
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
+    return host, opened.join_line
+
+
+def join_record(host: Player, identity: Identity, **changes: object) -> JoinRecord:
+    assert host.node._hosted is not None
+    key = MatchKey(bytes(32))
+    join = Join(host.node._hosted.table, identity.public, key.public, "mallory", (), bytes(32), "redeemed")
+    return make_join_record(join._replace(**changes), identity, key)  # type: ignore[arg-type]
+
+
+BAD_RECORDS: dict[str, Callable[[Player, Identity], JoinRecord]] = {
+    "another identity": lambda host, _: join_record(host, Identity.generate()),
+    "another table": lambda host, own: join_record(host, own, table=bytes(16)),
+    "a small-order match key": lambda host, own: join_record(host, own, match_key=min(SMALL_ORDER)),
+    "a match key not possessed": lambda host, own: join_record(host, own, match_key=Identity.generate().public),
+    "a name that turns text around": lambda host, own: join_record(host, own, nickname="\u202eyrollam"),
+    "a host name for an address": lambda host, own: join_record(host, own, addresses=(("cafe.de", 7000),)),
+}
+
+
+@pytest.mark.parametrize("record", BAD_RECORDS.values(), ids=BAD_RECORDS.keys())
+async def test_a_bad_join_record_gets_no_seat(
+    people: Company, record: Callable[[Player, Identity], JoinRecord]
+) -> None:
+    host, line = await open_table(people)
+    identity = Identity.generate()
+    stranger = await Stranger.tls(host.node.port, identity.private_key)
+    await stranger.say(framed(hello(), encode_frame(JoinTable(record(host, identity).wire))))
+    assert await stranger.is_cut_off()
+    assert host.told(LobbyChanged)[1:] == []
+    guest = await people.sit("guest")
+    await guest.node.join(line)
+    await agree(host, guest)
+
+
+async def test_many_strangers_at_once_keep_no_player_out(people: Company) -> None:
+    host, line = await open_table(people, 3)
+    crowd = [await Stranger.tls(host.node.port) for _ in range(8)]
+    crowd += [await Stranger.plain(host.node.port) for _ in range(8)]
+    guests = [await people.sit(name) for name in ("B", "C")]
+    for guest in guests:
+        await guest.node.join(line)
+    await agree(host, *guests)
+    for stranger in crowd:
+        assert await stranger.is_cut_off()
+
+
+# Players who misuse their links
+
+
+def foreign(node: Node) -> list[bytes]:
+    """Return frames that are right in shape and useless in a match."""
+    match = node._match
+    assert match is not None
+    own, position = match.record.match, match.record.position
+    stray = Message(bytes(32), 0, bytes(32), 0, Kind.LOCK, bytes(32))
+    signed = sign(stray, MatchKey(bytes(32)))
+    record = node._match.record.genesis.roster[0]  # type: ignore[union-attr]
+    return [
+        encode_frame(Carried(*signed.wire)),
+        encode_frame(Need(bytes(32), 0, bytes(32), ())),
+        encode_frame(Need(own, 2**31, position.tip, ())),
+        encode_frame(Page(bytes(32), 0, bytes(32), True, ())),
+        encode_frame(Page(own, 2**31, bytes(32), True, ())),
+        encode_frame(Page(own, 2**31, bytes(32), False, (signed.wire,) * 100)),
+        encode_frame(Page(own, 0, bytes(32), True, ((b"", b""),) * 1000)),
+        encode_frame(JoinTable(record.wire)),
+        encode_frame(Propose(b"\x90")),
+        encode_frame(Table("other", CLASSIC.options(), 2, (120, 15), ())),
+    ]
+
+
+def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(32)) -> Signed:
+    """Return a message that a player signs with the right key for no good step."""
+    match = node._match
+    assert match is not None
+    assert match.me is not None
+    return sign(Message(match.record.match, step, tip, match.me, kind, bytes(32)), match._key)
+
+
+async def hostile_table(people: Company) -> tuple[list[Player], Player]:
+    """Return two honest players and one whose links are misused, in mid-match."""
+    players, _ = await people.table(3, bounds=SHORT)
+    await in_mid_match(players[0], 3)
+    return players, players[2]
+
+
+def throw(hostile: Player, frames: list[bytes]) -> None:
+    for identity in hostile.node._mesh.linked():
+        for frame in frames:
+            hostile.node._mesh.send(identity, frame)
+
+
+async def has_arrived(hostile: Player, honest: Player) -> None:
+    """Wait until what was thrown has been read: its link is gone, or something sent later is answered."""
+    peer = hostile.node.identity.public
+    own = honest.node.identity.public
+    match = hostile.node._match
+    assert match is not None
+    pages: list[Page] = []
+    hear = hostile.node.peer_frame
+
+    def listen(identity: bytes, frame: Frame) -> None:
+        if isinstance(frame, Page) and identity == own:
+            pages.append(frame)
+        hear(identity, frame)
+
+    hostile.node.peer_frame = listen  # type: ignore[method-assign]
+    asked = encode_frame(Need(match.record.match, 0, bytes(32), ()))
+    async with asyncio.timeout(PATIENCE):
+        while not pages and honest.node._mesh.is_linked(peer):
+            hostile.node._mesh.send(own, asked)
+            await asyncio.sleep(0.1)
+    hostile.node.peer_frame = hear  # type: ignore[method-assign]
+
+
+async def test_useless_frames_from_a_player_change_nothing(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    throw(hostile, foreign(hostile.node) * 20)
+    await has_arrived(hostile, players[0])
+    players[0].go_on()
+    await agree(*players)
+    assert players[0].told(MatchStarted)[1:] == []
+
+
+async def test_future_messages_from_a_player_are_kept_within_bounds(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    position = hostile.node._match.record.position  # type: ignore[union-attr]
+    far = [signed_by(hostile.node, position.step + 1000 + number) for number in range(500)]
+    throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in far])
+    await has_arrived(hostile, players[0])
+    for honest in players[:2]:
+        kept = honest.node._match._future  # type: ignore[union-attr]
+        assert sum(map(len, kept.values())) <= 3 * FUTURE_PER_AUTHOR
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at_most(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    match = hostile.node._match
+    assert match is not None
+    history = [signed for position in match.record.chain[1:] for signed in position.entries.values()]
+    storm = [encode_frame(Need(match.record.match, step, bytes(32), ())) for step in range(match.record.position.step)]
+    throw(hostile, storm * 100 + [encode_frame(Carried(*signed.wire)) for signed in history] * 20)
+    await has_arrived(hostile, players[0])
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_refused_messages_do_not_drown_the_owner(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    step = hostile.node._match.record.position.step - 1  # type: ignore[union-attr]
+    forged = [
+        Carried(signed_by(hostile.node, step, tip=number.to_bytes(32, "big")).data, bytes(64)) for number in range(1500)
+    ]
+    throw(hostile, [encode_frame(frame) for frame in forged])
+    await has_arrived(hostile, players[0])
+    assert len(players[0].told(Notice)) == 1
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    match = hostile.node._match
+    assert match is not None
+    history = [signed.wire for position in match.record.chain[1:] for signed in position.entries.values()]
+    page = encode_frame(Page(match.record.match, 2**31, bytes(32), True, tuple(history * 9)[:200]))
+    assert len(page) <= FRAME
+    throw(hostile, [page] * 15)
+    await has_arrived(hostile, players[0])
+    players[0].go_on()
+    await agree(*players)
+
+
+UNREADABLE = {
+    "an unreadable message": encode_frame(Carried(b"\x90", bytes(64))),
+    "a short signature": encode_frame(Carried(b"\x90", bytes(63))),
+    "an unknown frame": b"\x91\x63",
+    "a second HELLO": hello(),
+    "deep nesting": b"\x91" * FRAME,
+}
+
+
+@pytest.mark.parametrize("frame", UNREADABLE.values(), ids=UNREADABLE.keys())
+async def test_nonsense_from_a_player_costs_the_link_which_then_comes_back(people: Company, frame: bytes) -> None:
+    players, hostile = await hostile_table(people)
+    throw(hostile, [frame])
+    for honest in players[:2]:
+        await honest.until(PeerLost)
+        await honest.until(PeerBack)
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_a_message_in_the_name_of_another_player_blames_nobody(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    match = hostile.node._match
+    assert match is not None
+    place = match.record.position
+    forged = [
+        sign(Message(match.record.match, place.step, place.tip, author, Kind.RESIGN, ()), match._key)
+        for author in range(3)
+        if author != match.me
+    ]
+    throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in forged])
+    await has_arrived(hostile, players[0])
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_one(people: Company) -> None:
+    players, hostile = await hostile_table(people)
+    match = hostile.node._match
+    assert match is not None
+    first = next(place for place in match.record.chain[1:] if match.me in place.entries)
+    said = first.entries[match.me].message  # type: ignore[index]
+    other = sign(said._replace(kind=Kind.RESIGN, body=()), match._key)
+    throw(hostile, [encode_frame(Carried(*other.wire))])
+    for honest in players[:2]:
+        blamed = await honest.until(Misbehaved)
+        assert blamed.player.name == hostile.name
+    players[0].go_on()
+    ends = [await player.until(MatchOver) for player in players]
+    assert len({end.transcript.read_bytes() for end in ends}) == 1
+    assert verify(ends[0].transcript.read_bytes()).verdict == "fair"

@@ -1,0 +1,233 @@
+"""Who may sit in a genesis, under which name, and what makes the proposal none."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS
+from protocol.canonical import Value, decode, encode
+from protocol.genesis import (
+    PLEDGES,
+    Genesis,
+    Join,
+    JoinRecord,
+    MalformedGenesisError,
+    Patience,
+    check_nickname,
+    make_join_record,
+    match_id,
+    parse_genesis,
+    parse_join_record,
+    parse_patience,
+    parse_ruleset,
+)
+from protocol.hashing import tagged_hash
+from protocol.keys import SMALL_ORDER, Identity, MatchKey
+from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_BOUNDS
+from tests.simulation.world import TABLE, genesis, join_record, match_seed
+
+IDENTITY = Identity.generate()
+KEY = MatchKey(bytes(32))
+JOIN = Join(TABLE, IDENTITY.public, KEY.public, "ann", (("192.0.2.1", 7000),), bytes(32), "redeemed")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "Ann B. 7", "x" * NICKNAME_CHARACTERS, "Žofie", "Анна", "山田 ひろ", "한국", "ann 🎲", "O'Neil-2"],
+)
+def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
+    assert check_nickname(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "1 to 20"),
+        ("x" * (NICKNAME_CHARACTERS + 1), "1 to 20"),
+        ("e\u0301", "NFC"),
+        (" ann", "spaces"),
+        ("ann ", "spaces"),
+        ("a  b", "spaces"),
+        ("a\nb", "invisible"),
+        ("a\tb", "invisible"),
+        ("a\x1b[2Jb", "invisible"),
+        ("a\u202eb", "invisible"),
+        ("a\u2066b", "invisible"),
+        ("a\u200bb", "invisible"),
+        ("a\u200db", "invisible"),
+        ("a\u00adb", "invisible"),
+        ("a\u00a0b", "invisible"),
+        ("a\ufeffb", "invisible"),
+        ("a\ue000b", "invisible"),
+        ("\u3164", "invisible"),
+        ("\u115f\u1160", "invisible"),
+        ("\u2800", "invisible"),
+        ("a\ufe0fb", "invisible"),
+        ("a\u034fb", "invisible"),
+        ("\u0331a", "begin"),
+        ("a\u0331\u0332\u0333", "two combining"),
+        ("аnn", "one script"),
+        ("αnn", "one script"),
+    ],
+)
+def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None:
+    with pytest.raises(MalformedGenesisError, match=reason):
+        check_nickname(name)
+
+
+@given(st.text(max_size=NICKNAME_CHARACTERS + 2))
+def test_any_text_is_a_printable_name_or_refused(name: str) -> None:
+    try:
+        check_nickname(name)
+    except MalformedGenesisError:
+        return
+    assert name.isprintable()
+    assert name.strip() == name != ""
+
+
+def test_a_join_record_comes_back_as_it_was_made() -> None:
+    record = make_join_record(JOIN, IDENTITY, KEY)
+    assert parse_join_record(record.wire) == record
+
+
+BAD_JOINS: dict[str, Join] = {
+    "a short table id": JOIN._replace(table=bytes(15)),
+    "the identity as match key": JOIN._replace(match_key=IDENTITY.public),
+    "another's match key": JOIN._replace(match_key=MatchKey(b"x" * 32).public),
+    "another's identity": JOIN._replace(identity=Identity.generate().public),
+    "a small-order identity": JOIN._replace(identity=max(SMALL_ORDER)),
+    "a small-order match key": JOIN._replace(match_key=max(SMALL_ORDER)),
+    "a short nonce": JOIN._replace(nonce=bytes(31)),
+    "an unknown pledge": JOIN._replace(pledge="both"),
+    "a bad name": JOIN._replace(nickname="a\nb"),
+    "too many addresses": JOIN._replace(addresses=(("192.0.2.1", 7),) * (JOIN_ADDRESSES + 1)),
+    "a host name": JOIN._replace(addresses=(("cafe.de", 7),)),
+    "a zone": JOIN._replace(addresses=(("fe80::1%1", 7),)),
+    "a port of 0": JOIN._replace(addresses=(("192.0.2.1", 0),)),
+    "a port too high": JOIN._replace(addresses=(("192.0.2.1", 65536),)),
+}
+
+
+@pytest.mark.parametrize("join", BAD_JOINS.values(), ids=BAD_JOINS.keys())
+def test_a_join_that_breaks_a_rule_is_refused_though_rightly_signed(join: Join) -> None:
+    with pytest.raises(MalformedGenesisError):
+        parse_join_record(make_join_record(join, IDENTITY, KEY).wire)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_every_byte_of_a_join_record_is_signed_or_a_signature(part: int) -> None:
+    wire = list(make_join_record(JOIN, IDENTITY, KEY).wire)
+    for index in range(len(wire[part])):
+        flipped = bytearray(wire[part])
+        flipped[index] ^= 1
+        with pytest.raises(MalformedGenesisError):
+            parse_join_record((*wire[:part], bytes(flipped), *wire[part + 1 :]))
+
+
+@pytest.mark.parametrize("pledge", PLEDGES)
+def test_either_pledge_can_be_made(pledge: str) -> None:
+    assert parse_join_record(make_join_record(JOIN._replace(pledge=pledge), IDENTITY, KEY).wire).join.pledge == pledge
+
+
+@pytest.mark.parametrize("players", [2, 10])
+def test_a_genesis_comes_back_as_it_was_made_and_its_hash_names_the_match(players: int) -> None:
+    made, _ = genesis(PRESETS["classic"], players, b"seed")
+    assert parse_genesis(made.encoded()) == made
+    assert match_id(made.encoded()) != match_id(made._replace(patience=Patience(60, 15)).encoded())
+
+
+def altered(**changes: object) -> bytes:
+    made, _ = genesis(PRESETS["classic"], 3, b"seed")
+    return made._replace(**changes).encoded()  # type: ignore[arg-type]
+
+
+def sitting(*numbers: int) -> tuple[JoinRecord, ...]:
+    records = [join_record(b"seed", number) for number in numbers]
+    return tuple(sorted(records, key=lambda record: record.join.identity))
+
+
+def with_match_key_of(number: int, other: int) -> JoinRecord:
+    own = join_record(b"seed", number).join
+    key = MatchKey(match_seed(b"seed", other))
+    identity = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", b"seed", number)))
+    return make_join_record(own._replace(match_key=key.public), identity, key)
+
+
+def twins() -> tuple[JoinRecord, ...]:
+    records = [join_record(b"seed", 0), with_match_key_of(1, 0)]
+    return tuple(sorted(records, key=lambda record: record.join.identity))
+
+
+BAD_ROSTERS: dict[str, object] = {
+    "one player": sitting(0),
+    "eleven players": sitting(*range(11)),
+    "unsorted": sitting(0, 1, 2)[::-1],
+    "an identity twice": (*sitting(0), *sitting(0)),
+    "a match key twice": twins(),
+    "another table": (*sitting(0, 1), join_record(b"seed", 2, table=b"x" * 16)),
+}
+
+
+@pytest.mark.parametrize("roster", BAD_ROSTERS.values(), ids=BAD_ROSTERS.keys())
+def test_a_roster_that_breaks_a_rule_is_refused(roster: object) -> None:
+    with pytest.raises(MalformedGenesisError):
+        parse_genesis(altered(roster=roster))
+
+
+@pytest.mark.parametrize("value", [PATIENCE_BOUNDS[0] - 1, PATIENCE_BOUNDS[1] + 1, -1])
+def test_patience_stays_within_bounds(value: int) -> None:
+    assert parse_patience(PATIENCE_BOUNDS) == Patience(*PATIENCE_BOUNDS)
+    for patience in ((value, 15), (120, value), (120,), (120, 15, 15), ("120", 15), 120):
+        with pytest.raises(MalformedGenesisError):
+            parse_patience(patience)
+
+
+OPTIONS = dict(PRESETS["classic"].options())
+BAD_RULES: dict[str, Value] = {
+    "an unknown option": tuple(sorted((*OPTIONS.items(), ("colour", "red")))),
+    "an unknown value": tuple(sorted({**OPTIONS, "wild": "sixes"}.items())),
+    "a number out of range": tuple(sorted({**OPTIONS, "dice": 0}.items())),
+    "a refused combination": tuple(sorted({**OPTIONS, "motes": "yes", "dice": 4}.items())),
+    "a missing option": tuple(sorted(OPTIONS.items()))[1:],
+    "an option twice": (*sorted(OPTIONS.items()), sorted(OPTIONS.items())[-1]),
+    "another order": tuple(sorted(OPTIONS.items()))[::-1],
+    "no pairs": ("wild",),
+    "no array": 7,
+}
+
+
+@pytest.mark.parametrize("options", BAD_RULES.values(), ids=BAD_RULES.keys())
+def test_rules_that_this_version_does_not_know_are_refused(options: Value) -> None:
+    with pytest.raises(MalformedGenesisError):
+        parse_ruleset(options)
+
+
+@given(st.data())
+def test_no_single_change_to_a_genesis_is_accepted_as_the_same_match(data: st.DataObject) -> None:
+    made, _ = genesis(PRESETS["classic"], 2, b"seed")
+    raw = bytearray(made.encoded())
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        parsed: Genesis = parse_genesis(bytes(raw))
+    except MalformedGenesisError:
+        return
+    assert parsed.roster == made.roster  # only what is not in the records can have changed
+    assert match_id(bytes(raw)) != match_id(made.encoded())
+
+
+@given(st.recursive(st.integers(0, 9) | st.binary(max_size=9) | st.text(max_size=9), lambda x: st.lists(x, max_size=6)))
+def test_any_value_is_a_genesis_or_refused_with_the_one_error(value: object) -> None:
+    def frozen(item: object) -> Value:
+        return tuple(map(frozen, item)) if isinstance(item, list) else item  # type: ignore[return-value]
+
+    try:
+        data = encode(frozen(value))
+    except ValueError:
+        return  # nested too deep to be sent
+    with pytest.raises(MalformedGenesisError):
+        parse_genesis(data)
+    with pytest.raises(MalformedGenesisError):
+        parse_join_record(decode(data))

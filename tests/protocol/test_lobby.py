@@ -1,0 +1,154 @@
+"""Who gets a seat at a table, and what a guest does not sign."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.canonical import Value
+from protocol.genesis import Genesis, MalformedGenesisError, Patience
+from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.wire import Table, TableAim
+from tests.simulation.world import TABLE, join_record
+
+CLASSIC = PRESETS["classic"]
+RECORDS = [join_record(b"lobby", number) for number in range(5)]
+HOST, ANN, BEA, COY, DAN = RECORDS
+
+
+def table(seats: int = 3, token: str = "") -> HostedTable:
+    return HostedTable(TableSettings("Friday", CLASSIC, seats), TABLE, HOST, token)
+
+
+def refusal(hosted: HostedTable, identity: bytes, wire: Value) -> str:
+    before = hosted.records
+    with pytest.raises(NotAdmittedError) as caught:
+        hosted.admit(identity, wire)
+    assert hosted.records == before
+    return caught.value.code
+
+
+def test_guests_sit_in_the_order_in_which_they_came_until_the_table_is_full() -> None:
+    hosted = table()
+    assert not hosted.is_full
+    for guest in (BEA, ANN):
+        hosted.admit(guest.join.identity, guest.wire)
+    assert hosted.is_full
+    assert hosted.records == (HOST, BEA, ANN)
+    assert refusal(hosted, COY.join.identity, COY.wire) == "full"
+
+
+def test_a_seat_that_was_left_is_free_again() -> None:
+    hosted = table(2)
+    hosted.admit(ANN.join.identity, ANN.wire)
+    assert hosted.release(ANN.join.identity)
+    assert not hosted.release(ANN.join.identity)
+    hosted.admit(BEA.join.identity, BEA.wire)
+    assert hosted.records == (HOST, BEA)
+
+
+def test_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
+    hosted = table(2)
+    hosted.admit(ANN.join.identity, ANN.wire)
+    again = join_record(b"lobby", 1, nickname="ann again")
+    hosted.admit(ANN.join.identity, again.wire)
+    assert hosted.records == (HOST, again)
+
+
+def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
+    hosted = table()
+    assert refusal(hosted, BEA.join.identity, ANN.wire) == "refused"
+    foreign = join_record(b"lobby", 1, table=b"x" * 16)
+    assert refusal(hosted, ANN.join.identity, foreign.wire) == "no-table"
+    data, identity_signature, match_signature = ANN.wire
+    for wire in (
+        (data, match_signature, identity_signature),
+        (data, bytes(64), match_signature),
+        (data, identity_signature, bytes(64)),
+        (data, identity_signature),
+        (),
+        b"",
+    ):
+        assert refusal(hosted, ANN.join.identity, wire) == "refused"
+
+
+def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> None:
+    private, public = table(token="SECRET"), table()
+    private.check_aim(TableAim(b"", "SECRET"))
+    private.check_aim(TableAim(TABLE, "SECRET"))
+    public.check_aim(TableAim(b"", ""))
+    for token in ("", "secret", "SECRE", "SECRETS", "ЅECRET"):
+        with pytest.raises(NotAdmittedError) as caught:
+            private.check_aim(TableAim(b"", token))
+        assert caught.value.code == "refused"
+
+
+def test_who_wants_another_table_is_told_that_it_is_gone() -> None:
+    with pytest.raises(NotAdmittedError) as caught:
+        table().check_aim(TableAim(b"x" * 16, ""))
+    assert caught.value.code == "no-table"
+
+
+def seated() -> tuple[HostedTable, Seat]:
+    hosted = table()
+    for guest in (ANN, BEA):
+        hosted.admit(guest.join.identity, guest.wire)
+    seat = Seat(ANN, HOST.join.identity)
+    seat.update(hosted.frame())
+    return hosted, seat
+
+
+def test_a_guest_signs_what_the_table_was_said_to_play() -> None:
+    hosted, seat = seated()
+    assert seat.ruleset == CLASSIC
+    assert seat.check_proposal(hosted.genesis().encoded()) == hosted.genesis()
+
+
+def roster(*records: object) -> dict[str, object]:
+    return {"roster": tuple(sorted(records, key=lambda record: record.join.identity))}  # type: ignore[attr-defined]
+
+
+BAD_PROPOSALS: dict[str, dict[str, object]] = {
+    "other rules": {"ruleset": PRESETS["plain"]},
+    "without us": roster(HOST, BEA),
+    "without the host": roster(ANN, BEA),
+    "our record altered": roster(HOST, BEA, join_record(b"lobby", 1, nickname="other")),
+    "no patience": {"patience": Patience(0, 0)},
+    "unsorted": {"roster": tuple(sorted((HOST, ANN), key=lambda record: record.join.identity))[::-1]},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_PROPOSALS.values(), ids=BAD_PROPOSALS.keys())
+def test_a_guest_signs_nothing_else(changes: dict[str, object]) -> None:
+    hosted, seat = seated()
+    proposal: Genesis = hosted.genesis()._replace(**changes)  # type: ignore[arg-type]
+    with pytest.raises(MalformedGenesisError):
+        seat.check_proposal(proposal.encoded())
+
+
+def test_a_proposal_for_another_table_is_not_signed() -> None:
+    _, seat = seated()
+    there = [join_record(b"lobby", number, table=b"x" * 16) for number in (0, 1)]
+    other = HostedTable(TableSettings("Friday", CLASSIC, 2), b"x" * 16, there[0], "")
+    other.admit(there[1].join.identity, there[1].wire)
+    with pytest.raises(MalformedGenesisError):
+        seat.check_proposal(other.genesis().encoded())
+
+
+BAD_WORDS: dict[str, dict[str, object]] = {
+    "rules that changed": {"ruleset": PRESETS["plain"].options()},
+    "unknown rules": {"ruleset": (("colour", "red"),)},
+    "no patience": {"patience": (0, 0)},
+    "a name that is none": {"players": (("a\x1b[2J", ANN.join.identity),)},
+    "a player twice": {"players": (("ann", ANN.join.identity), ("bea", ANN.join.identity))},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_WORDS.values(), ids=BAD_WORDS.keys())
+def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) -> None:
+    hosted, seat = seated()
+    before = seat.table
+    word: Table = hosted.frame()._replace(**changes)  # type: ignore[arg-type]
+    with pytest.raises(MalformedGenesisError):
+        seat.update(word)
+    assert seat.table == before

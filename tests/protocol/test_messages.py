@@ -1,0 +1,153 @@
+"""A signed message has one shape for each kind; every other one is refused with one error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.keys import MatchKey
+from protocol.messages import (
+    MAX_MOVE_CHARACTERS,
+    Kind,
+    MalformedMessageError,
+    Message,
+    message_id,
+    parse_signed,
+    sign,
+)
+
+KEY = MatchKey(bytes(32))
+HASH = b"h" * 32
+BODIES: dict[Kind, list[Value]] = {
+    Kind.COMMIT: [(HASH,), (HASH, HASH)],
+    Kind.LOCK: [HASH],
+    Kind.REVEAL: [HASH],
+    Kind.MOVE: ["3x5", "m" * MAX_MOVE_CHARACTERS],
+    Kind.OPEN: [(HASH, HASH, HASH)],
+    Kind.RESIGN: [()],
+    Kind.RESULT: [HASH],
+}
+EXAMPLES = [
+    Message(HASH, step, HASH, author, kind, body)
+    for kind, bodies in BODIES.items()
+    for body in bodies
+    for step, author in ((0, 0), (2**32 - 1, 255))
+]
+
+
+def test_every_kind_has_an_example() -> None:
+    assert set(BODIES) == set(Kind)
+
+
+@pytest.mark.parametrize("message", EXAMPLES)
+def test_a_message_comes_back_as_it_was_signed(message: Message) -> None:
+    signed = sign(message, KEY)
+    parsed = parse_signed(*signed.wire)
+    assert parsed.message == message
+    assert parsed.id == signed.id == message_id(signed.data)
+    assert not parsed.checked
+
+
+def fields(message: Message) -> list[Value]:
+    value = decode(message.encoded())
+    assert isinstance(value, tuple)
+    return list(value)
+
+
+PARTS: st.SearchStrategy[Value] = st.one_of(
+    st.integers(-(2**63), 2**64 - 1),
+    st.binary(max_size=40),
+    st.text(max_size=MAX_MOVE_CHARACTERS + 5),
+    st.lists(st.binary(min_size=31, max_size=33), max_size=4).map(tuple),
+    st.lists(st.lists(st.integers(), max_size=2).map(tuple), max_size=2).map(tuple),
+)
+
+
+@given(st.sampled_from(EXAMPLES), st.integers(0, 6), PARTS)
+def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
+    message: Message, index: int, part: Value
+) -> None:
+    changed = fields(message)
+    changed[index] = part
+    try:
+        data = encode(tuple(changed))
+    except NotCanonicalError:
+        return
+    try:
+        parsed = parse_signed(data, bytes(64))
+    except MalformedMessageError:
+        return
+    assert parsed.message.encoded() == data
+    assert parsed.message.body in BODIES[parsed.message.kind] or isinstance(part, bytes | str | tuple)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(
+    "body",
+    [7, b"", "", b"h" * 31, b"h" * 33, "m" * (MAX_MOVE_CHARACTERS + 1), (7,), ("x",), (b"h" * 31,), (HASH,) * 4, ((),)],
+)
+def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
+    with pytest.raises(MalformedMessageError, match=kind.name):
+        parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("index", "value"),
+    [
+        (0, "p2pdice/2/message"),
+        (1, b"h" * 31),
+        (2, -1),
+        (2, 2**32),
+        (2, b""),
+        (3, b"h" * 33),
+        (4, -1),
+        (4, 256),
+        (4, "0"),
+        (5, 0),
+        (5, 8),
+        (5, "LOCK"),
+    ],
+)
+def test_a_field_of_another_shape_is_refused(index: int, value: Value) -> None:
+    changed = fields(EXAMPLES[0])
+    changed[index] = value
+    with pytest.raises(MalformedMessageError):
+        parse_signed(encode(tuple(changed)), bytes(64))
+
+
+@pytest.mark.parametrize("size", [0, 63, 65])
+def test_a_signature_of_another_length_is_refused(size: int) -> None:
+    with pytest.raises(MalformedMessageError):
+        parse_signed(EXAMPLES[0].encoded(), bytes(size))
+
+
+@given(st.sampled_from(EXAMPLES), st.integers(0, 7), st.booleans())
+def test_fewer_or_more_fields_are_refused(message: Message, index: int, more: bool) -> None:
+    changed = fields(message)
+    if more:
+        changed.insert(index, 0)
+    else:
+        del changed[index % 7]
+    with pytest.raises(MalformedMessageError):
+        parse_signed(encode(tuple(changed)), bytes(64))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused_with_the_one_error(data: bytes) -> None:
+    with pytest.raises(MalformedMessageError):
+        parse_signed(data, bytes(64))
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_a_message_has_one_spelling(message: Message, data: st.DataObject) -> None:
+    raw = message.encoded()
+    cut = data.draw(st.integers(0, len(raw) - 1))
+    for wrong in (raw[:cut], raw + b"\x00", raw[:cut] + b"\xc0" + raw[cut:]):
+        try:
+            parsed = parse_signed(wrong, bytes(64))
+        except MalformedMessageError:
+            continue
+        assert parsed.message.encoded() == wrong
+        assert parsed.id != message_id(raw)

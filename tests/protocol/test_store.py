@@ -1,0 +1,202 @@
+"""The store keeps what it confirmed, for one process at a time, and says so when it cannot."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.home import Home
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.node import Node, NodeError
+from protocol.store import SCHEMA_VERSION, HomeInUseError, Store, StoreError
+from tests.simulation.world import World
+
+KEY = MatchKey(bytes(32))
+MATCH = b"m" * 32
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "store.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = Store(path)
+    opened.add_seed(KEY.public, b"s" * 32)
+    opened.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
+    yield opened
+    opened.close()
+
+
+def message(step: int) -> Signed:
+    return sign(Message(MATCH, step, b"t" * 32, 0, Kind.LOCK, b"h" * 32), KEY)
+
+
+def wires(messages: tuple[Signed, ...]) -> list[tuple[bytes, bytes]]:
+    return [signed.wire for signed in messages]
+
+
+def test_what_was_written_is_there_after_a_restart(store: Store, path: Path) -> None:
+    written = [message(step) for step in range(5)]
+    store.write(MATCH, written[:2])
+    store.write(MATCH, written[2:])
+    store.mark_formed(MATCH)
+    store.close()
+    again = Store(path)
+    assert wires(again.messages(MATCH)) == [signed.wire for signed in written]
+    (match,) = again.matches()
+    assert (match.match, match.genesis, match.seed, match.formed, match.over) == (
+        MATCH,
+        b"genesis",
+        b"s" * 32,
+        True,
+        False,
+    )
+    again.write(MATCH, [message(9)])
+    assert len(again.messages(MATCH)) == 6
+    again.close()
+
+
+def test_formed_matches_come_first_then_the_newest(store: Store) -> None:
+    for number in (1, 2, 3):
+        store.add_match(bytes([number]) * 32, b"genesis", KEY.public, number, 7000)
+    store.mark_formed(bytes([2]) * 32)
+    store.mark_over(bytes([2]) * 32)
+    assert [match.match[0] for match in store.matches()] == [2, 3, 1, MATCH[0]]
+    assert [match.over for match in store.matches()] == [True, False, False, False]
+
+
+def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
+    store.mark_formed(MATCH)
+    store.add_match(MATCH, b"genesis", KEY.public, 99, 9)
+    (match,) = store.matches()
+    assert (match.formed, match.port) == (True, 7000)
+
+
+def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
+    for seen in range(6):
+        store.remember_address(b"i" * 32, "192.0.2.1", 7000 + seen, seen)
+    store.remember_address(b"i" * 32, "192.0.2.1", 7003, 9)
+    assert [port for _, port in store.addresses(b"i" * 32)] == [7003, 7005, 7004, 7002]
+    assert store.addresses(b"j" * 32) == ()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from protocol.store import Store
+store = Store(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_home_is_held_by_one_process_until_it_dies_however_it_dies(path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(HomeInUseError):
+                Store(path)
+        finally:
+            holder.kill()
+    Store(path).close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a profile private by access lists, not by mode bits")
+def test_nobody_else_may_read_a_home(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = Store(path)
+    finally:
+        os.umask(before)
+    store.add_seed(KEY.public, bytes(32))
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    for file in path.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
+    store.close()
+
+
+def test_a_store_of_a_newer_version_is_left_alone(path: Path) -> None:
+    Store(path).close()
+    database = sqlite3.connect(path)
+    database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    database.close()
+    with pytest.raises(StoreError, match="newer"):
+        Store(path)
+
+
+def test_a_file_that_is_no_store_is_said_to_be_unusable(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(StoreError):
+        Store(path)
+    assert path.read_bytes() == b"no database at all" * 1000
+
+
+def test_a_home_that_cannot_be_made_is_said_to_be_unusable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError):
+        Store(tmp_path / "file" / "store.sqlite3")
+
+
+def test_a_write_that_does_not_fit_is_an_error_and_keeps_what_was_there(store: Store) -> None:
+    store.write(MATCH, [message(0)])
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(StoreError, match="full"):
+        store.write(MATCH, [message(step) for step in range(1, 20_000)])
+    assert wires(store.messages(MATCH)) == [message(0).wire]
+    store._db.execute("PRAGMA max_page_count=1000000")
+    store.write(MATCH, [message(1)])
+    assert len(store.messages(MATCH)) == 2
+
+
+def test_after_closing_everything_is_a_store_error(store: Store) -> None:
+    store.close()
+    for action in (
+        lambda: store.write(MATCH, [message(0)]),
+        lambda: store.messages(MATCH),
+        lambda: store.add_seed(b"k", b"s"),
+        store.matches,
+    ):
+        with pytest.raises(StoreError):
+            action()
+
+
+def test_messages_of_a_match_that_is_not_known_are_not_written(store: Store) -> None:
+    with pytest.raises(StoreError, match="does not know"):
+        store.write(b"x" * 32, [message(0)])
+
+
+@pytest.mark.parametrize("column", ["data", "signature"])
+async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> None:
+    world = World(PRESETS["classic"], 2, seed=1)
+    for _ in range(60):
+        world.step()
+    match = world.machines[0].match.record.match
+    store = Store(Home(tmp_path).store)
+    store.add_seed(MatchKey(world.seeds[0]).public, world.seeds[0])
+    store.add_match(match, world.data, MatchKey(world.seeds[0]).public, 1, 0)
+    store.write(match, world.machines[0].disk)
+    store.mark_formed(match)
+    store._db.execute(f"UPDATE messages SET {column} = zeroblob(7) WHERE place = 3")
+    store.close()
+    node = await Node.open(tmp_path, "ann", discovery=False, interface="127.0.0.1")
+    with pytest.raises(NodeError, match="damaged") as caught:
+        await node.resume()
+    assert caught.value.code == "failed"
+    await node.close()
