@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from p2pdice.bids import raises
@@ -17,6 +18,9 @@ LAST_EXACT_ROUND: Final = 999
 
 _ALL: Final = FACES
 _NO_ONES: Final = FACES[1:]
+_NO_BID: Final = (0, 0, 0)
+_CALLS: Final[tuple[Move, ...]] = (LIAR,)
+_CALLS_AND_EXACT: Final[tuple[Move, ...]] = (LIAR, EXACT)
 _ONLY: Final = tuple((face,) for face in FACES)
 
 
@@ -30,11 +34,11 @@ def faces(state: State) -> tuple[int, ...]:
     bids = state.bids
     if state.palifico and bids and state.dice[state.turn] != 1:
         return _ONLY[bids[-1].face - 1]
-    match state.ruleset.ones_bid:
-        case "opening-only" if bids and bids[0].face != 1:
-            return _NO_ONES
-        case "not-opening" if not bids and not state.palifico:
-            return _NO_ONES
+    ones_bid = state.ruleset.ones_bid
+    if ones_bid == "opening-only" and bids and bids[0].face != 1:
+        return _NO_ONES
+    if ones_bid == "not-opening" and not bids and not state.palifico:
+        return _NO_ONES
     return _ALL
 
 
@@ -60,9 +64,9 @@ def menu(state: State) -> Menu:
     """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
     bids, motes = state.bids, state.motes
     raising = order(state)
-    quantity, face, _seat = bids[-1] if bids else (0, 0, 0)
+    quantity, face, _seat = bids[-1] if bids else _NO_BID
     limit = sum(state.dice)
-    calls: tuple[Move, ...] = () if not bids else (LIAR,) if exact_refused(state) else (LIAR, EXACT)
+    calls = () if not bids else _CALLS if exact_refused(state) else _CALLS_AND_EXACT
     if motes is not None and motes.must_raise:
         calls, limit = (), max(limit, lowest_raise(state))
     listed = menu_of(raising, quantity, face, faces(state), limit, calls)
@@ -73,22 +77,26 @@ def menu(state: State) -> Menu:
 
 def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
     """Make a bid and pass the turn on."""
-    bids = state.bids
+    bids, raising, possible = state.bids, order(state), faces(state)
     quantity, face = move.quantity, move.face
     if not (1 <= quantity <= MAX_QUANTITY and face in FACES):
         raise IllegalMove(f"{move} is out of bounds: a bid is for 1 to {MAX_QUANTITY} dice of a face from 1 to 6")
-    standing_quantity, standing_face, _seat = bids[-1] if bids else (0, 0, 0)
-    possible = faces(state)
-    if face not in possible or quantity not in raises(order(state), standing_quantity, standing_face)[face - 1]:
+    standing_quantity, standing_face, _seat = bids[-1] if bids else _NO_BID
+    if face not in possible or quantity not in raises(raising, standing_quantity, standing_face)[face - 1]:
         raise IllegalMove(_refusal(state, move, possible))
-    if order(state) == "either" and any(made[0] == quantity and made[1] == face for made in bids):
+    if raising == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
-    # By position, and the rest of the state as it is: this is the most frequent step of all.
-    made = StandingBid(quantity, face, seat)
     if state.motes is not None and state.motes.must_raise:
         state = state._replace(motes=state.motes._replace(must_raise=False))
-    following: State = tuple.__new__(State, (next_live(state.live, seat), (*bids, made), *state[2:]))
-    return following, (BidMade(seat, quantity, face),)
+    made, events = _made(quantity, face, seat)
+    # By position, and the rest of the state as it is: this is the most frequent step of all.
+    following: State = tuple.__new__(State, (next_live(state.live, seat), (*bids, made)) + state[2:])  # noqa: RUF005 - faster
+    return following, events
+
+
+@lru_cache(maxsize=8192)
+def _made(quantity: int, face: int, seat: int) -> tuple[StandingBid, tuple[Event, ...]]:
+    return StandingBid(quantity, face, seat), (BidMade(seat, quantity, face),)
 
 
 def _refusal(state: State, move: Bid, possible: tuple[int, ...]) -> str:

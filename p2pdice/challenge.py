@@ -6,7 +6,7 @@ from p2pdice.bidding import exact_refused, lowest_raise
 from p2pdice.errors import IllegalMove
 from p2pdice.events import AccusationVoid, ChallengeCalled, Event, Sided
 from p2pdice.moves import Exact, Liar, Side
-from p2pdice.state import NOBODY, Challenge, Expect, State, clockwise
+from p2pdice.state import NOBODY, Challenge, Expect, State, clockwise, position
 
 
 def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Event, ...]]:
@@ -25,7 +25,7 @@ def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Even
         immune = tuple(other for other in motes.immune if other != standing.seat)
         spent = state._replace(motes=motes._replace(immune=immune, must_raise=True))
         return spent, (event, AccusationVoid(seat, standing.seat))
-    return await_sides(state._replace(challenge=challenge)), (event,)
+    return await_sides(state, challenge), (event,)
 
 
 def side(state: State, seat: int, move: Side) -> tuple[State, tuple[Event, ...]]:
@@ -34,17 +34,16 @@ def side(state: State, seat: int, move: Side) -> tuple[State, tuple[Event, ...]]
     if move.side not in ("accuser", "accused"):
         raise IllegalMove("there are two sides: accuser and accused")
     sides = (*state.challenge.sides, (seat, move.side))
-    return await_sides(state._replace(challenge=state.challenge._replace(sides=sides))), (Sided(seat, move.side),)
+    return await_sides(state, state.challenge._replace(sides=sides)), (Sided(seat, move.side),)
 
 
-def await_sides(state: State) -> State:
+def await_sides(state: State, challenge: Challenge) -> State:
     """Give the turn to the next player clockwise from the accuser who owes a side, or open the cups."""
-    challenge, standing = state.challenge, state.bid
-    assert challenge is not None
-    assert standing is not None
     if state.ruleset.siding:
+        standing = state.bid
+        assert standing is not None
         settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
         for seat in clockwise(state, challenge.seat):
             if seat in state.live and seat not in settled:
-                return state._replace(turn=seat, phase="siding", awaits=Expect.MOVE)
-    return state._replace(turn=NOBODY, phase="showdown", awaits=Expect.HANDS)
+                return position(state, seat, state.bids, "siding", Expect.MOVE, challenge)
+    return position(state, NOBODY, state.bids, "showdown", Expect.HANDS, challenge)

@@ -58,7 +58,8 @@ _CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize"
 def _go_on(left: State, seat: int, before: Mischief | None) -> tuple[State, tuple[Event, ...]]:
     """Find who is next, now that ``seat`` is out; ``before`` is the table of motes with its player still there."""
     if left.phase == "siding":
-        return await_sides(left), ()
+        assert left.challenge is not None
+        return await_sides(left, left.challenge), ()
     if before is not None:
         assert left.motes is not None
         if before.stack and not left.motes.stack:

@@ -120,11 +120,12 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
         raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
     if not 0 <= first < players:
         raise UnexpectedInput(f"there is no seat {first}: seats are 0 to {players - 1}")
-    start = State(
+    phase, awaits = opening.first_of(ruleset)
+    return State(
         turn=NOBODY,
         bids=(),
-        phase="bidding",
-        awaits=Expect.ROLLED,
+        phase=phase,
+        awaits=awaits,
         challenge=None,
         leader=first,
         dice=(ruleset.dice,) * players,
@@ -139,7 +140,6 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
         players=players,
         motes=Mischief() if ruleset.motes else None,
     )
-    return opening.open_match(start)
 
 
 def apply(state: State, item: Input) -> Transition:

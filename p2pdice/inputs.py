@@ -11,8 +11,7 @@ Hand = tuple[int, ...]
 """The faces of one cup, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Play:
+class Play(NamedTuple):
     """A player's own choice."""
 
     seat: int

@@ -8,13 +8,16 @@ from p2pdice.events import Event, PlayerOut, Pledged, StakesOpened
 from p2pdice.inputs import Pledges, Stakes
 from p2pdice.motes import GROUPS
 from p2pdice.rounds import clear_cups, pass_lead
+from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import check_stakes
-from p2pdice.state import Exit, Expect, State
+from p2pdice.state import Exit, Expect, Phase, State
 
 
-def open_match(state: State) -> State:
-    """Await what the ruleset wants first."""
-    return state._replace(phase="pledges", awaits=Expect.PLEDGES) if state.ruleset.motes else _await_stakes(state)
+def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
+    """Return what a match begins with."""
+    if ruleset.motes:
+        return "pledges", Expect.PLEDGES
+    return ("stakes", Expect.STAKES) if ruleset.stakes else ("bidding", Expect.ROLLED)
 
 
 def pledged(state: State, item: Pledges) -> tuple[State, tuple[Event, ...]]:
@@ -23,7 +26,10 @@ def pledged(state: State, item: Pledges) -> tuple[State, tuple[Event, ...]]:
     if not len(pledges) == len(item.pledges) == state.players:
         raise UnexpectedInput(f"pledges are redeemed or cursed, one by seat for {state.players} seats")
     assert state.motes is not None
-    return _await_stakes(state._replace(motes=state.motes._replace(pledges=pledges))), (Pledged(pledges),)
+    state = state._replace(motes=state.motes._replace(pledges=pledges))
+    if state.ruleset.stakes:
+        return state._replace(phase="stakes", awaits=Expect.STAKES), (Pledged(pledges),)
+    return _await_prize(state), (Pledged(pledges),)
 
 
 def staked(state: State, item: Stakes) -> tuple[State, tuple[Event, ...]]:
@@ -42,10 +48,6 @@ def staked(state: State, item: Stakes) -> tuple[State, tuple[Event, ...]]:
         return over, (*events, *ending)
     state, lead = pass_lead(state, state.leader)
     return _await_prize(state), (*events, *lead)
-
-
-def _await_stakes(state: State) -> State:
-    return state._replace(phase="stakes", awaits=Expect.STAKES) if state.ruleset.stakes else _await_prize(state)
 
 
 def _await_prize(state: State) -> State:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from p2pdice.events import Event, LeadPassed, RoundStarted
-from p2pdice.state import NOBODY, Expect, State, next_live
+from p2pdice.state import NOBODY, Expect, State, next_live, position
 
 
 def start_bidding(state: State) -> State:
     """Give the leader the first bid."""
-    return state._replace(turn=state.leader, phase="bidding", awaits=Expect.MOVE)
+    return position(state, state.leader, (), "bidding", Expect.MOVE, None)
 
 
 def shake(state: State) -> tuple[State, tuple[Event, ...]]:
     """Roll all dice: what was shown of the round before is covered again."""
-    return state._replace(hands=(), count=None), (RoundStarted(state.round, state.leader, state.dice, state.palifico),)
+    event = RoundStarted(state.round, state.leader, state.dice, state.palifico)
+    return state._replace(hands=(), count=None) if state.hands else state, (event,)
 
 
 def clear_cups(state: State) -> State:
     """Take the dice of those who are out from the game."""
+    if len(state.live) == state.players:
+        return state
     cleared = state._replace(dice=tuple(n if seat in state.live else 0 for seat, n in enumerate(state.dice)))
     motes = state.motes
     if motes is None or not motes.cups:
@@ -29,7 +32,7 @@ def clear_cups(state: State) -> State:
 
 def clear_table(state: State) -> State:
     """Put the round's bids and call behind, and clear the cups of who is out."""
-    return clear_cups(state)._replace(turn=NOBODY, bids=(), challenge=None)
+    return position(clear_cups(state), NOBODY, (), state.phase, state.awaits, None)
 
 
 def pass_lead(state: State, seat: int) -> tuple[State, tuple[Event, ...]]:
@@ -38,8 +41,3 @@ def pass_lead(state: State, seat: int) -> tuple[State, tuple[Event, ...]]:
     if leader == state.leader:
         return state, ()
     return state._replace(leader=leader), (LeadPassed(leader, state.leader),)
-
-
-def end_round(state: State) -> State:
-    """Clear the table for the next round, and await its roll."""
-    return clear_table(state)._replace(phase="bidding", awaits=Expect.ROLLED, round=state.round + 1)

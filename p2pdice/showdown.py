@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from p2pdice.bids import count
-from p2pdice.ending import end_match, is_decided
+from p2pdice.ending import end_match
 from p2pdice.errors import UnexpectedInput
-from p2pdice.events import DieGained, DieLost, Event, HandsShown, Judged, PalificoBegins, PlayerOut, RoundVoid
+from p2pdice.events import (
+    DieGained,
+    DieLost,
+    Event,
+    HandsShown,
+    Judged,
+    LeadPassed,
+    PalificoBegins,
+    PlayerOut,
+    RoundVoid,
+)
 from p2pdice.inputs import Hand, Hands
 from p2pdice.moves import FACES
-from p2pdice.rounds import end_round, pass_lead
+from p2pdice.rounds import clear_cups
 from p2pdice.rulesets import MAX_CUP
-from p2pdice.state import NOBODY, Challenge, Exit, Reason, StandingBid, State, clockwise
+from p2pdice.state import NOBODY, Challenge, Exit, Expect, Reason, StandingBid, State, clockwise, next_live, position
 from p2pdice.turns import judged
+
+_FACES: Final = frozenset(FACES)
+_INTEGERS: Final = frozenset({int})
 
 
 class Tally(NamedTuple):
@@ -44,23 +57,22 @@ def hands_opened(state: State, item: Hands) -> tuple[State, tuple[Event, ...]]:
     challenge, standing = state.challenge, state.bid
     assert challenge is not None
     assert standing is not None
-    unopened = tuple(seat for seat, hand in enumerate(hands) if hand is None)
-    tally = Tally(
-        count((hand for hand in hands if hand is not None), standing.face, state.ones_wild),
-        sum(state.dice[seat] for seat in unopened),
-    )
-    shown = HandsShown(hands, standing.quantity, standing.face, state.ones_wild, *tally)
-    opened = state._replace(hands=hands, count=tally.counted)
+    unopened = tuple(seat for seat, hand in enumerate(hands) if hand is None) if None in hands else ()
+    ones_wild = state.ones_wild
+    open_hands = [hand for hand in hands if hand is not None]
+    tally = Tally(count(open_hands, standing.face, ones_wild), sum(state.dice[seat] for seat in unopened))
+    shown = HandsShown(hands, standing.quantity, standing.face, ones_wild, *tally)
     bid_true = tally.bid_true(standing.quantity)
     call_right = tally.exact(standing.quantity) if challenge.call == "exact" else _inverse(bid_true)
-    if call_right is None:
-        void = RoundVoid(state.round, unopened)
-        if state.motes is not None:
-            again, events = judged(opened, NOBODY, state.leader)
-            return again, (shown, void, *events)
-        return end_round(opened), (shown, void)
-    settled, events = _settle(opened, challenge, standing, bid_true is True, call_right)
-    return settled, (shown, *events)
+    opened = position(state, NOBODY, (), "bidding", Expect.ROLLED, None)._replace(hands=hands, count=tally.counted)
+    if call_right is not None:
+        settled, events = _settle(state, opened, challenge, standing, bid_true is True, call_right)
+    elif state.motes is not None:
+        settled, events = judged(opened, NOBODY, state.leader)
+    else:
+        settled, events = clear_cups(opened._replace(round=state.round + 1)), ()
+    void = (RoundVoid(state.round, unopened),) if call_right is None else ()
+    return settled, (shown, *void, *events)
 
 
 def _inverse(truth: bool | None) -> bool | None:
@@ -77,50 +89,71 @@ def _check(state: State, hands: tuple[Hand | None, ...]) -> None:
             continue
         if len(hand) != dice:
             raise UnexpectedInput(f"seat {seat} shows {len(hand)} dice but has {dice}")
-        if any(type(face) is not int or face not in FACES for face in hand) or list(hand) != sorted(hand):
+        if not _INTEGERS.issuperset(map(type, hand)) or not _FACES.issuperset(hand) or list(hand) != sorted(hand):
             raise UnexpectedInput(f"seat {seat} shows {hand}: a hand is faces from 1 to 6 in ascending order")
 
 
 def _settle(
-    state: State, challenge: Challenge, standing: StandingBid, bid_true: bool, call_right: bool
+    state: State, opened: State, challenge: Challenge, standing: StandingBid, bid_true: bool, call_right: bool
 ) -> tuple[State, tuple[Event, ...]]:
+    """Give ``opened``, which is ``state`` with the cups open and the table cleared, the consequences of the call."""
     caller, bidder = challenge.seat, standing.seat
-    sides = dict(challenge.sides) | {caller: "accuser", bidder: "accused"}
-    right_side = "accuser" if call_right else "accused"
     order = clockwise(state, caller)
-    right = tuple(seat for seat in order if sides.get(seat) == right_side)
-    wrong = tuple(seat for seat in order if seat in sides and seat not in right)
+    right: tuple[int, ...] = (caller if call_right else bidder,)
+    wrong: tuple[int, ...] = (bidder if call_right else caller,)
+    if challenge.sides:
+        right_side = "accuser" if call_right else "accused"
+        right = _stand(order, right, tuple(seat for seat, side in challenge.sides if side == right_side))
+        wrong = _stand(order, wrong, tuple(seat for seat, side in challenge.sides if side != right_side))
     verdict = Judged(caller, challenge.call, bidder, bid_true, call_right, right, wrong)
 
     changes = _changes(state, challenge, caller, bidder, call_right, right)
-    dice = tuple(n + changes.get(seat, 0) for seat, n in enumerate(state.dice))
-    changed = [seat for seat in order if dice[seat] != state.dice[seat]]
+    changed = [seat for seat in order if seat in changes]
+    dice = [*state.dice]
+    for seat, change in changes.items():
+        dice[seat] += change
     leader = _leader(state, caller, bidder, call_right, changed)
     if state.motes is not None:
-        following, after = judged(state, changed[0] if changed else NOBODY, leader)
+        following, after = judged(opened, changed[0] if changed else NOBODY, leader)
         return following, (verdict, *after)
     events: list[Event] = [verdict]
     events += [(DieLost if changes[seat] < 0 else DieGained)(seat, dice[seat]) for seat in changed]
 
-    gone = tuple(seat for seat in changed if not dice[seat])
-    live = tuple(seat for seat in state.live if seat not in gone)
-    settled = state._replace(dice=dice, live=live)
-    if gone:
+    live, exits = state.live, state.exits
+    if gone := tuple(seat for seat in changed if not dice[seat]):
         reason: Reason = "finished" if state.ruleset.goal == "first-out" else "lost"
-        settled = settled._replace(exits=(*state.exits, Exit(gone, reason)))
+        live = tuple(seat for seat in live if seat not in gone)
+        exits = (*exits, Exit(gone, reason))
         events += [PlayerOut(seat, reason) for seat in gone]
-    if is_decided(settled):
-        over, ending = end_match(settled)
+    if len(live) <= 1:
+        over, ending = end_match(opened._replace(dice=tuple(dice), live=live, exits=exits))
         return over, (*events, *ending)
 
-    palifico = [seat for seat in changed if dice[seat] == 1 < state.dice[seat] and seat not in state.dropped]
-    settled = end_round(settled)._replace(palifico=False)
-    if state.ruleset.palifico and state.ruleset.dice > 1 and palifico:
-        leader = palifico[0]
-        settled = settled._replace(palifico=True, dropped=tuple(sorted((*state.dropped, *palifico))))
-        events.append(PalificoBegins(leader))
-    settled, lead = pass_lead(settled, leader)
-    return settled, (*events, *lead)
+    palifico, dropped = False, state.dropped
+    if state.ruleset.palifico and state.ruleset.dice > 1:
+        droppers = [seat for seat in changed if dice[seat] == 1 < state.dice[seat] and seat not in dropped]
+        if droppers:
+            leader, palifico, dropped = droppers[0], True, tuple(sorted((*dropped, *droppers)))
+            events.append(PalificoBegins(leader))
+    if leader not in live:
+        leader = next_live(live, leader)
+    if leader != state.leader:
+        events.append(LeadPassed(leader, state.leader))
+    following = opened._replace(
+        leader=leader,
+        dice=tuple(dice),
+        live=live,
+        exits=exits,
+        round=state.round + 1,
+        palifico=palifico,
+        dropped=dropped,
+    )
+    return clear_cups(following), tuple(events)
+
+
+def _stand(order: tuple[int, ...], party: tuple[int, ...], sided: tuple[int, ...]) -> tuple[int, ...]:
+    """Return who stands on a side, in this order of seats."""
+    return tuple(seat for seat in order if seat in party or seat in sided)
 
 
 def _changes(

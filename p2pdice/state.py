@@ -166,6 +166,19 @@ _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_
 Plain = int | str | tuple["Plain", ...]
 
 
+def position(
+    state: State,
+    turn: int,
+    bids: tuple[StandingBid, ...],
+    phase: Phase,
+    awaits: Expect,
+    challenge: Challenge | None,
+) -> State:
+    """Return ``state`` with other first fields: those that change with every step, set faster than by name."""
+    following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge) + state[5:])  # noqa: RUF005 - faster
+    return following
+
+
 def next_live(live: tuple[int, ...], seat: int) -> int:
     """Return the next live seat clockwise from ``seat``, which need not be live; ``live`` is not empty."""
     for candidate in live:
