@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdice import Move, Ruleset
+from p2pdice import Move
 from p2pdice.version import VERSION
 from protocol import limits
 from protocol.addresses import Address, interface_addresses, parse_address
@@ -73,6 +73,7 @@ from protocol.match import (
 from protocol.mesh import Mesh, RefusedError
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.record import MisconductError, RejectedMessageError
+from protocol.rulesets import ruleset_label
 from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
 from protocol.transport import EVERYWHERE, DialError
@@ -462,7 +463,7 @@ class Node:
             advertisement = Advertisement(
                 id=self._match.record.match.hex(),
                 name=name,
-                rules=_rules_name(genesis.ruleset),
+                rules=ruleset_label(genesis.ruleset),
                 seats_taken=players,
                 seats=players,
                 status=PLAYING,
@@ -473,7 +474,7 @@ class Node:
             advertisement = Advertisement(
                 id=self._hosted.table.hex(),
                 name=settings.name,
-                rules=_rules_name(settings.ruleset),
+                rules=ruleset_label(settings.ruleset),
                 seats_taken=len(self._hosted.records),
                 seats=settings.seats,
                 status=LOBBY,
@@ -810,10 +811,6 @@ class Node:
 
 def _player(name: str, identity: bytes, node: Node) -> PlayerInfo:
     return PlayerInfo(name, fingerprint(identity), is_me=identity == node.identity.public)
-
-
-def _rules_name(ruleset: Ruleset) -> str:
-    return ruleset.name or "house rules"
 
 
 def _refusal(code: str, reason: str) -> NodeError:

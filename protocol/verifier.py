@@ -14,6 +14,7 @@ from protocol import limits
 from protocol.genesis import MalformedGenesisError
 from protocol.messages import MalformedMessageError
 from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.rulesets import ruleset_label
 from protocol.transcript import MalformedTranscriptError, open_transcript
 
 
@@ -40,7 +41,7 @@ class Verdict:
     """Step at which the match breaks off or the rules were broken."""
     match: str | None = None
     rules: str | None = None
-    """Name of the ruleset, ``house rules`` if it has none."""
+    """Name of the ruleset; for house rules the start of their hash."""
     players: tuple[str, ...] = ()
     """Nicknames by seat; in the order of the roster if the seats were never drawn."""
     winners: tuple[str, ...] = ()
@@ -105,7 +106,7 @@ def _judge(record: Record, signatures: int, judgement: Judgement, reason: str, c
         culprit,
         None if is_whole else position.step,
         record.match.hex(),
-        record.genesis.ruleset.name or "house rules",
+        ruleset_label(record.genesis.ruleset),
         players,
         winners if is_whole else (),
         position.step,

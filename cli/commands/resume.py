@@ -74,11 +74,12 @@ async def _list(settings: Settings, as_json: bool) -> None:
 def data(stored: StoredMatch) -> dict[str, Any]:
     """Return an unfinished match as JSON-able data; ``begun`` is local time."""
     from protocol.genesis import parse_genesis
+    from protocol.rulesets import ruleset_label
 
     genesis = parse_genesis(stored.genesis)
     return {
         "match": stored.match.hex(),
         "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
-        "rules": genesis.ruleset.name or "house rules",
+        "rules": ruleset_label(genesis.ruleset),
         "players": [record.join.nickname for record in genesis.roster],
     }

@@ -58,4 +58,11 @@ def _list(as_json: bool) -> None:
 
 
 def _data(ruleset: Any) -> dict[str, Any]:
-    return {"name": ruleset.name, "options": dict(ruleset.options()), "summary": summary(ruleset)}
+    from protocol.rulesets import ruleset_hash
+
+    return {
+        "name": ruleset.name,
+        "hash": ruleset_hash(ruleset).hex(),
+        "options": dict(ruleset.options()),
+        "summary": summary(ruleset),
+    }
