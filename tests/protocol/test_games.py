@@ -1,0 +1,129 @@
+"""Every game over the network: the protocol knows none of their rules."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import protocol
+from p2pdice import PRESETS, Ruleset, Stake
+from p2pdice.players import OddsPlayer
+from protocol.messages import Kind
+from protocol.record import Purpose
+from protocol.verifier import verify
+from tests.simulation.world import World
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("players", [2, 5])
+def test_every_preset_ends_with_identical_fair_transcripts(preset: str, players: int) -> None:
+    world = World(PRESETS[preset], players, seed=players)
+    world.run()
+    (transcript,) = {machine.transcript for machine in world.machines}
+    assert verify(transcript).verdict == "fair"
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_house_rules_with_crashes_end_so_too(seed: int) -> None:
+    rng = random.Random(seed)
+    world = World(house_rules(rng), rng.randrange(2, 5), seed)
+    for _ in range(12):
+        for _ in range(rng.randrange(60)):
+            world.step()
+        me = rng.randrange(len(world.machines))
+        world.crash(me)
+        world.restart(me)
+    world.run()
+    (transcript,) = {machine.transcript for machine in world.machines}
+    assert verify(transcript).verdict == "fair"
+
+
+def house_rules(rng: random.Random) -> Ruleset:
+    """Return a preset with stakes and fewer dice where it allows."""
+    preset = PRESETS[rng.choice(sorted(PRESETS))]
+    if preset.motes:
+        return preset
+    return preset.with_options(
+        {"dice": str(rng.randrange(1, 4)), "stakes": rng.choice(["yes", "no"]), "dice-cap": "none"}
+    )
+
+
+def test_the_prize_and_every_power_that_needs_it_is_rolled_by_all() -> None:
+    world = World(PRESETS["motes"], 3, seed=3)
+    world.run()
+    purposes = [position.purpose for position in world.machines[0].match.record.chain]
+    assert Purpose.STAKES in purposes
+    assert Purpose.PUBLIC_DIE in purposes
+
+
+class Spender(OddsPlayer):
+    """Stakes everything."""
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        return Stake(funds, tickets)
+
+
+def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() -> None:
+    world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=4, player=Spender)
+    world.run()
+    chain = world.machines[0].match.record.chain
+    opened = [signed for position in chain for signed in position.entries.values() if signed.message.kind is Kind.STAKE]
+    assert len(opened) == 3
+    kinds = [position.kind for position in chain if position.purpose is Purpose.STAKES]
+    assert kinds == [Kind.COMMIT, Kind.LOCK, Kind.STAKE]
+    state = chain[-1].state
+    assert state is not None
+    (winner,) = state.winners
+    # Everybody staked 1,000 of 1,000: the pool is 3,000, and the bonus 1,000 × 1,000 / 1,000.
+    assert state_payout(world)[winner] == 4000
+
+
+def state_payout(world: World) -> tuple[int, ...]:
+    from p2pdice import state_json
+
+    state = world.machines[0].match.record.position.state
+    assert state is not None
+    return tuple(state_json(state)["payout"])
+
+
+def test_a_stake_survives_a_crash_between_commitment_and_opening() -> None:
+    world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 2, seed=5, player=Spender)
+    while not any(machine.choices for machine in world.machines):
+        world.step()
+    me = next(me for me, machine in enumerate(world.machines) if machine.choices)
+    world.crash(me)
+    world.restart(me)
+    world.run()
+    (transcript,) = {machine.transcript for machine in world.machines}
+    assert verify(transcript).verdict == "fair"
+
+
+def test_a_stake_that_was_lost_with_the_store_cannot_be_opened_and_costs_its_owner_the_match() -> None:
+    world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=6, player=Spender)
+    while not any(machine.choices for machine in world.machines):
+        world.step()
+    me = next(me for me, machine in enumerate(world.machines) if machine.choices)
+    for _ in range(6):
+        world.step()
+    world.crash(me)
+    world.machines[me].choices.clear()
+    world.restart(me)
+    world.run()
+    record = world.machines[(me + 1) % 3].match.record
+    assert record.position.purpose is Purpose.END
+    resigned = [s for p in record.chain for s in p.entries.values() if s.message.kind is Kind.RESIGN]
+    assert [signed.message.author for signed in resigned] in ([me], [])
+
+
+def test_the_protocol_names_no_preset_and_no_power() -> None:
+    """A new ruleset or power needs no change there, because nothing there knows any."""
+    words = {*PRESETS, "light", "grey", "neutral", "blue", "red", "dark", "palifico", "siding", "liar", "exact"} - {
+        "plain"
+    }
+    found = {}
+    for path in Path(protocol.__file__).parent.glob("*.py"):
+        code = re.sub(r'"""(?:.|\n)*?"""|#.*|>>>.*', "", path.read_text(encoding="utf-8"))
+        if hits := words & set(re.findall(r"[\"']([a-z-]+)[\"']", code)):
+            found[path.name] = hits
+    assert not found
