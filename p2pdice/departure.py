@@ -18,7 +18,7 @@ from p2pdice.motes import Mischief
 from p2pdice.moves import Concede
 from p2pdice.rounds import clear_cups, pass_lead
 from p2pdice.state import Exit, Expect, Phase, Reason, State, next_live
-from p2pdice.turns import ask, ask_for_answers, dawn, resolve, resume, without
+from p2pdice.turns import ask, ask_for_answers, dawn, free_turn, resolve, resume, without
 
 
 def evicted(state: State, item: Evict) -> tuple[State, tuple[Event, ...]]:
@@ -73,7 +73,7 @@ def _go_on(left: State, seat: int, before: Mischief | None) -> tuple[State, tupl
         if left.turn == seat and (left.phase != "bidding" or left.motes.stack):
             return ask(left)
         if left.turn == seat:
-            left = left._replace(motes=left.motes._replace(must_raise=False))
+            return free_turn(left, seat), ()
     if left.turn == seat:
         left = left._replace(turn=next_live(left.live, seat))
     return left, ()

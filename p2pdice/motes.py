@@ -130,7 +130,7 @@ class Mischief(NamedTuple):
     blocked: tuple[Blocked, ...] = ()
     """In order of arising."""
     must_raise: bool = False
-    """Whether the player on turn has accused in vain."""
+    """Whether the player whose bidding turn it is has accused in vain."""
     successor: int = -1
     """Who leads next, from the verdict to the end of the turn; -1 before."""
     crown: Die | None = None

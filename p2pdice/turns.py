@@ -149,8 +149,15 @@ def resume(state: State) -> _Transition:
     if state.phase == "night":
         return _ask_after(state, actor)
     # A player who played a die on their bidding turn stays on turn.
-    turn = actor if actor in state.live else next_live(state.live, actor)
-    return state._replace(turn=turn, awaits=Expect.MOVE), ()
+    if actor in state.live:
+        return state._replace(turn=actor, awaits=Expect.MOVE), ()
+    return free_turn(state, actor), ()
+
+
+def free_turn(state: State, departed: int) -> State:
+    """Give the bidding turn of who left to the next live player, who has accused nobody in vain."""
+    motes = _mischief(state)._replace(must_raise=False)
+    return state._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE, motes=motes)
 
 
 def _ask_after(state: State, actor: int) -> _Transition:

@@ -265,6 +265,17 @@ def test_motes_an_accuser_in_vain_who_leaves_hands_on_a_free_turn() -> None:
     assert "liar" in map(str, legal_moves(state))
 
 
+def test_motes_an_accuser_in_vain_may_leave_behind_a_stack_as_well() -> None:
+    state = reach(table(3, "grey@0", "red@1", "dark@2", "blue@0"), "sunset", loses="neutral@0")
+    state = play(reach(play(state, "play grey@0", "pass"), "night"), "pass", "pass")
+    state = play(reach(state, "bidding"), "1x2", "liar", "play red@1 on 2")
+    assert (state.turn, state.phase) == (0, "bidding")
+    state = play(state, "evict 1")
+    assert state.motes is not None
+    assert (state.turn, state.phase, state.motes.must_raise) == (2, "bidding", False)
+    assert "liar" in map(str, legal_moves(state))
+
+
 def test_motes_a_winner_who_leaves_before_naming_the_winning_die_has_won_without() -> None:
     for leaving in ("evict 0", "concede 0"):
         state = play(reach(table(2), "bidding"), "evict 1")

@@ -8,12 +8,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS, Bid, Expect, Hand, Hands, Move, Play, Rolled, Ruleset, State, View, apply, new_match, view
+from p2pdice import (
+    PRESETS,
+    Bid,
+    Expect,
+    Hand,
+    Hands,
+    Liar,
+    Move,
+    Play,
+    Power,
+    Rolled,
+    Ruleset,
+    Stake,
+    State,
+    View,
+    apply,
+    check_wager,
+    new_match,
+    view,
+)
 from p2pdice.odds import at_least
 from p2pdice.players import OddsPlayer, Player
 
 from .rulesets import rulesets
-from .scripted import before_play, roll
+from .scripted import before_play, play, reach, roll, show, table
 
 
 class ChancePlayer(Player):
@@ -88,3 +107,43 @@ def test_equal_generators_play_alike() -> None:
 
     assert moves(1) == moves(1)
     assert moves(1) != moves(50)
+
+
+def test_it_saves_itself_with_light() -> None:
+    buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
+    state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "44444")
+    for seed in range(10):
+        move = OddsPlayer(Random(seed)).choose(view(state, 0))
+        assert isinstance(move, Power)
+        assert move.die.mote == "light"
+
+
+def test_it_makes_itself_immune_before_it_leads_and_spends_the_immunity_of_others() -> None:
+    sunset = reach(table(3, "grey@0"), "sunset", loses="red@0")
+    assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play grey@0"
+    state = play(reach(play(sunset, "play grey@0"), "bidding"), "1x2")
+    assert OddsPlayer(Random(1)).choose(view(state, 1, (2, 2, 2, 2, 2))) == Liar()
+    state = play(state, "liar")
+    assert isinstance(OddsPlayer(Random(1)).choose(view(state, 1, (2, 2, 2, 2, 2))), Bid)
+
+
+def test_it_answers_what_is_aimed_at_it_and_nothing_else() -> None:
+    night = reach(table(3, "dark@0", "light@1", "light@2", "blue@1", prize=3), "night")
+    aimed = play(night, "play dark@0 destroy light@1")
+    assert str(OddsPlayer(Random(1)).choose(view(aimed, 1))) == "play blue@1"
+    other = play(night, "play dark@0 destroy light@2")
+    assert str(OddsPlayer(Random(1)).choose(view(other, 1))) == "pass"
+
+
+def test_it_loses_light_first_and_crowns_what_it_is_pledged_to() -> None:
+    assert str(OddsPlayer(Random(1)).choose(view(reach(table(2), "discard"), 0))) == "lose light@0"
+    state = play(reach(table(2), "bidding"), "evict 0")  # seat 1 is pledged to Cursed
+    assert str(OddsPlayer(Random(1)).choose(view(state, 1))) == "crown blue@1"
+
+
+@given(funds=st.integers(0, 10**12), tickets=st.integers(0, 9), seed=st.integers(0, 99))
+def test_it_stakes_what_it_has(funds: int, tickets: int, seed: int) -> None:
+    stake = OddsPlayer(Random(seed)).stake(funds, tickets)
+    assert check_wager((stake.bet, funds, stake.tickets, tickets))
+    assert ChancePlayer(Random(seed)).stake(funds, tickets) == Stake(0)

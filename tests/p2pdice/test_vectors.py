@@ -1,6 +1,6 @@
 """Canonical values that SPEC.md prints: whoever changes one of these changes the rules or the wire."""
 
-from p2pdice import PRESETS, Rolled, State, apply, new_match, plain
+from p2pdice import PRESETS, Pledges, Roll, Rolled, Stakes, State, apply, new_match, plain
 
 from .scripted import play, rolled, show
 
@@ -75,4 +75,67 @@ def test_vectors_of_a_first_drop_to_one_die() -> None:
     assert public(state) == (
         *(3, 2, "bidding", "deal", 0, -1, (1, 4, 4), (0, 1, 2), (), (), "yes", (0,)),
         *(((2, 2), (3, 3, 3, 3), (3, 3, 3, 3)), (2,), ()),
+    )
+
+
+def test_vectors_of_a_match_with_motes_and_stakes() -> None:
+    state = new_match(PRESETS["motes"], 3)
+    three, five = (0, 1, 2), (5, 5, 5)
+    empty = ((), "none", (), (), (), (), -1, (), (), (), "no", -1, "none")
+    assert public(state) == (
+        *(3, 1, "pledges", "pledges", 0, -1, five, three, (), (), "no", (), (), (), ()),
+        *(empty, ()),
+    )
+    state, _ = apply(state, Pledges(("redeemed", "cursed", "cursed")))
+    stakes = ((100, 1000, 0, 0), (50, 1000, 1, 2), (0, 1000, 0, 0))
+    state, _ = apply(state, Stakes(stakes))
+    state, _ = apply(state, Roll(2))
+    cups = tuple(tuple(f"{mote}@{seat}" for mote in ("light", "neutral", "blue", "red", "dark")) for seat in three)
+    told = (("redeemed", "cursed", "cursed"), "grey")
+    assert public(state) == (
+        *(3, 1, "night", "deal", 0, -1, five, three, (), (), "no", (), (), (), ()),
+        *((*told, cups, (), (), (), -1, (), (), (), "no", -1, "none"), stakes),
+    )
+    state, _ = show(play(apply(state, Rolled())[0], "9x2", "liar"), "33333", "44444", "55555")
+    assert public(state)[2:6] == ("discard", "move", 0, 0)
+    assert public(state)[15] == (*told, cups, (), (), (), -1, (), (), (), "no", 0, "none")
+
+    state, _ = apply(play(state, "lose red@0"), Rolled())
+    cups = (("light@0", "neutral@0", "blue@0", "dark@0"), *cups[1:])
+    assert public(state)[2:7] == ("night", "move", 0, 0, (4, 5, 5))
+    assert public(state)[15] == (*told, cups, (("red@0", 0),), (), (), -1, (1, 2), (), (), "no", -1, "none")
+
+    state = play(state, "play red@0 on 2")
+    assert public(state)[2:6] == ("night", "roll", 0, -1)
+    stack = (("red@0", 0, 2),)
+    assert public(state)[15] == (*told, cups, (), ("red@0",), stack, 0, (), (), (), "no", -1, "none")
+
+    state, _ = apply(state, Roll(5))
+    assert public(state)[2:6] == ("bidding", "move", 0, 0)
+    blocked = ((2, "cursed", 0),)
+    assert public(state)[15] == (*told, cups, (), ("red@0",), (), -1, (), (), blocked, "no", -1, "none")
+
+    state = play(state, "evict 0", "evict 1")
+    assert public(state)[2:7] == ("crown", "move", 1, 2, (0, 0, 5))
+    state = play(state, "crown dark@2")
+    removed = ("red@0", *cups[0], *cups[1])
+    assert public(state) == (
+        *(
+            3,
+            2,
+            "over",
+            "over",
+            1,
+            -1,
+            (0, 0, 5),
+            (2,),
+            (),
+            (),
+            "no",
+            (),
+            (),
+            (),
+            (((0,), "evicted"), ((1,), "evicted")),
+        ),
+        *((*told, ((), (), cups[2]), (), removed, (), -1, (), (), (), "no", -1, "dark@2"), stakes),
     )
