@@ -68,8 +68,9 @@ def play_match(ruleset: Ruleset, players: int, rng: random.Random) -> tuple[int,
 def own_round(faces: list[int], draw: Callable[[], float]) -> int:
     """Play one round with these dice, first player's first, and return its moves."""
     moves = 0
+    move_awaited = Expect.MOVE
     state, _ = apply(new_match(ROUND, 2), Rolled())
-    while state.awaits is Expect.MOVE:
+    while state.awaits is move_awaited:
         listed = legal_moves(state)
         state, _ = apply(state, Play(state.turn, listed[int(draw() * len(listed))]))
         moves += 1

@@ -90,6 +90,8 @@ _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] 
 }
 """What the table does, and when."""
 
+_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
+
 _AWAITED: Final[Mapping[Expect, str]] = {
     Expect.MOVE: "it is the turn of seat {turn}",
     Expect.PLEDGES: "everybody has to pledge first",
@@ -171,14 +173,14 @@ def apply(state: State, item: Input) -> Transition:
 def _play(state: State, seat: int, move: Move) -> Transition:
     motes = state.motes
     answering = motes is not None and len(motes.stack) > 0
-    if seat == state.turn and state.awaits is Expect.MOVE:
+    if seat == state.turn and state.awaits is _MOVE:
         kind = type(move)
         section = _ANSWERS.get(kind) if answering else _MOVES.get((state.phase, kind))
         if section is not None:
             return section(state, seat, move)
     if type(move) is Concede:
         return departure.conceded(state, seat, move)
-    if state.awaits is not Expect.MOVE:
+    if state.awaits is not _MOVE:
         raise UnexpectedInput(_awaited(state))
     if seat != state.turn:
         raise IllegalMove(f"seat {seat} cannot play {move}: {_awaited(state)}")
@@ -202,7 +204,7 @@ def legal_moves(state: State) -> Sequence[Move]:
     >>> [str(move) for move in legal_moves(state)]
     ['1x6', '2x5', 'liar']
     """
-    if state.awaits is not Expect.MOVE:
+    if state.awaits is not _MOVE:
         return ()
     phase, motes = state.phase, state.motes
     if phase == "bidding" and not (motes is not None and motes.stack):

@@ -118,24 +118,8 @@ def test_vectors_of_a_match_with_motes_and_stakes() -> None:
     state = play(state, "evict 0", "evict 1")
     assert public(state)[2:7] == ("crown", "move", 1, 2, (0, 0, 5))
     state = play(state, "crown dark@2")
-    removed = ("red@0", *cups[0], *cups[1])
+    removed, exits = ("red@0", *cups[0], *cups[1]), (((0,), "evicted"), ((1,), "evicted"))
     assert public(state) == (
-        *(
-            3,
-            2,
-            "over",
-            "over",
-            1,
-            -1,
-            (0, 0, 5),
-            (2,),
-            (),
-            (),
-            "no",
-            (),
-            (),
-            (),
-            (((0,), "evicted"), ((1,), "evicted")),
-        ),
+        *(3, 2, "over", "over", 1, -1, (0, 0, 5), (2,), (), (), "no", (), (), (), exits),
         *((*told, ((), (), cups[2]), (), removed, (), -1, (), (), (), "no", -1, "dark@2"), stakes),
     )
