@@ -36,10 +36,11 @@ COMMANDS: Final = {
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
+    "bot": Entry("Programs", "Let a program of yours play at a table.", "bot"),
     "referee": Entry("Programs", "Referee a match: a JSON object a line in, the new state a line out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts of matches, without any network.", "verify"),
     "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
-    "house-bot": Entry("Play", "Seat a house bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
+    "house-bot": Entry("Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
 }
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 _SHARED: Final = {"home", "no_color"}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +24,18 @@ PortOption = Annotated[
 InterfaceOption = Annotated[
     str | None,
     typer.Option("--interface", metavar="IF", show_default=False, help="Use this network interface (name or address)."),
+]
+
+
+class Pledge(StrEnum):
+    """A group of motes."""
+
+    REDEEMED = "redeemed"
+    CURSED = "cursed"
+
+
+PledgeOption = Annotated[
+    Pledge, typer.Option("--pledge", help="With motes: the group of the winning die that earns you a run ticket.")
 ]
 
 Enter = Callable[["Node"], Awaitable[None]]
@@ -62,11 +76,23 @@ def play(
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine; Ctrl-C in it ends the command with its exit code, whichever way the terminal reported it."""
+    """Run a coroutine; Ctrl-C in it ends the command with its exit code, whichever way the terminal reported it.
+
+    So do the other signals that ask a process to end: what it started must not outlive it.
+    """
     try:
-        asyncio.run(main)
-    except (InterruptedByUserError, KeyboardInterrupt):
+        asyncio.run(_stoppable(main))
+    except (InterruptedByUserError, KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+async def _stoppable(main: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError):  # Windows has neither of the two
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
+    await main
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +18,9 @@ from cli.boundary import complain
 from cli.children import BOT_NAMES, describe_exit, end, start_house_bot
 from cli.front import application
 from cli.names import NameOption, nickname
-from cli.play import InterfaceOption, PortOption, play
+from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play
+from cli.programs import ProgramError, split_command
+from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 
@@ -29,6 +32,7 @@ Examples:
   p2pdice host                        a table for two
   p2pdice host Friday --seats 4       a table called Friday
   p2pdice host --bots 3               you against three house bots
+  p2pdice host --bot 'python3 odds15.py'   you against a program
   p2pdice host --seats 3 --bots 1 --rules perudo --private
 
 \b
@@ -65,6 +69,12 @@ def host(
         int, typer.Option("--patience", min=5, max=3600, metavar="S", help="Seconds that a player may think.")
     ] = 120,
     private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,
+    programs: Annotated[
+        list[str] | None,
+        typer.Option("--bot", metavar="CMD", help="Seat a program that speaks the bot protocol; can be repeated."),
+    ] = None,
+    stakes: Annotated[bool, typer.Option("--stakes", help="Play for coins, whatever the rules: stakes=yes.")] = False,
+    pledge: PledgeOption = Pledge.REDEEMED,
     ui: Annotated[Interface, typer.Option("--ui", help="How the table is shown.")] = Interface.LINE,
 ) -> None:
     """Open a table and play at it.
@@ -75,14 +85,19 @@ def host(
     from protocol.genesis import Patience
     from protocol.lobby import TableSettings
 
-    wanted = seats if seats is not None else max(2, bots + 1)
-    if bots >= wanted:
-        raise typer.BadParameter(f"{bots} bots and you need at least {bots + 1} seats.", param_hint="--seats")
+    try:
+        commands = [split_command(program) for program in programs or ()]
+    except ProgramError as error:
+        raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--bot") from None
+    crew = bots + len(commands)
+    wanted = seats if seats is not None else max(2, crew + 1)
+    if crew >= wanted or wanted > len(BOT_NAMES):
+        raise typer.BadParameter(f"{crew} bots and you need at least {crew + 1} seats, of ten.", param_hint="--seats")
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     opened = TableSettings(
         table_name(table if table is not None else f"{player}'s table"),
-        chosen_ruleset(rules, changes),
+        chosen_ruleset(rules, [*(changes or ()), *(["stakes=yes"] if stakes else [])]),
         wanted,
         Patience(human=patience),
         private,
@@ -91,10 +106,11 @@ def host(
     farewell = ", and the house bots with you, for good" if bots else ""
 
     async def enter(node: Node) -> None:
+        node.pledge = pledge.value
         await node.host(opened)
 
     def company(node: Node) -> AbstractAsyncContextManager[object]:
-        return house_bots(node.join_line, bots, node.home.log)
+        return company_of(node.join_line, [*[[]] * bots, *commands], node.home.log)
 
     play(settings, player, enter, port=port, interface=interface, company=company, farewell=farewell)
 
@@ -119,25 +135,40 @@ def table_name(name: str) -> str:
 
 
 @asynccontextmanager
-async def house_bots(join_line: str, count: int, log: Path) -> AsyncIterator[None]:
-    """Seat house bots at the table of this process, for as long as it lasts. Their keys are thrown away with them."""
-    if not count:
+async def company_of(join_line: str, programs: Sequence[Sequence[str]], log: Path) -> AsyncIterator[None]:
+    """Seat bots at the table of this process, for as long as it lasts. Their keys are thrown away with them.
+
+    :param programs: the command of each bot; an empty one stands for the house's own.
+    """
+    if not programs:
         yield
         return
     with TemporaryDirectory(prefix="p2pdice-bots-", ignore_cleanup_errors=True) as folder:
         bots = []
-        for name in BOT_NAMES[:count]:
+        for name, program in zip(BOT_NAMES, programs, strict=False):
             arguments = [join_line, "--name", f"{name} (bot)", "--home", str(Path(folder, name.lower()))]
-            bots.append(await start_house_bot(arguments, log))
-        watches = [asyncio.create_task(_watch(name, bot, log)) for name, bot in zip(BOT_NAMES, bots, strict=False)]
+            bots.append(await start_house_bot([*arguments, "--", *program], log, is_heard=bool(program)))
+        named = list(zip(BOT_NAMES, bots, strict=False))
+        watches = [asyncio.create_task(_watch(name, bot, log)) for name, bot in named]
+        listeners = [asyncio.create_task(_listen(name, bot)) for name, bot in named if bot.stdout is not None]
         try:
             yield
         finally:
             for watch in watches:
                 watch.cancel()
             await end(bots)
+            await asyncio.gather(*listeners)
 
 
 async def _watch(name: str, bot: asyncio.subprocess.Process, log: Path) -> None:
     if code := await bot.wait():
-        complain(f"The house bot {name} {describe_exit(code)}. Its log: {log}")
+        complain(f"The bot {name} {describe_exit(code)}. Its log: {log}")
+
+
+async def _listen(name: str, bot: asyncio.subprocess.Process) -> None:
+    """Pass on what there is to be said about the program of a bot."""
+    assert bot.stdout is not None
+    async for line in bot.stdout:
+        said = json.loads(line)
+        if said["type"] in ("BotFault", "BotDone"):
+            print(f"{name}: {said['sentence']}", flush=True)

@@ -11,7 +11,7 @@ from cli.commands.tables import describe, sightings
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.names import NameOption, nickname
-from cli.play import InterfaceOption, PortOption, play
+from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.render import command_line, escape
 from cli.settings import Settings, is_interactive
 
@@ -36,6 +36,7 @@ def join(
     ctx: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[NAME|HOST:PORT|JOIN-LINE]", show_default=False)] = None,
     name: NameOption = None,
+    pledge: PledgeOption = Pledge.REDEEMED,
     port: PortOption = 0,
     interface: InterfaceOption = None,
 ) -> None:
@@ -48,6 +49,7 @@ def join(
     target = table if table is not None else choose(asyncio.run(sightings(interface)))
 
     async def enter(node: Node) -> None:
+        node.pledge = pledge.value
         await node.join(target)
 
     play(ctx.ensure_object(Settings), player, enter, port=port, interface=interface)

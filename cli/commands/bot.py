@@ -1,0 +1,159 @@
+"""``p2pdice bot``: programs as players."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from cli.exits import ExitCode
+from cli.front import application
+from cli.names import NameOption, nickname
+from cli.play import InterfaceOption, Pledge, PledgeOption, run
+from cli.render import command_line, counted, escape
+from cli.settings import Settings
+
+if TYPE_CHECKING:
+    from cli.conformance import Report, Trial
+    from protocol.node import Node
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice bot check -- python3 odds15.py      does it speak the protocol?
+  p2pdice bot Friday -- python3 odds15.py     let it play at the table Friday
+  p2pdice bot -- ./mybot.sh --cautious        pick a table from a list
+  p2pdice host --bot 'python3 odds15.py'      you against it
+
+\b
+What stands behind -- is the program and its arguments; it speaks JSON lines
+on its standard streams. docs/bots.md explains how, with a whole session. It
+runs with your rights, like any program that you start.
+"""
+_COMMAND: Final = "p2pdice.bot-command"
+
+
+class BotGroup(TyperGroup):
+    """``bot TABLE -- CMD`` and ``bot check -- CMD``: what is no command is a table; what follows -- is kept apart."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
+        if not args and _COMMAND not in ctx.meta:
+            args = ["--help"]
+        elif not args or args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["play", *args]
+        return list(super().parse_args(ctx, args))
+
+
+app = application(cls=BotGroup, epilog=EPILOG)
+
+MoveOption = Annotated[
+    int, typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that it gets for a move.")
+]
+
+
+@app.callback()
+def bot() -> None:
+    """Let a program of yours play at a table."""
+
+
+@app.command(epilog=EPILOG)
+def play(
+    ctx: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", show_default=False)] = None,
+    name: NameOption = None,
+    move_ms: MoveOption = 2_000,
+    pledge: PledgeOption = Pledge.REDEEMED,
+    interface: InterfaceOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What happens as NDJSON.")] = False,
+) -> None:
+    """Seat a program at a table; the command may be left out: bot TABLE -- CMD.
+
+    What happens is told as at a table of your own. Faults of the program (late, malformed or illegal answers, crashes)
+    are told when they happen, a default is played for it, and they are counted at the end.
+    """
+    from cli.commands.join import choose
+    from cli.commands.tables import sightings
+    from cli.log import open_log
+
+    command = _command(ctx)
+    player = nickname(name)
+    home = ctx.ensure_object(Settings).home
+    open_log(home)
+    target = table if table is not None else choose(asyncio.run(sightings(interface)))
+
+    async def enter(node: Node) -> None:
+        node.pledge = pledge.value
+        await node.join(target)
+
+    from cli.witness import seat_program
+
+    run(seat_program(home, player, interface, enter, command, move_ms, as_json))
+
+
+@app.command(epilog=EPILOG)
+def check(
+    ctx: typer.Context,
+    move_ms: MoveOption = 2_000,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object.")] = False,
+) -> None:
+    """Test whether a program speaks the bot protocol: bot check -- CMD.
+
+    It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
+    any. What it writes to standard error goes to the log.
+    """
+    from cli.conformance import check as examine
+    from cli.log import open_log
+    from cli.programs import ProgramError
+    from cli.witness import not_started
+
+    command = _command(ctx)
+    log = open_log(ctx.ensure_object(Settings).home)
+    reports: list[Report] = []
+
+    async def examined() -> None:
+        try:
+            reports.append(await examine(command, move_ms, lambda trial: None if as_json else print(_line(trial))))
+        except ProgramError as error:
+            raise not_started(error) from None
+
+    run(examined())
+    (report,) = reports
+    if as_json:
+        print(json.dumps(report.to_json()))
+    else:
+        _print(report, str(log))
+    if report.faults:
+        raise typer.Exit(ExitCode.FAILURE)
+
+
+def _line(trial: Trial) -> str:
+    moves = f"{counted(trial.moves, 'move')}, place {trial.place}"
+    return f"{trial.rules}, {counted(trial.players, 'player')}: {moves}, {counted(len(trial.faults), 'fault')}"
+
+
+def _print(report: Report, log: str) -> None:
+    for trial, fault in report.faults:
+        played = f"; {fault.played} was played instead" if fault.played else ""
+        where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
+        print(f"  {where}: {fault.kind}: it {escape(fault.reason)}{played}")
+    matches = counted(len(report.trials), "match", "matches")
+    moves = sum(trial.moves for trial in report.trials)
+    print(f"{report.name}: {matches}, {counted(moves, 'move')}, slowest answer {report.slowest_ms} ms.")
+    if report.faults:
+        early = "" if report.is_complete else " and was stopped"
+        print(f"It made {counted(len(report.faults), 'fault')}{early}. Its standard error is in {log}")
+    else:
+        print("It speaks the protocol.")
+
+
+def _command(ctx: typer.Context) -> list[str]:
+    command: list[str] = ctx.meta.get(_COMMAND, [])
+    if not command:
+        example = command_line("bot", "TABLE", "--", "python3", "odds15.py")
+        raise typer.BadParameter(f"the program is missing: it stands behind --, as in {example}", param_hint="-- CMD")
+    return command

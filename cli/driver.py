@@ -1,0 +1,67 @@
+"""A seat at a live table for a bot, whatever kind of bot it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from cli.bots import Bot
+from cli.exits import Failure, closing_code
+from cli.seating import Seating
+from p2pdice import Concede, Move
+from protocol.events import Happened, MatchOver, MatchStarted, NodeEvent, Stopped, TableClosed, YourTurn
+from protocol.node import Node, NodeError
+
+Show = Callable[[NodeEvent, Seating], None]
+"""Told every event of the node, with the seating as it is then."""
+
+
+async def seat(
+    home: Path, name: str, interface: str | None, enter: Callable[[Node], Awaitable[object]], bot: Bot, show: Show
+) -> None:
+    """Sit down at a table, and let a bot play there to the end.
+
+    :param enter: hosts or joins.
+    :raises Failure: if the table is closed or the node stops.
+    """
+    node: Node | None = None
+    try:
+        node = await Node.open(home, name, interface=interface)
+        await enter(node)
+        await _follow(node, bot, show)
+    finally:
+        # Side by side: whoever started this process waits only for a moment.
+        await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
+
+
+async def _follow(node: Node, bot: Bot, show: Show) -> None:
+    seating = Seating()
+    async for event in node.events():
+        if isinstance(event, MatchStarted):
+            seating = Seating.of(event.players, me=None)
+        show(event, seating)
+        match event:
+            case MatchStarted():
+                assert event.my_seat is not None
+                await bot.started(event.ruleset, event.my_seat, [player.name for player in event.players])
+            case Happened():
+                bot.happened(event.event)
+            case YourTurn():
+                _play(node, await bot.choose(event.view), event.token)
+            case MatchOver():
+                bot.over(event.places)
+                return
+            case TableClosed():
+                raise Failure(event.reason, code=closing_code(event))
+            case Stopped():
+                raise Failure(event.reason)
+
+
+def _play(node: Node, move: Move, token: int) -> None:
+    if isinstance(move, Concede):
+        node.concede()
+        return
+    with suppress(NodeError):  # the turn has passed while the bot was thinking
+        node.play(move, token)

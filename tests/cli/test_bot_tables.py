@@ -1,0 +1,155 @@
+"""Programs at live tables: seated by their owner or by a host, over real links, never in the way, never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from tests.cli.conftest import Run
+from tests.cli.processes import ended
+from tests.cli.seat import SeatedPlayer, seated
+from tests.cli.test_bots import GOOD, PRELUDE
+from tests.cli.test_play import join_line, transcript
+
+STUBBORN = "import signal\nsignal.signal(15, signal.SIG_IGN)\nhello(); time.sleep(600)"
+Sit = Callable[..., SeatedPlayer]
+
+
+@pytest.fixture
+def sit(tmp_path: Path) -> Iterator[Sit]:
+    """Start players, each in the home of their name."""
+    with ExitStack() as stack:
+        yield lambda name, *arguments: stack.enter_context(seated(tmp_path / name, *arguments))
+
+
+def program(folder: Path, name: str, text: str) -> list[str]:
+    path = folder / f"{name}.py"
+    path.write_text(
+        f"{PRELUDE}\nopen({str(folder / 'pids')!r}, 'a').write(f'{{os.getpid()}} ')\n{text}", encoding="utf-8"
+    )
+    return [sys.executable, str(path)]
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(pid) for pid in (folder / "pids").read_text().split()]
+
+
+def as_text(command: list[str]) -> str:
+    return " ".join(f'"{word}"' for word in command)
+
+
+def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+    host = sit("Ada", "host", "--name", "Ada", "--set", "dice=2", "--rules", "joker")
+    command = program(tmp_path, "good", GOOD)
+    bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--move-ms", "20000", "--", *command)
+    host.play_to_the_end()
+    assert host.finish()[0] == 0
+    code, told = bot.finish()
+    assert code == 0
+    assert "Bot bids" in told or "Bot calls" in told or "Bot sides" in told
+    assert "The bot odd \\x1b[31m one was asked for" in told.splitlines()[-1]
+    assert told.endswith("and made no fault.")
+    assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
+    asyncio.run(ended(*pids(tmp_path)))
+
+
+def test_what_a_bot_sees_and_does_wrong_is_ndjson_for_who_asks(sit: Sit, tmp_path: Path) -> None:
+    host = sit("Ada", "host", "--name", "Ada", "--set", "dice=1")
+    command = program(tmp_path, "wrong", "for turn in listen(): move(turn, '\\x1b[2J')")
+    bot = sit("Bot", "bot", join_line(host), "--json", "--name", "Bot", "--", *command)
+    host.play_to_the_end()
+    code, told = bot.finish()
+    assert code == 0
+    lines = [json.loads(line) for line in told.splitlines()]
+    faults = [line for line in lines if line["type"] == "BotFault"]
+    assert faults
+    assert set(faults[0]) == {"type", "sentence", "kind", "faults"}
+    assert (faults[0]["kind"], faults[0]["faults"]) == ("illegal", 1)
+    assert lines[-1]["type"] == "BotDone"
+    assert lines[-1]["faults"] == {"illegal": len(faults)}
+    assert lines[-1]["moves"] == len(faults)
+    assert any(line["type"] == "MatchOver" for line in lines)
+
+
+CROWDS = {
+    "every kind at a small table": (
+        ["--set", "dice=1"],
+        {
+            "good": GOOD,
+            "crashing": "for turn in listen(): sys.exit()",
+            "flooding": "hello()\nwhile True: os.write(1, b'garbage\\n' * 1000); os.write(2, b'x' * 10000)",
+            "deaf": "hello(); sys.stdin.close(); time.sleep(600)",
+        },
+    ),
+    "motes and stakes": (
+        ["--rules", "motes", "--pledge", "cursed"],
+        {"good": GOOD, "wrong": "for turn in listen(): move(turn, 'stake 1001')"},
+    ),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_path: Path, crowd: str) -> None:
+    options, kinds = CROWDS[crowd]
+    bots = [part for name, text in kinds.items() for part in ("--bot", as_text(program(tmp_path, name, text)))]
+    host = sit("Ada", "host", "--name", "Ada", *options, "--bots", "1", *bots)
+    if "motes" in options:
+        assert host.until("Pledged are ").endswith(" and you to Cursed.")
+        host.until("Your turn: stake")
+        host.type("stake 10")
+    host.until("You roll")
+    host.type("concede")
+    host.until("The match is over")
+    code, told = host.finish()
+    assert code == 0, told
+    summaries = [line for line in told.splitlines() if "was asked for" in line]
+    assert len(summaries) == len(kinds)
+    assert any("no fault" not in line for line in summaries)
+    assert any("The bot " in line and " so far)." in line for line in told.splitlines())
+    assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
+    asyncio.run(ended(*pids(tmp_path)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_bot_ends_with_whoever_runs_it(sit: Sit, tmp_path: Path, how: signal.Signals) -> None:
+    host = sit("Ada", "host", "--name", "Ada", "--seats", "3")
+    command = program(tmp_path, "stubborn", STUBBORN)
+    bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--", *command)
+    host.until("Bot joins")
+    bot.process.send_signal(how)
+    assert bot.finish()[0] == ExitCode.INTERRUPTED
+    asyncio.run(ended(*pids(tmp_path)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the homes of the bots are left behind
+    command = program(tmp_path, "stubborn", STUBBORN)
+    host = sit("Ada", "host", "--name", "Ada", "--seats", "3", "--bot", as_text(command))
+    host.until("joins")
+    host.process.kill()
+    asyncio.run(ended(*pids(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--bot", ""), "the program is missing"),
+        (("--bot", "'x"), "cannot be read"),
+        (("--bot", "a", "--bot", "b", "--seats", "2"), "2 bots and you need at least 3 seats"),
+        (("--bots", "9", "--bot", "a"), "10 bots and you need at least 11 seats"),
+    ],
+)
+def test_a_host_is_told_what_is_wrong_with_the_bots(p2pdice: Run, arguments: tuple[str, ...], complaint: str) -> None:
+    done = p2pdice("host", *arguments)
+    assert done.returncode == ExitCode.USAGE
+    assert complaint in done.stderr

@@ -1,0 +1,347 @@
+"""Any program may play, and none can stall a table: what it does wrong is counted, and a default move is played."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from cli.bots import Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
+from cli.conformance import TABLES
+from cli.ndjson import LINE_BYTES
+from cli.programs import ProgramError, split_command
+from cli.rehearsal import rehearse
+from p2pdice import PRESETS, Expect, State, view
+from p2pdice.players import OddsPlayer
+from tests.cli.conftest import Run
+from tests.cli.processes import ended
+from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
+
+PRELUDE = """
+import json, os, subprocess, sys, time
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+def hello():
+    say(type="hello", version=1, name="odd \\x1b[31m one")
+
+def listen():
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] == "hello":
+            hello()
+        if message["type"] == "turn":
+            yield message
+
+def move(turn, do=None, id=None):
+    say(type="move", id=turn["id"] if id is None else id, do=do or turn["legal"][-1])
+"""
+GOOD = "for turn in listen(): move(turn)"
+PATIENT = 20_000
+Write = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Write:
+    """Write a program, and return the command that runs it."""
+
+    def write(text: str) -> list[str]:
+        path = tmp_path / "odd.py"
+        path.write_text(PRELUDE + text, encoding="utf-8")
+        return [sys.executable, str(path)]
+
+    return write
+
+
+async def rehearsed(
+    command: list[str], *, move_ms: int = PATIENT, ruleset: str = "classic", dice: str = "2"
+) -> ProgramBot:
+    """Let a program play a short match against the house; return it, closed."""
+    faults: list[Fault] = []
+    bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append)
+    await bot.open()
+    try:
+        over = await rehearse(rules(ruleset, dice=dice), [bot, PlayerBot("House", OddsPlayer(Random(1)))], Random(2))
+    finally:
+        await bot.close()
+    assert over.awaits is Expect.OVER
+    assert Counter(fault.kind for fault in faults) == bot.faults
+    for fault in faults:
+        sentence = fault_sentence(bot.name, fault, 1)
+        assert sentence.isprintable()
+        assert sentence.startswith(f"The bot {bot.name} ")
+    return bot
+
+
+async def test_a_program_that_speaks_the_protocol_makes_no_fault(program: Write) -> None:
+    bot = await rehearsed(program(GOOD))
+    assert (bot.faults, bot.is_given_up) == (Counter(), True)
+    assert bot.moves > 0
+    assert bot.name == "odd \\x1b[31m one"
+    assert fault_summary(bot).endswith("and made no fault.")
+
+
+LATE, MALFORMED, ILLEGAL, CRASHED = ("late",), ("malformed",), ("illegal",), ("crashed",)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("", CRASHED),
+        ("sys.exit(3)", CRASHED),
+        ("sys.stdin.close(); time.sleep(60)", LATE),
+        ("hello(); sys.stdout.close(); os.close(1); time.sleep(60)", CRASHED),
+        ("hello(); os.close(0); time.sleep(60)", (*CRASHED, *LATE)),
+        ("for turn in listen(): sys.exit('at the first turn')", CRASHED),
+        ("for turn in listen(): time.sleep(60)", LATE),
+        ("hello(); time.sleep(60)", LATE),
+        ("for turn in listen(): time.sleep(0.4); move(turn)", LATE),
+        ("for turn in listen(): print('thinking hard', flush=True); move(turn)", MALFORMED),
+        ("for turn in listen(): print('{', flush=True)", MALFORMED),
+        ("for turn in listen(): print('[1]', flush=True)", MALFORMED),
+        ("for turn in listen(): print('NaN', flush=True)", MALFORMED),
+        ("for turn in listen(): os.write(1, b'\\xff\\xfe\\n')", MALFORMED),
+        ("for turn in listen(): say(type='move', id=turn['id'], do=['liar'])", MALFORMED),
+        ("for turn in listen(): say(type='move', id=turn['id'])", MALFORMED),
+        ("for turn in listen(): say(type='move', id=str(turn['id']), do='liar')", MALFORMED),
+        ("for turn in listen(): move(turn, id=turn['id'] + 1)", MALFORMED),
+        ("for turn in listen(): say(type='pass')", MALFORMED),
+        ("for turn in listen(): print('[' * 30000, flush=True)", MALFORMED),
+        (f"for turn in listen(): print('x' * {3 * LINE_BYTES}, flush=True); move(turn)", MALFORMED),
+        ("for turn in listen(): move(turn, '0x7')", ILLEGAL),
+        ("for turn in listen(): move(turn, 'lose red@0')", ILLEGAL),
+        ("for turn in listen(): move(turn, 'liar ' * 99)", ILLEGAL),
+        ("say(type='hello', version=2); time.sleep(60)", MALFORMED),
+        ("say(type='hello', version=True); time.sleep(60)", MALFORMED),
+        ("say(type='move', id=1, do='liar'); time.sleep(60)", MALFORMED),
+        ("while True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
+        ("hello()\nwhile True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
+        ("hello()\nwhile True: os.write(1, b'y' * 65536)", (*LATE, *CRASHED)),
+        ("hello()\nwhile True: say(type='move', id=0, do='liar')", (*MALFORMED, *CRASHED)),
+        ("for turn in listen():\n  move(turn)\n  while True: say(type='move', id=turn['id'], do='liar')", MALFORMED),
+    ],
+    ids=lambda value: None if isinstance(value, tuple) else value[:60],
+)
+async def test_what_a_program_does_wrong_is_counted_and_a_default_is_played(
+    program: Write, text: str, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only who is late on purpose is given little time: machines may be slow.
+    move_ms = 250 if "late" in kinds else PATIENT
+    monkeypatch.setattr("cli.bots.HELLO_SECONDS", 2 * move_ms / 1000)
+    bot = await rehearsed(program(text), move_ms=move_ms)
+    assert bot.faults
+    assert set(bot.faults) <= set(kinds)
+
+
+async def test_answers_to_earlier_turns_do_no_harm(program: Write) -> None:
+    bot = await rehearsed(program("for turn in listen(): [move(turn) for _ in range(3)]"))
+    assert not bot.faults
+
+
+async def test_a_program_that_crashed_is_started_once_more_and_told_everything_anew(
+    program: Write, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    count = f"open({str(starts)!r}, 'a').write('x')\n"
+    bot = await rehearsed(program(count + "for turn in listen(): sys.exit() if turn['id'] == 2 else move(turn)"))
+    assert bot.faults == Counter(crashed=1)
+    assert starts.read_text() == "xx"
+    assert bot.moves > 2
+
+
+async def test_after_the_second_crash_only_defaults_are_played(program: Write, tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    bot = await rehearsed(program(f"open({str(starts)!r}, 'a').write('x')\nfor turn in listen(): sys.exit()"), dice="5")
+    assert bot.faults == Counter(crashed=2)
+    assert starts.read_text() == "xx"
+    assert bot.moves > 2
+
+
+async def test_a_program_that_hangs_counts_as_crashed_so_that_a_match_is_not_as_long_as_its_silence(
+    program: Write,
+) -> None:
+    bot = await rehearsed(program("for turn in listen(): time.sleep(60)"), move_ms=60, dice="5")
+    assert bot.faults["late"] <= 6 < bot.moves
+
+
+async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.programs.UNREAD_BYTES", 20_000)
+    bot = await rehearsed(program("hello(); time.sleep(60)"), move_ms=30, ruleset="joker", dice="8")
+    assert set(bot.faults) <= {"late", "crashed"}
+
+
+async def test_who_made_a_fault_is_told_what_was_played(program: Write, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    bot = await rehearsed(
+        program(
+            f"heard = open({str(heard)!r}, 'w')\n"
+            "for line in sys.stdin:\n"
+            "  heard.write(line); heard.flush()\n"
+            "  message = json.loads(line)\n"
+            "  hello() if message['type'] == 'hello' else None\n"
+            "  move(message, '9x9') if message['type'] == 'turn' else None\n"
+        )
+    )
+    lines: list[dict[str, Any]] = [json.loads(line) for line in heard.read_text().splitlines()]
+    errors = [line for line in lines if line["type"] == "error"]
+    assert len(errors) == bot.faults["illegal"] == bot.moves
+    assert errors[0]["id"] == 1
+    assert errors[0]["played"] in ("1x1", "liar")
+    assert "'9x9' is no move" in errors[0]["error"]
+
+
+async def test_a_program_sees_its_own_hand_and_what_is_public(program: Write, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    text = (
+        f"heard = open({str(heard)!r}, 'w')\n"
+        "for line in sys.stdin:\n"
+        "  heard.write(line); heard.flush()\n"
+        "  message = json.loads(line)\n"
+        "  hello() if message['type'] == 'hello' else None\n"
+        "  move(message) if message['type'] == 'turn' else None\n"
+    )
+    await rehearsed(program(text), ruleset="motes", dice="5")
+    lines: list[dict[str, Any]] = [json.loads(line) for line in heard.read_text().splitlines()]
+    assert set(lines[0]) == {"type", "version", "rules", "seat", "players", "move_ms"}
+    assert (lines[0]["version"], lines[0]["seat"], len(lines[0]["players"])) == (1, 0, 2)
+    assert lines[0]["rules"] == dict(PRESETS["motes"].options())
+    turns = [line for line in lines if line["type"] == "turn"]
+    assert [turn["id"] for turn in turns] == list(range(1, len(turns) + 1))
+    stake, *moves = turns
+    assert (stake["legal"], stake["funds"], stake["tickets"]) == (["stake 0", "stake 1000"], 1000, 0)
+    for turn in moves:
+        assert set(turn) == {"type", "id", "view", "legal", "left_ms"}
+        assert turn["legal"] == turn["view"]["legal"]
+        assert turn["view"]["seat"] == 0
+        assert 0 < turn["left_ms"] <= PATIENT
+        if turn["view"]["phase"] in ("bidding", "night"):
+            assert len(turn["view"]["hand"]) == turn["view"]["dice"][0]
+            assert turn["view"]["hands"] is None
+    shown = [line["event"] for line in lines if line["type"] == "event"]
+    assert shown[0]["type"] == "pledges"
+    assert shown[-1]["type"] == "over"
+    assert lines[-1] == {"type": "bye", "places": shown[-1]["places"]}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no signal to be ignored")
+@pytest.mark.parametrize("text", ["for turn in listen(): move(turn)", "hello(); time.sleep(60)", "sys.exit()"])
+async def test_nothing_that_a_program_has_started_outlives_it(program: Write, tmp_path: Path, text: str) -> None:
+    pids = tmp_path / "pids"
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    start = (
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {stubborn!r}])\n"
+        f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}} {{child.pid}} ')\n"
+    )
+    await rehearsed(program(start + text), move_ms=100 if "sleep(60)" in text else PATIENT)
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert len(started) >= 2
+    for pid in started:
+        await ended(pid)
+
+
+async def test_standard_error_goes_to_the_log_and_only_so_much_of_it(
+    program: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    await rehearsed(program("os.write(2, b'odd \\x1b[2J thing\\n')\n" + GOOD))
+    assert "odd \x1b[2J thing" in caplog.messages
+    caplog.clear()
+    await rehearsed(program("os.write(2, b'x' * 2_000_000)\n" + GOOD))
+    assert sum(map(len, caplog.messages)) < 100_000
+
+
+async def test_a_program_that_is_not_there_is_an_error_of_who_named_it() -> None:
+    with pytest.raises(ProgramError, match="no-such-program cannot be started"):
+        await ProgramBot(["no-such-program"]).open()
+    with pytest.raises(ProgramError, match="cannot be started"):
+        await ProgramBot(["odd\0name"]).open()
+
+
+def test_a_command_in_one_text_is_split_as_by_a_shell() -> None:
+    assert split_command("python3 'my bot.py' --fast") == ["python3", "my bot.py", "--fast"]
+    for text in ("", "  ", "python3 'my"):
+        with pytest.raises(ProgramError):
+            split_command(text)
+
+
+MOTE_RULES = rules("motes", stakes="no")
+
+
+def after_a_round() -> State:
+    return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "default"),
+    [
+        (rolled(rules(), (5, 5)), "1x1"),
+        (rolled(rules("perudo"), (5, 5)), "1x2"),
+        (play(rolled(rules("perudo"), (5, 5)), "3x5"), "liar"),
+        (play(rolled(rules("joker"), (5, 5, 5)), "3x5", "liar"), "accused"),
+        (dealt(rules("motes"), 2)._replace(awaits=Expect.STAKES), "stake 0"),
+        (after_a_round(), "lose red@0"),
+        (play(after_a_round(), "lose grey@0"), "pass"),
+        (play(after_a_round(), "evict 1"), "crown light@0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_defaults_are_those_that_are_promised(state: State, default: str) -> None:
+    assert str(default_move(view(state, max(state.turn, 0)))) == default
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_default_is_always_a_listed_move(preset: str) -> None:
+    for before, _, _ in random_play(PRESETS[preset], 3, Random(preset)):
+        if before.awaits is Expect.MOVE:
+            chosen = view(before, before.turn)
+            assert default_move(chosen) in chosen.legal
+
+
+def test_the_conformance_test_passes_a_good_program(p2pdice: Run, program: Write) -> None:
+    done = p2pdice("bot", "check", "--json", "--", *program(GOOD))
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["conforms"], report["complete"], report["faults"]) == (0, True, True, [])
+    assert set(report) == {"bot", "conforms", "complete", "moves", "slowest_ms", "matches", "faults"}
+    assert [(trial["rules"], trial["players"]) for trial in report["matches"]] == [
+        (preset, players) for preset in PRESETS for players in TABLES
+    ]
+    assert set(report["matches"][0]) == {"rules", "players", "seat", "place", "moves", "faults"}
+    assert report["bot"] == "odd \\x1b[31m one"
+
+
+def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run, program: Write) -> None:
+    command = program("for turn in listen(): move(turn, 'liar')")
+    done = p2pdice("bot", "check", "--", *command)
+    assert done.returncode == 1
+    assert "  classic, two players, turn 1: illegal: it made no legal move: " in done.stdout
+    assert "1x1 was played instead" in done.stdout
+    assert "and was stopped" in done.stdout
+    report = json.loads(p2pdice("bot", "check", "--json", "--", *command).stdout)
+    assert (report["conforms"], report["complete"]) == (False, False)
+    assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (("check",), 2, "the program is missing: it stands behind --"),
+        (("Friday",), 2, "the program is missing: it stands behind --"),
+        (("Friday", "--"), 2, "the program is missing: it stands behind --"),
+        (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
+        (("127.0.0.1:1", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
+        (("127.0.0.1:1", "--", sys.executable, "-c", "input()"), 3, "cannot be reached"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...], code: int, complaint: str) -> None:
+    done = p2pdice("bot", *arguments)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if code != 3:
+        assert complaint in done.stderr
