@@ -28,6 +28,7 @@ BODIES: dict[Kind, list[Value]] = {
     Kind.OPEN: [(HASH, HASH, HASH)],
     Kind.RESIGN: [()],
     Kind.RESULT: [HASH],
+    Kind.STAKE: [(0, 0, HASH), (2**63 - 1, 3, HASH)],
 }
 EXAMPLES = [
     Message(HASH, step, HASH, author, kind, body)
@@ -86,7 +87,22 @@ def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize(
     "body",
-    [7, b"", "", b"h" * 31, b"h" * 33, "m" * (MAX_MOVE_CHARACTERS + 1), (7,), ("x",), (b"h" * 31,), (HASH,) * 4, ((),)],
+    [
+        7,
+        b"",
+        "",
+        b"h" * 31,
+        b"h" * 33,
+        "m" * (MAX_MOVE_CHARACTERS + 1),
+        (7,),
+        ("x",),
+        (b"h" * 31,),
+        (HASH,) * 4,
+        ((),),
+        (-1, 0, HASH),
+        (2**63, 0, HASH),
+        (0, 0, b"h"),
+    ],
 )
 def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
     with pytest.raises(MalformedMessageError, match=kind.name):
@@ -106,7 +122,7 @@ def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
         (4, 256),
         (4, "0"),
         (5, 0),
-        (5, 8),
+        (5, 9),
         (5, "LOCK"),
     ],
 )
