@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
+    "odds": Entry("Look around", "Weigh a bid: how likely it is, and each raise of it.", "odds"),
     "bot": Entry("Programs", "Let a program of yours play at a table.", "bot"),
     "referee": Entry("Programs", "Referee a match: a JSON object a line in, the new state a line out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts of matches, without any network.", "verify"),

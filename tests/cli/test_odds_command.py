@@ -1,0 +1,127 @@
+"""Odds on the command line agree with counting every roll, and raises with the rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.front import build
+from cli.settings import Settings
+from p2pdice import PRESETS
+from tests.cli.conftest import Run
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Run the command in this process, and return what it prints."""
+
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            build().main(["odds", *arguments], prog_name="p2pdice", obj=Settings())
+        assert end.value.code == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_bid_is_weighed_with_every_raise(ask: Ask) -> None:
+    data: dict[str, Any] = json.loads(ask("2x3", "--dice", "4", "--hand", "3,6", "--json"))
+    assert list(data) == ["bid", "rules", "dice", "hand", "ones_wild", "true", "exact", "raises"]
+    assert (data["bid"], data["rules"], data["dice"], data["hand"]) == ("2x3", "classic", 4, [3, 6])
+    assert data["true"] == {"fraction": "5/9", "percent": 55.556}
+    assert data["exact"] == {"fraction": "4/9", "percent": 44.444}
+    assert [each["bid"] for each in data["raises"]] == ["2x4", "2x5", "2x6", "3x3", "4x3"]
+    assert data["raises"][2:4] == [
+        {"bid": "2x6", "fraction": "5/9", "percent": 55.556},
+        {"bid": "3x3", "fraction": "1/9", "percent": 11.111},
+    ]
+
+
+@pytest.mark.parametrize("wild", ["ones", "never"])
+@pytest.mark.parametrize("bid", ["1x1", "2x5", "3x6"])
+def test_the_odds_are_those_of_counting_all_rolls(ask: Ask, wild: str, bid: str) -> None:
+    data = json.loads(ask(bid, "--dice", "5", "--hand", "15", "--set", f"wild={wild}", "--json"))
+    quantity, face = int(bid[0]), int(bid[2])
+    counts = [
+        sum(die == face or (die == 1 and wild == "ones") for die in (1, 5, *roll))
+        for roll in product(range(1, 7), repeat=3)
+    ]
+    assert Fraction(data["true"]["fraction"]) == Fraction(sum(count >= quantity for count in counts), 216)
+    assert Fraction(data["exact"]["fraction"]) == Fraction(sum(count == quantity for count in counts), 216)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_ruleset_has_its_own_raises(ask: Ask, preset: str) -> None:
+    data = json.loads(ask("3x4", "--rules", preset, "--json"))
+    bids = {each["bid"] for each in data["raises"]}
+    assert "4x4" in bids
+    assert ("2x1" in bids) == (preset in ("wildcard", "perudo", "joker"))
+    assert ("1x5" in bids) == (preset == "plain")
+    assert ("4x2" in bids) == (preset not in ("classic", "motes"))
+
+
+def test_where_the_opening_decides_about_ones_the_bid_is_the_opening(ask: Ask) -> None:
+    wild = [json.loads(ask(bid, "--rules", "spot-on", "--json"))["ones_wild"] for bid in ("1x1", "1x2")]
+    assert wild == [False, True]
+
+
+def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(ask: Ask) -> None:
+    text = ask("3x5", "--dice", "60", "--hand", "1 3 3")
+    lines = text.splitlines()
+    assert lines[0] == "3x5 (three fives): you hold 1 3 3, 57 dice hidden, ones are wild."
+    assert lines[2].split() == ["true", "over", "99%"]
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == "For more dice each is under 1%."
+    assert len(lines) < 50
+
+
+def test_a_bid_that_nothing_tops_says_so(ask: Ask) -> None:
+    assert ask("10x6", "--dice", "10").endswith("There is no raise among the dice in play.\n")
+
+
+@given(
+    st.integers(1, 999),
+    st.integers(1, 6),
+    st.lists(st.integers(1, 6), max_size=12),
+    st.integers(0, 60),
+    st.sampled_from(sorted(PRESETS)),
+)
+def test_what_is_asked_is_answered(quantity: int, face: int, hand: list[int], hidden: int, preset: str) -> None:
+    from cli.commands.odds import _chances, _standing
+    from p2pdice import Bid
+
+    if not hand and not hidden:
+        return
+    state = _standing(PRESETS[preset], Bid(quantity, face), len(hand), len(hand) + hidden)
+    true, exact, raises = _chances(state, tuple(sorted(hand)))
+    assert 0 <= exact <= true <= 1
+    assert all(0 <= chance <= 1 for _, chance in raises)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("liar",), "'liar' is no bid"),
+        (("3x7",), "'3x7' is no bid"),
+        (("\x1b[2J",), "is no bid"),
+        (("3x5", "--hand", "7"), "'7' is no hand"),
+        (("3x5", "--hand", "1,,2"), "is no hand"),
+        (("3x5", "--hand", "1,2,3", "--dice", "2"), "you hold 3 dice, and 2 are in play"),
+        (("3x5", "--dice", "0"), "--dice"),
+        (("3x5", "--rules", "nothing"), "there is no ruleset"),
+    ],
+)
+def test_mistakes_are_told(p2pdice: Run, arguments: tuple[str, ...], complaint: str) -> None:
+    done = p2pdice("odds", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert "\x1b" not in done.stderr
