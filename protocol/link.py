@@ -137,6 +137,8 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.pause_reading()  # until somebody listens
+        if self._is_over:
+            self._transport.abort()
         self.peer_key = peer_key(cast("ssl.SSLObject", transport.get_extra_info("ssl_object")))
 
     def data_received(self, data: bytes) -> None:
