@@ -655,7 +655,9 @@ class Node:
             self._close_table(code, f"the host's word cannot be accepted: {error}")
 
     def _close_table(self, code: str, reason: str) -> None:
-        """The table is gone for this guest: tell whoever waits for it."""
+        """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
+        if code not in _CLOSING:
+            code = "refused"
         seat, self._seat = self._seat, None
         if self._admission is not None and not self._admission.done():
             self._admission.set_exception(RefusedError(code, reason))
@@ -752,6 +754,7 @@ class Node:
             for identity, frame in outbox:
                 for receiver in self._authors if identity is None else (identity,):
                     self._mesh.send(receiver, frame)
+            self._mesh.flush()
             for effect in ending:
                 self._carry_out(effect)
 
@@ -806,6 +809,10 @@ def _player(name: str, identity: bytes, node: Node) -> PlayerInfo:
 
 def _rules_name(ruleset: Ruleset) -> str:
     return ruleset.name or "house rules"
+
+
+_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
+"""The codes of :class:`~protocol.events.TableClosed`."""
 
 
 def _refusal(code: str, reason: str) -> NodeError:
