@@ -19,9 +19,9 @@ from typing import Any, Final
 from p2pdice import Move, Ruleset
 from p2pdice.version import VERSION
 from protocol import limits
-from protocol.addresses import Address, interface_addresses, parse_address
+from protocol.addresses import Address, format_address, interface_addresses, parse_address
 from protocol.certificates import credentials
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -224,8 +224,12 @@ class Node:
     async def host(self, settings: TableSettings) -> TableOpened:
         """Open a table and advertise it, unless it is private.
 
-        :raises NodeError: if this node can listen nowhere.
+        :raises NodeError: if the name is none that can be advertised, or this node can listen nowhere.
         """
+        if not is_table_name(settings.name):
+            raise NodeError(
+                "failed", f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
+            )
         await self._listen(self._port)
         table = secrets.token_bytes(16)
         record = make_join_record(self._join(table), self.identity, MatchKey(self._seed))
@@ -235,7 +239,7 @@ class Node:
         else:
             await self._start_discovery()
             self._advertise()
-        addresses = tuple(str(JoinLine((address,), "")).rstrip("/") for address in self._mesh.addresses)
+        addresses = tuple(map(format_address, self._mesh.addresses))
         is_advertised = self._discovery is not None and not settings.private
         problem = "" if is_advertised else self._discovery_problem
         opened = TableOpened(settings.name, self.join_line, addresses, is_advertised, problem)
