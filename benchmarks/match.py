@@ -25,6 +25,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS
+from p2pdice.events import HandsShown
 from p2pdice.players import OddsPlayer
 from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
 from protocol.node import Node, TableSettings
@@ -54,7 +55,7 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
     else:
         ruleset = PRESETS["classic"].with_options({"dice": str(dice)})
         await node.host(TableSettings("benchmark", ruleset, players))
-    moves = 0
+    moves = rounds = 0
     cpu = wall = thinking = 0.0
     transcript = b""
     async for event in node.events():
@@ -73,8 +74,8 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
                 cpu, wall = time.process_time() - cpu - thinking, time.perf_counter() - wall
                 transcript = event.transcript.read_bytes()
                 break
-            case Happened() | _:
-                pass
+            case Happened(event=HandsShown()):
+                rounds += 1
     await node.close()
     sign, verify = reference()
     return {
@@ -83,7 +84,7 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
         "wall": wall,
         "bytes": len(transcript),
         "messages": transcript.count(b"p2pdice/1/message"),
-        "rounds": max(1, dice * players - 1),
+        "rounds": rounds,
         "sign": sign,
         "verify": verify,
     }
@@ -111,11 +112,12 @@ def run(players: int, dice: int) -> dict[str, float]:
         "messages": messages,
         "moves/s": sum(result["moves"] for result in results) / wall,
         "messages/s": messages / wall,
-        "messages/move": messages / sum(result["moves"] for result in results),
+        "messages/round": messages / results[0]["rounds"],
         "CPU µs/message": sum(result["cpu"] for result in results) / messages * 1e6,
         "signing and verifying": own * 1e6,
         "ratio": sum(result["cpu"] for result in results) / messages / own,
         "transcript KiB": results[0]["bytes"] / 1024,
+        "KiB/round": results[0]["bytes"] / 1024 / results[0]["rounds"],
     }
 
 

@@ -69,11 +69,14 @@ def as_failure(error: Exception) -> Failure | None:
     # Imported only now: these modules are slow to load, and most commands end without an error.
     from p2pdice import RulesError
     from protocol.keys import KeyFileError
+    from protocol.store import StoreError
 
     if isinstance(error, RulesError):
         return Failure(str(error), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)
     if isinstance(error, KeyFileError):
         return Failure("Your identity cannot be used.", sentence(str(error)))
+    if isinstance(error, StoreError):
+        return Failure(sentence(str(error)), hint="What is stored is kept; try again when the disk is well.")
     if node := _node_failure(error):
         return node
     if isinstance(error, OSError):

@@ -115,6 +115,11 @@ _ID: Final = re.compile("[0-9a-f]{8,64}")
 _SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
 
 
+def is_table_name(name: str) -> bool:
+    """Tell whether a table can be advertised under this name: 1 to 40 printable characters in NFC."""
+    return _is_text(name, TABLE_NAME_CHARACTERS)
+
+
 def _is_text(text: str, most: int) -> bool:
     return 1 <= len(text) <= most and unicodedata.is_normalized("NFC", text) and text.isprintable()
 

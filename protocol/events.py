@@ -66,7 +66,7 @@ class TableClosed:
     """The table is gone before a match began (its host left, or refused us)."""
 
     code: str
-    """``closed``, ``full``, ``refused``, ``version``, ``unreachable``."""
+    """``closed``, ``full``, ``refused``, ``rules``, ``version`` or ``no-table``."""
     reason: str
 
 

@@ -163,6 +163,9 @@ def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecor
 def parse_join_record(value: Value) -> JoinRecord:
     """Return the join record that a peer sent, both signatures and both keys checked.
 
+    Whether the nickname is one that people should see (:func:`check_nickname`) is for those who sit down together to
+    decide. It depends on the version of Unicode, and what a signed transcript is worth must not.
+
     :raises MalformedGenesisError: for anything else.
     """
     if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
@@ -186,7 +189,8 @@ def parse_join_record(value: Value) -> JoinRecord:
         and pledge in PLEDGES
     ):
         raise MalformedGenesisError("a field of the join record has the wrong type")
-    check_nickname(nickname)
+    if not 0 < len(nickname) <= NICKNAME_CHARACTERS:
+        raise MalformedGenesisError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
     if identity == match_key:
         raise MalformedGenesisError("the match key must not be the identity key")
     join = Join(

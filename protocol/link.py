@@ -137,6 +137,8 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.pause_reading()  # until somebody listens
+        if self._is_over:
+            self._transport.abort()
         self.peer_key = peer_key(cast("ssl.SSLObject", transport.get_extra_info("ssl_object")))
 
     def data_received(self, data: bytes) -> None:
@@ -206,13 +208,14 @@ class Link(asyncio.Protocol):
         if not self.is_up:
             return
         if not self._outgoing:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
             self.drop("the peer does not read what it is sent")
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what is queued now, not at the next turn of the event loop: for who has nothing to add in this one."""
         if self._outgoing and self._transport is not None:
             self._last_sending = self._loop.time()
             self._transport.write(b"".join(self._outgoing))
@@ -264,7 +267,7 @@ class Link(asyncio.Protocol):
             if abort:
                 self._transport.abort()
             else:
-                self._flush()
+                self.flush()
                 self._transport.close()
         cast(LinkHandler, self._handler).link_down(self, reason)
 

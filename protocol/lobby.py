@@ -89,6 +89,7 @@ class HostedTable:
         """
         try:
             record = parse_join_record(value)
+            check_nickname(record.join.nickname)
         except MalformedGenesisError as error:
             raise NotAdmittedError("refused", str(error)) from None
         if record.join.identity != identity:
@@ -153,6 +154,8 @@ class Seat:
             join record, unaltered.
         """
         genesis = parse_genesis(data)
+        for record in genesis.roster:
+            check_nickname(record.join.nickname)
         if genesis.table != self.own.join.table:
             raise MalformedGenesisError("the proposal is for another table")
         if genesis.ruleset != self.ruleset:

@@ -121,6 +121,11 @@ class Mesh:
         if (peer := self._peers.get(identity)) is not None:
             peer.link.send(frame)
 
+    def flush(self) -> None:
+        """Let everything leave that is queued in this turn of the event loop."""
+        for peer in self._peers.values():
+            peer.link.flush()
+
     def disconnect(self, identity: bytes) -> None:
         """Send what is queued for a peer and end its link."""
         if (peer := self._peers.get(identity)) is not None:

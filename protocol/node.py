@@ -19,9 +19,9 @@ from typing import Any, Final
 from p2pdice import Move
 from p2pdice.version import VERSION
 from protocol import limits
-from protocol.addresses import Address, interface_addresses, parse_address
+from protocol.addresses import Address, format_address, interface_addresses, parse_address
 from protocol.certificates import credentials
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -229,8 +229,12 @@ class Node:
     async def host(self, settings: TableSettings) -> TableOpened:
         """Open a table and advertise it, unless it is private.
 
-        :raises NodeError: if this node can listen nowhere.
+        :raises NodeError: if the name is none that can be advertised, or this node can listen nowhere.
         """
+        if not is_table_name(settings.name):
+            raise NodeError(
+                "failed", f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
+            )
         await self._listen(self._port)
         table = secrets.token_bytes(16)
         record = make_join_record(self._join(table), self.identity, MatchKey(self._seed))
@@ -240,7 +244,7 @@ class Node:
         else:
             await self._start_discovery()
             self._advertise()
-        addresses = tuple(str(JoinLine((address,), "")).rstrip("/") for address in self._mesh.addresses)
+        addresses = tuple(map(format_address, self._mesh.addresses))
         is_advertised = self._discovery is not None and not settings.private
         problem = "" if is_advertised else self._discovery_problem
         opened = TableOpened(settings.name, self.join_line, addresses, is_advertised, problem)
@@ -660,7 +664,9 @@ class Node:
             self._close_table(code, f"the host's word cannot be accepted: {error}")
 
     def _close_table(self, code: str, reason: str) -> None:
-        """The table is gone for this guest: tell whoever waits for it."""
+        """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
+        if code not in _CLOSING:
+            code = "refused"
         seat, self._seat = self._seat, None
         if self._admission is not None and not self._admission.done():
             self._admission.set_exception(RefusedError(code, reason))
@@ -761,6 +767,7 @@ class Node:
             for identity, frame in outbox:
                 for receiver in self._authors if identity is None else (identity,):
                     self._mesh.send(receiver, frame)
+            self._mesh.flush()
             for effect in ending:
                 self._carry_out(effect)
 
@@ -811,6 +818,10 @@ class Node:
 
 def _player(name: str, identity: bytes, node: Node) -> PlayerInfo:
     return PlayerInfo(name, fingerprint(identity), is_me=identity == node.identity.public)
+
+
+_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
+"""The codes of :class:`~protocol.events.TableClosed`."""
 
 
 def _refusal(code: str, reason: str) -> NodeError:

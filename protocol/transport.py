@@ -92,6 +92,8 @@ class Listener:
             self._handshakes.pop(task, None)
             for each in waiting:  # cancelled before it has begun
                 each.close()
+            if task.cancelled():
+                link.refuse()  # also when TLS was just done, or goes on by itself
 
         task = asyncio.create_task(self._admit(link, waiting))
         self._handshakes[task] = link.remote[0]

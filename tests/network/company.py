@@ -176,9 +176,18 @@ async def company(folder: Path) -> AsyncIterator[Company]:
         yield gathered
     finally:
         await gathered.leave()
-        await asyncio.sleep(0.05)
+        await sockets_closed()
     gc.collect()  # a forgotten socket or task complains here
     assert left_over == []
+
+
+async def sockets_closed() -> None:
+    """Wait until the event loop watches none: a link that ends says goodbye and waits a moment for the answer."""
+    selector = getattr(asyncio.get_running_loop(), "_selector", None)  # Windows' loop has none
+    async with asyncio.timeout(PATIENCE):
+        while selector is not None and len(selector.get_map()) > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.05)
 
 
 async def agree(*players: Player) -> bytes:

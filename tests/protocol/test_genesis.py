@@ -102,7 +102,8 @@ BAD_JOINS: dict[str, Join] = {
     "a small-order match key": JOIN._replace(match_key=max(SMALL_ORDER)),
     "a short nonce": JOIN._replace(nonce=bytes(31)),
     "an unknown pledge": JOIN._replace(pledge="both"),
-    "a bad name": JOIN._replace(nickname="a\nb"),
+    "no name": JOIN._replace(nickname=""),
+    "too long a name": JOIN._replace(nickname="a" * 21),
     "too many addresses": JOIN._replace(addresses=(("192.0.2.1", 7),) * (JOIN_ADDRESSES + 1)),
     "a host name": JOIN._replace(addresses=(("cafe.de", 7),)),
     "a zone": JOIN._replace(addresses=(("fe80::1%1", 7),)),
@@ -115,6 +116,11 @@ BAD_JOINS: dict[str, Join] = {
 def test_a_join_that_breaks_a_rule_is_refused_though_rightly_signed(join: Join) -> None:
     with pytest.raises(MalformedGenesisError):
         parse_join_record(make_join_record(join, IDENTITY, KEY).wire)
+
+
+def test_what_a_signed_record_is_worth_does_not_depend_on_the_version_of_unicode() -> None:
+    record = make_join_record(JOIN._replace(nickname="a\nb"), IDENTITY, KEY)
+    assert parse_join_record(record.wire) == record  # who sits down together refuses such a name: see test_lobby
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])

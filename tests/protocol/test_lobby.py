@@ -152,3 +152,13 @@ def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) 
     with pytest.raises(MalformedGenesisError):
         seat.update(word)
     assert seat.table == before
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u202eb", "\u3164", " a"])
+def test_nobody_sits_down_with_who_has_an_unseemly_name(name: str) -> None:
+    record = join_record(b"seed", 1, nickname=name)
+    assert refusal(table(), record.join.identity, record.wire) == "refused"
+    hosted, seat = seated()
+    records = sorted((*hosted.records, join_record(b"seed", 7, nickname=name)), key=lambda each: each.join.identity)
+    with pytest.raises(MalformedGenesisError, match="nickname"):
+        seat.check_proposal(hosted.genesis()._replace(roster=tuple(records)).encoded())

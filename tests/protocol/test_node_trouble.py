@@ -310,3 +310,10 @@ async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
         back = await people.sit("C", home=third.node.home.path)
         await back.node.resume()
         await agree(host, guest, back)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 41, "a\nb", "\x1b[2J"])
+async def test_a_table_takes_a_name_that_can_be_advertised(people: Company, name: str) -> None:
+    host = await people.sit("A")
+    with pytest.raises(NodeError, match="table's name"):
+        await host.node.host(TableSettings(name, CLASSIC, 2))
