@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from cli.explain_motes import opening_sections, power_sections, typed
 from cli.render import counted, dice_count
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
             GOALS[rules.goal],
         ),
     )
+    yield from opening_sections(motes=rules.motes, stakes=rules.stakes)
     yield (
         "A round.",
         (
@@ -153,6 +155,8 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "The next round.", (f"{LEADERS[rules.next_leader]}; if they are out, the next player clockwise.",)
     if rules.palifico:
         yield "A special round.", (PALIFICO,)
+    if rules.motes:
+        yield from power_sections()
     yield "At the table.", (f"Type {_typed(rules)}. Type help to see more. You can concede at any time.",)
 
 
@@ -160,6 +164,7 @@ def _typed(rules: Ruleset) -> str:
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
     words += ["accuser or accused"] if rules.siding else []
+    words += typed(motes=rules.motes, stakes=rules.stakes)
     return ", ".join(words[:-1]) + f" or {words[-1]}"
 
 
@@ -185,4 +190,8 @@ def summary(ruleset: Ruleset) -> str:
     parts = [words[str(options[name])] for name, words in SHORT.items()]
     if ruleset.palifico:
         parts.append("special round at one die")
+    if ruleset.motes:
+        parts.append("lost dice have powers")
+    if ruleset.stakes:
+        parts.append("coins at stake")
     return "; ".join(filter(None, parts))

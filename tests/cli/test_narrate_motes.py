@@ -138,8 +138,8 @@ def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
 def test_what_lies_in_the_graveyard_can_be_looked_up() -> None:
     state = play(after_a_round(), "lose grey@0", "play grey@0")
     assert graveyard(state, Seating(("Ada", "Ben"), 1)).splitlines() == [
-        "    Ada: light@0, neutral@0, blue@0, red@0",
-        "    you: light@1, grey@1, neutral@1, blue@1, red@1",
+        "    seat 0, Ada: light@0, neutral@0, blue@0, red@0",
+        "    seat 1, you: light@1, grey@1, neutral@1, blue@1, red@1",
         "    immune: Ada",
     ]
     state = play(after_a_round(), "lose red@0")

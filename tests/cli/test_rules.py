@@ -1,6 +1,7 @@
 """A ruleset explains itself from its options, so that house rules do so too."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.explain import WIDTH, explain, summary
-from p2pdice import OPTIONS, PRESETS, Ruleset, RulesetError
+from p2pdice import MOTES, OPTIONS, PRESETS, TWIN_SOULS, Ruleset, RulesetError, parse_move
+from p2pdice.motes import GROUP_OF
 from tests.cli.conftest import Run
 
 SPELLINGS = {
@@ -72,3 +74,15 @@ def test_rules_as_data(p2pdice: Run) -> None:
         None,
         dict(PRESETS["classic"].with_options({"raise": "either"}).options()),
     )
+
+
+def test_motes_are_explained_so_that_they_can_be_played(p2pdice: Run) -> None:
+    page = " ".join(p2pdice("rules", "motes").stdout.split())
+    for mote in MOTES:
+        assert f"{mote.capitalize()} ({'sunset, sunrise' if GROUP_OF[mote] == 'redeemed' else 'night'})." in page
+    assert all(name in page for name in TWIN_SOULS.values())
+    assert "out of 1,000 coins" in page
+    typed = re.findall(r"(?:Type|type) (\w+ \w+@\d(?: (?:take|swap|destroy) \w+@\d| on \d)?)", page)
+    assert {str(parse_move(text)) for text in typed} == set(typed)
+    assert len(typed) == 8
+    assert "lost dice have powers; coins at stake" in p2pdice("rules").stdout.replace("\n    ", " ")
