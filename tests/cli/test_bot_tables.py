@@ -119,13 +119,13 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_bot_ends_with_whoever_runs_it(sit: Sit, tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_bot_ends_with_whoever_runs_it(sit: Sit, tmp_path: Path, how: str) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3")
     command = program(tmp_path, "stubborn", STUBBORN)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--", *command)
     host.until("Bot joins")
-    bot.process.send_signal(how)
+    bot.process.send_signal(getattr(signal, how))
     assert bot.finish()[0] == ExitCode.INTERRUPTED
     asyncio.run(ended(*pids(tmp_path)))
 

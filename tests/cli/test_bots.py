@@ -8,16 +8,18 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cli.bots import Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
+from cli.bots import STARTS, Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
 from cli.conformance import TABLES
 from cli.ndjson import LINE_BYTES
-from cli.programs import ProgramError, split_command
+from cli.programs import Program, ProgramError, split_command
 from cli.rehearsal import rehearse
-from p2pdice import PRESETS, Expect, State, view
+from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
 from p2pdice.players import OddsPlayer
 from tests.cli.conftest import Run
 from tests.cli.processes import ended
@@ -269,6 +271,54 @@ def test_a_command_in_one_text_is_split_as_by_a_shell() -> None:
     for text in ("", "  ", "python3 'my"):
         with pytest.raises(ProgramError):
             split_command(text)
+
+
+class Script:
+    """A program whose lines are written down beforehand."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self._lines = lines
+
+    def write(self, line: bytes) -> bool:
+        json.loads(line)
+        return True
+
+    async def read(self) -> bytes | None:
+        return self._lines.pop(0) if self._lines else None
+
+    async def close(self, grace: float = 0) -> None:
+        """There is nothing to end."""
+
+
+ANSWERS = st.binary(max_size=40) | st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["move", "hello", 1, None]),
+        "id": st.sampled_from([0, 1, 2, True, 1.0, "1", None, 10**30]),
+        "do": st.sampled_from(
+            ["liar", "3x5", "1x1", "999x6", "concede", "stake 0", "stake 9999", "", "\ud800", 7, None]
+        )
+        | st.text(max_size=8),
+        "more": st.none() | st.lists(st.integers()),
+    },
+).map(lambda message: json.dumps(message).encode())
+
+
+@given(st.lists(ANSWERS, max_size=80), st.sampled_from(["to open", "to answer", "to stake"]))
+async def test_whatever_is_said_the_move_is_a_legal_one(lines: list[bytes], what: str) -> None:
+    opened = rolled(rules(), (5, 5))
+    states = {"to open": opened, "to answer": play(opened, "3x5"), "to stake": new_match(rules(stakes="yes"), 2)}
+    state = states[what]
+    bot = ProgramBot(["script"])
+    bot._program = cast("Program", Script(list(lines)))
+    bot._starts = STARTS
+    move = await bot.choose(view(state, max(state.turn, 0)))
+    if isinstance(move, Stake):
+        assert move.bet <= 1000
+        assert move.tickets == 0
+    else:
+        apply(state, Play(state.turn, move))
+    await bot.close()
 
 
 MOTE_RULES = rules("motes", stakes="no")
