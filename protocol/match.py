@@ -14,12 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, view
 from p2pdice import State as GameState
 from protocol import limits
 from protocol.canonical import Value
+from protocol.effects import (
+    Broadcast,
+    Choose,
+    Conceded,
+    Effect,
+    Ended,
+    Formed,
+    Left,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Paged,
+    Persist,
+    Played,
+    Received,
+    Send,
+    Show,
+    Ticked,
+    WakeAt,
+)
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -49,7 +70,7 @@ from protocol.record import (
     RejectedMessageError,
     wager,
 )
-from protocol.wire import Carried, Frame, Need, Page
+from protocol.wire import Carried, Need, Page
 
 AWAITED_AFTER: Final = 1.0
 """Seconds that a player who is owed for may be unlinked before the match is shown as suspended."""
@@ -64,119 +85,6 @@ RECEIPTS: Final = 3.0
 
 class StaleMoveError(Exception):
     """The move answers a turn that is over, or none."""
-
-
-# Inputs
-
-
-class Received(NamedTuple):
-    """A signed message came over the link of a roster member."""
-
-    sender: int
-    signed: Signed
-
-
-class Needed(NamedTuple):
-    """A roster member asks for messages."""
-
-    sender: int
-    need: Need
-
-
-class Paged(NamedTuple):
-    """A roster member answers."""
-
-    sender: int
-    page: Page
-
-
-class Linked(NamedTuple):
-    """The link to a roster member is up."""
-
-    author: int
-
-
-class Left(NamedTuple):
-    """The link to a roster member is down."""
-
-    author: int
-
-
-class Played(NamedTuple):
-    """The owner chose a move in answer to the YourTurn with this token."""
-
-    move: Move
-    token: int
-
-
-class Conceded(NamedTuple):
-    """The owner wants to give up."""
-
-
-class Ticked(NamedTuple):
-    """The time that the match asked to be woken at has come."""
-
-
-MatchInput = Received | Needed | Paged | Linked | Left | Played | Conceded | Ticked
-
-
-# Effects
-
-
-class Choose(NamedTuple):
-    """Store a choice of the owner that cannot be derived again, before anything that depends on it is sent."""
-
-    step: int
-    text: str
-
-
-class Persist(NamedTuple):
-    """Store this message, together with all others of the same turn of the owner, before anything is sent."""
-
-    signed: Signed
-
-
-class Send(NamedTuple):
-    """Send a frame to a roster member, if linked."""
-
-    author: int
-    frame: Frame
-
-
-class Broadcast(NamedTuple):
-    """Send a frame to every linked roster member."""
-
-    frame: Frame
-
-
-class Show(NamedTuple):
-    """Tell the owner."""
-
-    event: NodeEvent
-
-
-class Formed(NamedTuple):
-    """Every roster member has locked the genesis."""
-
-
-class Ended(NamedTuple):
-    """The last step is closed: the transcript is complete and can be written."""
-
-
-class Over(NamedTuple):
-    """Nothing more is to be awaited."""
-
-    confirmed: bool
-    """Everyone who was live in the last round has signed the same end."""
-
-
-class WakeAt(NamedTuple):
-    """Feed :class:`Ticked` at this time; replaces an earlier wish."""
-
-    time: float
-
-
-Effect = Choose | Persist | Send | Broadcast | Show | Formed | Ended | Over | WakeAt
 
 
 @dataclass(slots=True)

@@ -22,6 +22,26 @@ from protocol import limits
 from protocol.addresses import Address, format_address, interface_addresses, parse_address
 from protocol.certificates import credentials
 from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
+from protocol.effects import (
+    Broadcast,
+    Choose,
+    Conceded,
+    Ended,
+    Formed,
+    Left,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Paged,
+    Persist,
+    Played,
+    Received,
+    Send,
+    Show,
+    Ticked,
+    WakeAt,
+)
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -48,28 +68,7 @@ from protocol.joinline import JoinLine, new_token, parse_join_line
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
-from protocol.match import (
-    Broadcast,
-    Choose,
-    Conceded,
-    Ended,
-    Formed,
-    Left,
-    Linked,
-    Match,
-    MatchInput,
-    Needed,
-    Over,
-    Paged,
-    Persist,
-    Played,
-    Received,
-    Send,
-    Show,
-    StaleMoveError,
-    Ticked,
-    WakeAt,
-)
+from protocol.match import Match, StaleMoveError
 from protocol.mesh import Mesh, RefusedError
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.record import MisconductError, RejectedMessageError

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
+from protocol.effects import Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
 from protocol.limits import FUTURE_PER_AUTHOR
-from protocol.match import Effect, Linked, Match, Needed, Over, Paged, Received, Send, Ticked
+from protocol.match import Match
 from protocol.wire import Need, Page
 from tests.simulation.world import World
 

@@ -6,6 +6,7 @@ import pytest
 
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar
 from p2pdice.players import OddsPlayer
+from protocol.effects import Played
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -19,7 +20,7 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.match import Played, StaleMoveError
+from protocol.match import StaleMoveError
 from protocol.messages import Kind, Message, sign
 from protocol.record import Purpose
 from protocol.verifier import verify
@@ -239,7 +240,8 @@ def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take
 
 
 def test_a_spectator_follows_without_a_seat() -> None:
-    from protocol.match import Match, Received
+    from protocol.effects import Received
+    from protocol.match import Match
     from protocol.transcript import open_transcript
 
     world = World(CLASSIC, 3, seed=8)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from p2pdice import PRESETS, Expect
+from protocol.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.events import YourTurn
 from protocol.keys import MatchKey
-from protocol.match import Broadcast, Match, MatchInput, Played, Received, Show, Ticked
+from protocol.match import Match
 from protocol.messages import Kind, Message, Signed, parse_signed, sign
 from protocol.record import SCRIPTS, MisconductError, Outcome, Position, Purpose, Record, RejectedMessageError
 from protocol.transcript import write_transcript

@@ -14,18 +14,13 @@ from dataclasses import dataclass, field
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
-from protocol.events import NodeEvent, YourTurn
-from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
-from protocol.hashing import tagged_hash
-from protocol.keys import Identity, MatchKey
-from protocol.match import (
+from protocol.effects import (
     Broadcast,
     Choose,
     Conceded,
     Ended,
     Left,
     Linked,
-    Match,
     MatchInput,
     Needed,
     Over,
@@ -38,6 +33,11 @@ from protocol.match import (
     Ticked,
     WakeAt,
 )
+from protocol.events import NodeEvent, YourTurn
+from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
+from protocol.hashing import tagged_hash
+from protocol.keys import Identity, MatchKey
+from protocol.match import Match
 from protocol.messages import Signed, parse_signed
 from protocol.transcript import write_transcript
 from protocol.wire import Carried, Frame, Need, Page

@@ -1,0 +1,126 @@
+"""What a match is fed and what it wants done: the vocabulary between :mod:`protocol.match` and its owner.
+
+A node under asyncio, the simulator and a spectator all speak it. Effects are carried out in their order: whatever is to
+be stored is on the disk before the first frame is sent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from p2pdice import Move
+from protocol.events import NodeEvent
+from protocol.messages import Signed
+from protocol.wire import Frame, Need, Page
+
+# Inputs
+
+
+class Received(NamedTuple):
+    """A signed message came over the link of a roster member."""
+
+    sender: int
+    signed: Signed
+
+
+class Needed(NamedTuple):
+    """A roster member asks for messages."""
+
+    sender: int
+    need: Need
+
+
+class Paged(NamedTuple):
+    """A roster member answers."""
+
+    sender: int
+    page: Page
+
+
+class Linked(NamedTuple):
+    """The link to a roster member is up."""
+
+    author: int
+
+
+class Left(NamedTuple):
+    """The link to a roster member is down."""
+
+    author: int
+
+
+class Played(NamedTuple):
+    """The owner chose a move in answer to the YourTurn with this token."""
+
+    move: Move
+    token: int
+
+
+class Conceded(NamedTuple):
+    """The owner wants to give up."""
+
+
+class Ticked(NamedTuple):
+    """The time that the match asked to be woken at has come."""
+
+
+MatchInput = Received | Needed | Paged | Linked | Left | Played | Conceded | Ticked
+
+
+# Effects
+
+
+class Choose(NamedTuple):
+    """Store a choice of the owner that cannot be derived again, before anything that depends on it is sent."""
+
+    step: int
+    text: str
+
+
+class Persist(NamedTuple):
+    """Store this message, together with all others of the same turn of the owner, before anything is sent."""
+
+    signed: Signed
+
+
+class Send(NamedTuple):
+    """Send a frame to a roster member, if linked."""
+
+    author: int
+    frame: Frame
+
+
+class Broadcast(NamedTuple):
+    """Send a frame to every linked roster member."""
+
+    frame: Frame
+
+
+class Show(NamedTuple):
+    """Tell the owner."""
+
+    event: NodeEvent
+
+
+class Formed(NamedTuple):
+    """Every roster member has locked the genesis."""
+
+
+class Ended(NamedTuple):
+    """The last step is closed: the transcript is complete and can be written."""
+
+
+class Over(NamedTuple):
+    """Nothing more is to be awaited."""
+
+    confirmed: bool
+    """Everyone who was live in the last round has signed the same end."""
+
+
+class WakeAt(NamedTuple):
+    """Feed :class:`Ticked` at this time; replaces an earlier wish."""
+
+    time: float
+
+
+Effect = Choose | Persist | Send | Broadcast | Show | Formed | Ended | Over | WakeAt
