@@ -19,9 +19,9 @@ from typing import Any, Final
 from p2pdice import Move
 from p2pdice.version import VERSION
 from protocol import limits
-from protocol.addresses import Address, format_address, interface_addresses, parse_address
+from protocol.addresses import Address, format_address, interface_addresses
 from protocol.certificates import credentials
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
+from protocol.discovery import Sighting, is_table_name
 from protocol.effects import (
     Broadcast,
     Choose,
@@ -42,6 +42,7 @@ from protocol.effects import (
     Ticked,
     WakeAt,
 )
+from protocol.errors import NodeError
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -64,7 +65,7 @@ from protocol.genesis import (
     match_id,
 )
 from protocol.home import Home
-from protocol.joinline import JoinLine, new_token, parse_join_line
+from protocol.joinline import JoinLine, new_token
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.limits import Limits
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
@@ -72,12 +73,11 @@ from protocol.match import Match, StaleMoveError
 from protocol.mesh import Mesh, RefusedError
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.record import MisconductError, RejectedMessageError
-from protocol.rulesets import ruleset_label
 from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
 from protocol.transport import EVERYWHERE, DialError
+from protocol.whereabouts import Whereabouts, open_table, running_match
 from protocol.wire import (
-    PROTOCOL_VERSION,
     Aim,
     Carried,
     Frame,
@@ -103,34 +103,23 @@ LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
 LINGER: Final = 2.0
 """Seconds that a finished node stays for others who have not confirmed the end."""
-
-
-FINDING: Final = 3.0
-"""Seconds to look for a table by its name."""
 _BATCH: Final = 64
 """Messages of others that are kept in memory before they are stored without an own one."""
-
-
-class NodeError(Exception):
-    """Something a person must know about; ``code`` says what kind of thing, for exit codes.
-
-    ``unreachable``, ``not-found``, ``version``, ``rules``, ``full``, ``refused``, ``home-in-use``, ``no-match``,
-    ``failed``.
-    """
-
-    def __init__(self, code: str, reason: str, hint: str = "") -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-        self.hint = hint
-        """What to do about it, if there is something."""
 
 
 class Node:
     """One player's node. Made by :meth:`open`; everything it has to tell comes from :meth:`events`."""
 
     def __init__(
-        self, home: Home, name: str, identity: Identity, store: Store, port: int, interface: str | None, bounds: Limits
+        self,
+        home: Home,
+        name: str,
+        identity: Identity,
+        store: Store,
+        port: int,
+        interface: str | None,
+        whereabouts: Whereabouts,
+        bounds: Limits,
     ) -> None:
         self.home = home
         self.name = name
@@ -143,9 +132,7 @@ class Node:
         self._loop = asyncio.get_running_loop()
         self._bounds = bounds
         self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self, bounds)
-        self._discovery: Discovery | None = None
-        self._is_discovering = False
-        self._discovery_problem = "it is switched off"
+        self._whereabouts = whereabouts
         self._events: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
         # The lobby: one of the two, or neither.
         self._hosted: HostedTable | None = None
@@ -201,10 +188,8 @@ class Node:
             raise NodeError("home-in-use", str(error), hint) from None
         except (KeyFileError, StoreError) as error:
             raise NodeError("failed", str(error)) from None
-        node = cls(Home(home), name, identity, store, port, interface, bounds or Limits())
-        if discovery:
-            node._discovery = Discovery()
-        return node
+        whereabouts = Whereabouts(interface, is_enabled=discovery)
+        return cls(Home(home), name, identity, store, port, interface, whereabouts, bounds or Limits())
 
     # What the owner calls
 
@@ -238,14 +223,10 @@ class Node:
         table = secrets.token_bytes(16)
         record = make_join_record(self._join(table), self.identity, MatchKey(self._seed))
         self._hosted = HostedTable(settings, table, record, new_token() if settings.private else "")
-        if settings.private:
-            self._discovery_problem = "the table is private"
-        else:
-            await self._start_discovery()
-            self._advertise()
+        is_advertised = not settings.private and await self._whereabouts.start()
+        self._advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
-        is_advertised = self._discovery is not None and not settings.private
-        problem = "" if is_advertised else self._discovery_problem
+        problem = "" if is_advertised else ("the table is private" if settings.private else self._whereabouts.problem)
         opened = TableOpened(settings.name, self.join_line, addresses, is_advertised, problem)
         self._tell(opened)
         self._tell(LobbyChanged(self._sitting(self._hosted.frame()), settings.seats))
@@ -272,26 +253,22 @@ class Node:
 
         :raises NodeError: if this machine cannot do multicast.
         """
-        await self._start_discovery()
-        if self._discovery is None:
-            raise self._no_discovery()
-        await asyncio.sleep(seconds)
-        return self._discovery.tables()
+        return await self._whereabouts.tables(seconds)
 
     async def join(self, target: str | Sighting) -> None:
         """Sit down at a table: an advertised one, ``NAME``, ``HOST:PORT`` or a join line. Returns when admitted.
 
         :raises NodeError: if nobody is found or reached there, or this player is not admitted.
         """
-        addresses, table, wanted_fingerprint, token = await self._resolve(target)
+        wanted = await self._whereabouts.resolve(target)
         await self._listen(self._port)
 
         def accept(identity: bytes) -> bool:
-            return not wanted_fingerprint or fingerprint(identity) == wanted_fingerprint
+            return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
 
         self._admission = self._loop.create_future()
         try:
-            convenor = await self._mesh.connect(addresses, TableAim(table, token), accept)
+            convenor = await self._mesh.connect(wanted.addresses, TableAim(wanted.table, wanted.token), accept)
             try:
                 async with asyncio.timeout(self._bounds.handshake):
                     await self._admission
@@ -342,7 +319,7 @@ class Node:
             await self._listen(self._port or stored.port)
         except NodeError:
             await self._listen(0)
-        await self._start_discovery()
+        await self._whereabouts.start()
         self._seed = stored.seed
         try:
             self._begin(stored.genesis, None, stored.match)
@@ -384,8 +361,7 @@ class Node:
                 timer.cancel()
         await self._mesh.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._discovery is not None:
-            await self._discovery.close()
+        await self._whereabouts.close()
         self._store.close()
         self._events.put_nowait(None)
 
@@ -417,75 +393,17 @@ class Node:
         except OSError as error:
             raise NodeError("failed", f"cannot listen: {error}", "choose another --port or --interface") from None
 
-    async def _start_discovery(self) -> None:
-        if self._discovery is None or self._is_discovering:
-            return
-        self._is_discovering = True
-        try:
-            await self._discovery.start(self._interface)
-        except DiscoveryUnavailable as error:
-            self._discovery_problem = str(error)
-            self._discovery = None
-
-    def _no_discovery(self) -> NodeError:
-        hint = "ask the host for the join line, and type: p2pdice join HOST:PORT/FINGERPRINT"
-        return NodeError("unreachable", f"cannot look for tables: {self._discovery_problem}", hint)
-
-    async def _resolve(self, target: str | Sighting) -> tuple[tuple[Address, ...], bytes, str, str]:
-        """Return addresses, table id, fingerprint and token, as far as the target tells."""
-        if isinstance(target, str):
-            try:
-                if "/" in target:
-                    line = parse_join_line(target)
-                    return line.addresses, b"", line.fingerprint, line.token
-                return (parse_address(target),), b"", "", ""
-            except ValueError as error:
-                if "/" in target:
-                    raise NodeError("not-found", f"{target!r} is no join line: {error}") from None
-            await self._start_discovery()
-            if self._discovery is None:
-                raise self._no_discovery()
-            found = await self._discovery.find(target, timeout=FINDING)
-            if not found:
-                hint = "see what is there with: p2pdice tables"
-                raise NodeError("not-found", f"no table called {target!r} is advertised on this network", hint)
-            if len(found) > 1:
-                hint = "ask the host of the right one for its join line"
-                raise NodeError("not-found", f"{len(found)} tables are called {target!r}", hint)
-            target = found[0]
-        return target.addresses, bytes.fromhex(target.advertisement.id), "", ""
-
     def _advertise(self) -> None:
         """Advertise the open table or the running match, whatever it has become."""
-        if self._discovery is None or self._mesh.port == 0:
-            return
-        if self._match is not None and self._match.is_formed:
-            genesis = self._match.record.genesis
-            players = len(genesis.roster)
-            name = self._hosted.settings.name if self._hosted else f"match {self._match.record.match.hex()[:8]}"
-            advertisement = Advertisement(
-                id=self._match.record.match.hex(),
-                name=name,
-                rules=ruleset_label(genesis.ruleset),
-                seats_taken=players,
-                seats=players,
-                status=PLAYING,
-                version=PROTOCOL_VERSION,
-            )
-        elif self._hosted is not None and not self._hosted.settings.private:
-            settings = self._hosted.settings
-            advertisement = Advertisement(
-                id=self._hosted.table.hex(),
-                name=settings.name,
-                rules=ruleset_label(settings.ruleset),
-                seats_taken=len(self._hosted.records),
-                seats=settings.seats,
-                status=LOBBY,
-                version=PROTOCOL_VERSION,
-            )
+        hosted, match = self._hosted, self._match
+        if match is not None and match.is_formed:
+            name = hosted.settings.name if hosted else f"match {match.record.match.hex()[:8]}"
+            advertisement = running_match(match, name)
+        elif hosted is not None and not hosted.settings.private:
+            advertisement = open_table(hosted)
         else:
             return
-        self._in_background(self._discovery.advertise(advertisement, self._mesh.port))
+        self._in_background(self._whereabouts.advertise(advertisement, self._mesh.port))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -705,12 +623,7 @@ class Node:
                 self._feed(Linked(self._authors[identity]))
 
     def _peer_addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
-        sighted: list[Address] = []
-        if self._discovery is not None and self._match is not None:
-            match = self._match.record.match.hex()
-            for sighting in self._discovery.tables():
-                if sighting.advertisement.id == match:
-                    sighted += sighting.addresses
+        sighted = self._whereabouts.playing(self._match.record.match) if self._match is not None else ()
         own = set(self._mesh.addresses)
         candidates = dict.fromkeys((*self._store.addresses(identity), *known, *sighted))
         return [address for address in candidates if address not in own]
@@ -786,7 +699,7 @@ class Node:
                 self._tell(effect.event)
             case Formed():
                 self._store.mark_formed(record.match)
-                self._in_background(self._start_discovery_for_match())
+                self._in_background(self._be_found())
             case Ended():
                 path = self.home.transcript(record.match)
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -800,8 +713,8 @@ class Node:
                 path = self.home.transcript(record.match)
                 self._tell(MatchOver(record.match.hex(), state.places, match.by_seat(), path, effect.confirmed))
 
-    async def _start_discovery_for_match(self) -> None:
-        await self._start_discovery()
+    async def _be_found(self) -> None:
+        await self._whereabouts.start()
         self._advertise()
 
     def _stop(self, reason: str) -> None:

@@ -111,8 +111,7 @@ class Player:
             node._wake.cancel()
         for timer in node._lost_guests.values():
             timer.cancel()
-        if node._discovery is not None:
-            await node._discovery.close()
+        await node._whereabouts.close()
         self._listening.cancel()
         await asyncio.sleep(0)
         node._store.close()  # the lock goes with the process

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from protocol.certificates import credentials
-from protocol.discovery import Discovery, DiscoveryUnavailable
+from protocol.discovery import Advertisement, Discovery, DiscoveryUnavailable, Sighting
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -47,7 +47,7 @@ async def people(tmp_path: Path) -> AsyncIterator[Company]:
         yield gathered
 
 
-async def refused(player: Player, target: str) -> str:
+async def refused(player: Player, target: str | Sighting) -> str:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(NodeError) as caught:
             await player.node.join(target)
@@ -107,7 +107,7 @@ async def multicast() -> None:
 
 async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     await multicast()
-    monkeypatch.setattr("protocol.node.FINDING", 0.2)
+    monkeypatch.setattr("protocol.whereabouts.FINDING", 0.2)
     assert await refused(await people.sit("guest", discovery=True), "Saturday") == "not-found"
 
 
@@ -246,3 +246,23 @@ async def test_a_node_of_another_version_is_told_so(people: Company, monkeypatch
 
     monkeypatch.setattr("protocol.mesh.encode_frame", as_version_9)
     assert await refused(guest, opened.join_line) == "version"
+
+
+@pytest.mark.parametrize("identifier", ["0" * 9, "f" * 64])
+async def test_a_record_with_an_id_that_is_none_still_says_where_to_dial(people: Company, identifier: str) -> None:
+    host = await people.sit("host")
+    await host.node.host(TableSettings("Friday", CLASSIC, 3))
+    forged = Advertisement(identifier, "Friday", "classic", 1, 3, "lobby", 1)
+    await (await people.sit("guest")).node.join(Sighting(forged, ((HOST, host.node.port),), "x"))
+
+
+async def test_a_record_with_another_tables_id_leads_to_no_seat(people: Company) -> None:
+    host = await people.sit("host")
+    await host.node.host(TableSettings("Friday", CLASSIC, 3))
+    forged = Advertisement("ab" * 16, "Friday", "classic", 1, 3, "lobby", 1)
+    assert await refused(await people.sit("guest"), Sighting(forged, ((HOST, host.node.port),), "x")) == "refused"
+
+
+async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
+    running = Advertisement("ab" * 32, "Friday", "classic", 2, 2, "playing", 1)
+    assert await refused(await people.sit("guest"), Sighting(running, ((HOST, 9),), "x")) == "refused"

@@ -1,0 +1,144 @@
+"""Where nodes are: what a person typed or multicast told, turned into addresses; and telling others where we are.
+
+All of it is hints. A failure of discovery costs convenience, never a match.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+from p2pdice import Ruleset
+from protocol.addresses import Address, parse_address
+from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.errors import NodeError
+from protocol.genesis import TABLE_ID_BYTES
+from protocol.joinline import parse_join_line
+from protocol.lobby import HostedTable
+from protocol.match import Match
+from protocol.rulesets import ruleset_label
+from protocol.wire import PROTOCOL_VERSION
+
+FINDING: Final = 3.0
+"""Seconds to look for a table by its name."""
+
+
+class Target(NamedTuple):
+    """A table that somebody wants to join, as far as is known."""
+
+    addresses: tuple[Address, ...]
+    table: bytes = b""
+    """Its id; empty for whichever is open there."""
+    fingerprint: str = ""
+    """Of the key that must answer; empty if any may."""
+    token: str = ""
+    """What a private table asks for."""
+
+
+class Whereabouts:
+    """Discovery as a node uses it: started when it is first needed, and done without where there is none.
+
+    :param interface: name or address of the only interface to use.
+    """
+
+    def __init__(self, interface: str | None, *, is_enabled: bool) -> None:
+        self._interface = interface
+        self._discovery = Discovery() if is_enabled else None
+        self._has_started = False
+        self.problem = "it is switched off"
+        """Why tables cannot be found by multicast, if they cannot."""
+
+    async def start(self) -> bool:
+        """Begin to look around, if that is possible and has not begun; tell whether it has."""
+        if self._discovery is not None and not self._has_started:
+            self._has_started = True
+            try:
+                await self._discovery.start(self._interface)
+            except DiscoveryUnavailable as error:
+                self.problem = str(error)
+                self._discovery = None
+        return self._discovery is not None
+
+    async def tables(self, seconds: float) -> tuple[Sighting, ...]:
+        """Return the tables on the LAN after listening for some seconds.
+
+        :raises NodeError: if this machine cannot do multicast.
+        """
+        discovery = await self._working()
+        await asyncio.sleep(seconds)
+        return discovery.tables()
+
+    async def resolve(self, wanted: str | Sighting) -> Target:
+        """Return where a table is: one that was sighted, ``NAME``, ``HOST:PORT`` or a join line.
+
+        :raises NodeError: if nothing is known of it, or it cannot be joined any more.
+        """
+        if isinstance(wanted, str):
+            try:
+                if "/" in wanted:
+                    line = parse_join_line(wanted)
+                    return Target(line.addresses, b"", line.fingerprint, line.token)
+                return Target((parse_address(wanted),))
+            except ValueError as error:
+                if "/" in wanted:
+                    raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
+            wanted = await self._find(wanted)
+        if wanted.advertisement.status != LOBBY:
+            raise NodeError("refused", f"the match at {wanted.advertisement.name!r} has begun already")
+        # The record may be anybody's: an id that is none asks for whichever table is open there.
+        is_id = len(wanted.advertisement.id) == 2 * TABLE_ID_BYTES
+        return Target(wanted.addresses, bytes.fromhex(wanted.advertisement.id) if is_id else b"")
+
+    async def _find(self, name: str) -> Sighting:
+        discovery = await self._working()
+        found = await discovery.find(name, timeout=FINDING)
+        if not found:
+            hint = "see what is there with: p2pdice tables"
+            raise NodeError("not-found", f"no table called {name!r} is advertised on this network", hint)
+        if len(found) > 1:
+            hint = "ask the host of the right one for its join line"
+            raise NodeError("not-found", f"{len(found)} tables are called {name!r}", hint)
+        return found[0]
+
+    async def _working(self) -> Discovery:
+        await self.start()
+        if self._discovery is None:
+            hint = "ask the host for the join line, and type: p2pdice join HOST:PORT/FINGERPRINT"
+            raise NodeError("unreachable", f"cannot look for tables: {self.problem}", hint)
+        return self._discovery
+
+    def playing(self, match: bytes) -> tuple[Address, ...]:
+        """Return where nodes that advertise a match have been sighted."""
+        if self._discovery is None:
+            return ()
+        seen = (each for each in self._discovery.tables() if each.advertisement.id == match.hex())
+        return tuple(address for sighting in seen for address in sighting.addresses)
+
+    async def advertise(self, advertisement: Advertisement, port: int) -> None:
+        """Tell others of a table or match at ``port`` of this machine, instead of what was told before."""
+        if self._discovery is not None:
+            await self._discovery.advertise(advertisement, port)
+
+    async def close(self) -> None:
+        """Stop looking and being seen."""
+        if self._discovery is not None:
+            await self._discovery.close()
+
+
+def open_table(hosted: HostedTable) -> Advertisement:
+    """Return what is advertised of a table that waits for players."""
+    settings = hosted.settings
+    return _advertisement(hosted.table, settings.name, settings.ruleset, len(hosted.records), settings.seats, LOBBY)
+
+
+def running_match(match: Match, name: str) -> Advertisement:
+    """Return what every player of a running match advertises, so that whoever was cut off finds any of them."""
+    genesis = match.record.genesis
+    players = len(genesis.roster)
+    return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
+
+
+def _advertisement(
+    identifier: bytes, name: str, ruleset: Ruleset, taken: int, seats: int, status: str
+) -> Advertisement:
+    return Advertisement(identifier.hex(), name, ruleset_label(ruleset), taken, seats, status, PROTOCOL_VERSION)
