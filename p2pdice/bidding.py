@@ -79,7 +79,9 @@ def lowest_raise(state: State) -> int:
 def menu(state: State) -> tuple[Move, ...]:
     """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
     bids, motes = state.bids, state.table.motes
-    menus = _menus(state)
+    menus = state.menus
+    if menus is None:
+        menus = _menus(state)
     standing = bids[-1] if bids else _NO_BID
     listed = menus[standing.quantity, standing.face].moves
     if motes is not None and motes.must_raise:

@@ -91,9 +91,10 @@ def count(hands: Iterable[Hand], face: int, ones_wild: bool) -> int:
     >>> count([(1, 3, 3), (1, 5)], 3, ones_wild=True), count([(1, 3, 3), (1, 5)], 3, ones_wild=False)
     (4, 2)
     """
+    wild = ones_wild and face != 1
     counted = 0
     for hand in hands:
         counted += hand.count(face)
-        if ones_wild and face != 1:
+        if wild:
             counted += hand.count(1)
     return counted

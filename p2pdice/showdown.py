@@ -153,8 +153,10 @@ def _settle(
     if following != leader:
         events.append(_lead_passed(following, leader))
     cups = (following, tuple(left), live, number + 1, palifico, dropped, hands, counted, exits)
-    after_it: Table = tuple.__new__(Table, (*cups, rules, players, None, wagers))
+    after_it: Table = tuple.__new__(Table, cups + (rules, players, None, wagers))  # noqa: RUF005 - faster
     settled = tuple.__new__(State, (NOBODY, (), "bidding", _ROLLED, None, None, after_it))
+    if len(live) == players:
+        return settled, tuple(events)
     return clear_cups(settled), tuple(events)
 
 

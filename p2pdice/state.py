@@ -235,9 +235,11 @@ class State(NamedTuple):
     @property
     def ones_wild(self) -> bool:
         """Whether a one counts for every face in this round, as far as its bids go."""
-        if self.palifico or self.ruleset.wild == "never":
+        table = self.table
+        wild = table.ruleset.wild
+        if table.palifico or wild == "never":
             return False
-        return self.ruleset.wild == "ones" or not self.bids or self.bids[0].face != 1
+        return wild == "ones" or not self.bids or self.bids[0].face != 1
 
 
 _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_PLAYERS))
