@@ -8,19 +8,18 @@ from typing import Final
 from p2pdice.bids import raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
-from p2pdice.menus import Menu, menu_of
-from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.menus import Menus, menus_of
+from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid, Move
 from p2pdice.powers import playable
-from p2pdice.state import StandingBid, State, next_live
+from p2pdice.state import NOBODY, Expect, StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
 """Gained dice could make a match endless; without exact from here on, cups only empty."""
 
 _ALL: Final = FACES
 _NO_ONES: Final = FACES[1:]
-_NO_BID: Final = (0, 0, 0)
-_CALLS: Final[tuple[Move, ...]] = (LIAR,)
-_CALLS_AND_EXACT: Final[tuple[Move, ...]] = (LIAR, EXACT)
+_NO_BID: Final = StandingBid(0, 0, NOBODY)
+_MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
 _ONLY: Final = tuple((face,) for face in FACES)
 
 
@@ -51,46 +50,67 @@ def exact_refused(state: State) -> str:
     return ""
 
 
+def round_menus(state: State) -> Menus | None:
+    """Return the menus of the round that begins, if every player may bid every face in all of it."""
+    table = state.table
+    rules = table.ruleset
+    if table.palifico or rules.ones_bid != "free":
+        return None
+    exact = rules.exact != "none" and not exact_refused(state)
+    return menus_of(rules.raise_, _ALL, sum(table.dice), exact)
+
+
+def _menus(state: State) -> Menus:
+    """Return the menus of this turn."""
+    if state.menus is not None:
+        return state.menus
+    return menus_of(order(state), faces(state), sum(state.dice), not exact_refused(state))
+
+
 def lowest_raise(state: State) -> int:
     """Return the smallest quantity of a bid that may be made, or 0 if there is none."""
-    quantity, face, _seat = state.bids[-1] if state.bids else (0, 0, 0)
-    allowed = raises(order(state), quantity, face)
+    quantity, face, _seat = state.bids[-1] if state.bids else _NO_BID
+    allowed = _menus(state)[quantity, face].raises
     made = {(bid.quantity, bid.face) for bid in state.bids} if order(state) == "either" else ()
-    lowest = (next((n for n in allowed[new - 1] if (n, new) not in made), 0) for new in faces(state))
+    lowest = (next((n for n in quantities if (n, new) not in made), 0) for new, quantities in allowed.items())
     return min(filter(None, lowest), default=0)
 
 
-def menu(state: State) -> Menu:
+def menu(state: State) -> tuple[Move, ...]:
     """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
-    bids, motes = state.bids, state.motes
-    raising = order(state)
-    quantity, face, _seat = bids[-1] if bids else _NO_BID
-    limit = sum(state.dice)
-    calls = () if not bids else _CALLS if exact_refused(state) else _CALLS_AND_EXACT
+    bids, motes = state.bids, state.table.motes
+    menus = state.menus
+    if menus is None:
+        menus = _menus(state)
+    standing = bids[-1] if bids else _NO_BID
+    listed = menus[standing.quantity, standing.face].moves
     if motes is not None and motes.must_raise:
-        calls, limit = (), max(limit, lowest_raise(state))
-    listed = menu_of(raising, quantity, face, faces(state), limit, calls)
-    if raising == "either":
-        listed = listed.without(Bid(bid.quantity, bid.face) for bid in bids)
-    return listed if motes is None else listed.followed_by(playable(state, state.turn))
+        higher = menus.up_to(max(sum(state.dice), lowest_raise(state)))
+        listed = tuple(move for move in higher[standing.quantity, standing.face].moves if type(move) is Bid)
+    if menus.order == "either" and bids:
+        made = {(bid.quantity, bid.face) for bid in bids}
+        listed = tuple(move for move in listed if type(move) is not Bid or (move.quantity, move.face) not in made)
+    return listed if motes is None else (*listed, *playable(state, state.turn))
 
 
 def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
     """Make a bid and pass the turn on."""
-    bids, raising, possible = state.bids, order(state), faces(state)
+    bids, menus, table = state.bids, state.menus, state.table
+    now = _menus(state) if menus is None else menus
     quantity, face = move.quantity, move.face
-    if not (1 <= quantity <= MAX_QUANTITY and face in FACES):
-        raise IllegalMove(f"{move} is out of bounds: a bid is for 1 to {MAX_QUANTITY} dice of a face from 1 to 6")
-    standing_quantity, standing_face, _seat = bids[-1] if bids else _NO_BID
-    if face not in possible or quantity not in raises(raising, standing_quantity, standing_face)[face - 1]:
-        raise IllegalMove(_refusal(state, move, possible))
-    if raising == "either" and any(made[0] == quantity and made[1] == face for made in bids):
+    standing = bids[-1] if bids else _NO_BID
+    if quantity not in now[standing.quantity, standing.face].raises.get(face, ()):
+        raise IllegalMove(_refusal(state, move))
+    if now.order == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")
-    if state.motes is not None and state.motes.must_raise:
-        state = state._replace(motes=state.motes._replace(must_raise=False))
+    motes = table.motes
+    if motes is not None and motes.must_raise:
+        table = table._replace(motes=motes._replace(must_raise=False))
     made, events = _made(quantity, face, seat)
-    # By position, and the rest of the state as it is: this is the most frequent step of all.
-    following: State = tuple.__new__(State, (next_live(state.live, seat), (*bids, made)) + state[2:])  # noqa: RUF005 - faster
+    # The most frequent step of all, so it makes the next state without a look at names.
+    following: State = tuple.__new__(
+        State, (next_live(table.live, seat), (*bids, made), "bidding", _MOVE, None, menus, table)
+    )
     return following, events
 
 
@@ -99,8 +119,10 @@ def _made(quantity: int, face: int, seat: int) -> tuple[StandingBid, tuple[Event
     return StandingBid(quantity, face, seat), (BidMade(seat, quantity, face),)
 
 
-def _refusal(state: State, move: Bid, possible: tuple[int, ...]) -> str:
-    bids = state.bids
+def _refusal(state: State, move: Bid) -> str:
+    if not (1 <= move.quantity <= MAX_QUANTITY and move.face in FACES):
+        return f"{move} is out of bounds: a bid is for 1 to {MAX_QUANTITY} dice of a face from 1 to 6"
+    bids, possible = state.bids, faces(state)
     if move.face not in possible:
         if len(possible) == 1:
             name = FACE_NAMES[possible[0] - 1]

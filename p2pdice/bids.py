@@ -91,4 +91,10 @@ def count(hands: Iterable[Hand], face: int, ones_wild: bool) -> int:
     >>> count([(1, 3, 3), (1, 5)], 3, ones_wild=True), count([(1, 3, 3), (1, 5)], 3, ones_wild=False)
     (4, 2)
     """
-    return sum(hand.count(face) + (hand.count(1) if ones_wild and face != 1 else 0) for hand in hands)
+    wild = ones_wild and face != 1
+    counted = 0
+    for hand in hands:
+        counted += hand.count(face)
+        if wild:
+            counted += hand.count(1)
+    return counted

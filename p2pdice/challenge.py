@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from p2pdice.bidding import exact_refused, lowest_raise
 from p2pdice.errors import IllegalMove
 from p2pdice.events import AccusationVoid, ChallengeCalled, Event, Sided
 from p2pdice.moves import Exact, Liar, Side
-from p2pdice.state import NOBODY, Challenge, Expect, State, clockwise, position
+from p2pdice.state import NOBODY, Call, Challenge, Expect, State, clockwise, position
+
+_HANDS: Final = Expect.HANDS  # looked up once: a member of an enum costs more than a global
+
+_challenge_called: Final = lru_cache(maxsize=4096)(ChallengeCalled)
 
 
 def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Event, ...]]:
     """Challenge the standing bid."""
-    standing = state.bid
-    if standing is None:
+    bids, motes = state.bids, state.table.motes
+    if not bids:
         raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
-    if isinstance(move, Exact) and (refused := exact_refused(state)):
+    standing = bids[-1]
+    name: Call = "liar" if type(move) is Liar else "exact"
+    if name == "exact" and (refused := exact_refused(state)):
         raise IllegalMove(f"{refused}: raise the bid or call liar")
-    motes = state.motes
     if motes is not None and motes.must_raise:
         raise IllegalMove("your accusation was void: raise the bid instead")
-    challenge = Challenge(seat, "exact" if isinstance(move, Exact) else "liar", ())
-    event = ChallengeCalled(seat, challenge.call, standing.seat, standing.quantity, standing.face)
+    challenge = Challenge(seat, name, ())
+    event = _challenge_called(seat, name, standing.seat, standing.quantity, standing.face)
     if motes is not None and standing.seat in motes.immune and lowest_raise(state):
         immune = tuple(other for other in motes.immune if other != standing.seat)
-        spent = state._replace(motes=motes._replace(immune=immune, must_raise=True))
+        spent = state.with_motes(motes._replace(immune=immune, must_raise=True))
         return spent, (event, AccusationVoid(seat, standing.seat))
     return await_sides(state, challenge), (event,)
 
@@ -39,11 +47,10 @@ def side(state: State, seat: int, move: Side) -> tuple[State, tuple[Event, ...]]
 
 def await_sides(state: State, challenge: Challenge) -> State:
     """Give the turn to the next player clockwise from the accuser who owes a side, or open the cups."""
-    if state.ruleset.siding:
-        standing = state.bid
-        assert standing is not None
+    if state.table.ruleset.siding:
+        standing = state.bids[-1]
         settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
         for seat in clockwise(state, challenge.seat):
             if seat in state.live and seat not in settled:
                 return position(state, seat, state.bids, "siding", Expect.MOVE, challenge)
-    return position(state, NOBODY, state.bids, "showdown", Expect.HANDS, challenge)
+    return position(state, NOBODY, state.bids, "showdown", _HANDS, challenge)

@@ -36,11 +36,10 @@ def _leave(state: State, seat: int, reason: Reason) -> tuple[State, tuple[Event,
         raise UnexpectedInput("the match is over: nobody can leave it any more")
     if seat not in state.live:
         raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {_listed(state.live)}")
-    left = state._replace(
-        live=tuple(other for other in state.live if other != seat), exits=(*state.exits, Exit((seat,), reason))
-    )
+    live = tuple(other for other in state.live if other != seat)
+    left = state._replace(table=state.table._replace(live=live, exits=(*state.exits, Exit((seat,), reason))))
     if state.motes is not None:
-        left = left._replace(motes=without(left, seat))
+        left = left.with_motes(without(left, seat))
     out = PlayerOut(seat, reason)
     if is_decided(left):
         over, events = end_match(left)

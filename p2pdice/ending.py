@@ -24,7 +24,7 @@ def end_match(state: State) -> tuple[State, tuple[Event, ...]]:
         motes = motes._replace(
             stack=(), actor=NOBODY, waiting=(), immune=(), blocked=(), must_raise=False, successor=NOBODY
         )
-        state = state._replace(motes=motes)
+        state = state.with_motes(motes)
         cup = motes.cups[state.live[0]] if state.live and motes.cups else ()
         if len(cup) > 1:
             return state._replace(turn=state.live[0], phase="crown", awaits=Expect.MOVE), ()
@@ -44,7 +44,7 @@ def crowned(state: State, seat: int, move: Crown) -> tuple[State, tuple[Event, .
 
 def _crown(state: State, motes: Mischief, die: Die) -> tuple[State, tuple[Event, ...]]:
     winner = state.live[0]
-    over, closing = _close(state._replace(motes=motes._replace(crown=die)))
+    over, closing = _close(state.with_motes(motes._replace(crown=die)))
     assert over.motes is not None
     soul, earned = over.motes.soul, ticket_seats(over)
     assert soul is not None

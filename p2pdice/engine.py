@@ -54,28 +54,24 @@ from p2pdice.inputs import Evict, Hands, Input, Play, Pledges, Roll, Rolled, Sta
 from p2pdice.motes import Mischief
 from p2pdice.moves import PASS, SIDES, Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State, Table
 
 Transition = tuple[State, tuple[Event, ...]]
 
-_MOVES: Final[Mapping[tuple[Phase, type], Callable[[State, int, Any], Transition]]] = {
-    ("bidding", Bid): bidding.bid,
-    ("bidding", Liar): challenge.call,
-    ("bidding", Exact): challenge.call,
-    ("bidding", Power): turns.power_stacked,
-    ("siding", Side): challenge.side,
-    ("sunset", Power): turns.power_used,
-    ("sunset", Pass): turns.passed,
-    ("night", Power): turns.power_stacked,
-    ("night", Pass): turns.passed,
-    ("sunrise", Power): turns.power_used,
-    ("sunrise", Pass): turns.passed,
-    ("discard", Lose): turns.lost,
-    ("crown", Crown): ending.crowned,
+_Section = Callable[[State, int, Any], Transition]
+
+_MOVES: Final[Mapping[Phase, Mapping[type, _Section]]] = {
+    "bidding": {Bid: bidding.bid, Liar: challenge.call, Exact: challenge.call, Power: turns.power_stacked},
+    "siding": {Side: challenge.side},
+    "sunset": {Power: turns.power_used, Pass: turns.passed},
+    "night": {Power: turns.power_stacked, Pass: turns.passed},
+    "sunrise": {Power: turns.power_used, Pass: turns.passed},
+    "discard": {Lose: turns.lost},
+    "crown": {Crown: ending.crowned},
 }
 """What the player on turn may do, by phase."""
 
-_ANSWERS: Final[Mapping[type, Callable[[State, int, Any], Transition]]] = {
+_ANSWERS: Final[Mapping[type, _Section]] = {
     Power: turns.power_stacked,
     Pass: turns.passed,
 }
@@ -123,25 +119,9 @@ def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
     if not 0 <= first < players:
         raise UnexpectedInput(f"there is no seat {first}: seats are 0 to {players - 1}")
     phase, awaits = opening.first_of(ruleset)
-    return State(
-        turn=NOBODY,
-        bids=(),
-        phase=phase,
-        awaits=awaits,
-        challenge=None,
-        leader=first,
-        dice=(ruleset.dice,) * players,
-        live=tuple(range(players)),
-        round=1,
-        palifico=False,
-        dropped=(),
-        hands=(),
-        count=None,
-        exits=(),
-        ruleset=ruleset,
-        players=players,
-        motes=Mischief() if ruleset.motes else None,
-    )
+    dice, live, motes = (ruleset.dice,) * players, tuple(range(players)), Mischief() if ruleset.motes else None
+    table = Table(first, dice, live, 1, False, (), (), None, (), ruleset, players, motes)
+    return State(NOBODY, (), phase, awaits, None, None, table)
 
 
 def apply(state: State, item: Input) -> Transition:
@@ -159,31 +139,34 @@ def apply(state: State, item: Input) -> Transition:
     """
     kind = type(item)
     if kind is Play:
-        return _play(state, item.seat, item.move)  # type: ignore[union-attr]  # narrowed by kind, which is faster
+        seat: int = item.seat  # type: ignore[union-attr]  # narrowed by kind, which is faster
+        move: Move = item.move  # type: ignore[union-attr]
+        if seat == state.turn and state.awaits is _MOVE:
+            motes = state.table.motes
+            sections = _MOVES[state.phase] if motes is None or not motes.stack else _ANSWERS
+            section = sections.get(type(move))
+            if section is not None:
+                return section(state, seat, move)
+        return _out_of_turn(state, seat, move)
     if kind is Evict:
         return departure.evicted(state, item)  # type: ignore[arg-type]
     if kind not in _TABLE:
         raise UnexpectedInput(f"{kind.__name__} is no input of the engine")
-    awaited, section = _TABLE[kind]
+    awaited, taken = _TABLE[kind]
     if state.awaits is not awaited:
         raise UnexpectedInput(_awaited(state))
-    return section(state, item)
+    return taken(state, item)
 
 
-def _play(state: State, seat: int, move: Move) -> Transition:
-    motes = state.motes
-    answering = motes is not None and len(motes.stack) > 0
-    if seat == state.turn and state.awaits is _MOVE:
-        kind = type(move)
-        section = _ANSWERS.get(kind) if answering else _MOVES.get((state.phase, kind))
-        if section is not None:
-            return section(state, seat, move)
+def _out_of_turn(state: State, seat: int, move: Move) -> Transition:
+    """Take what can be said at any time, and refuse the rest."""
     if type(move) is Concede:
         return departure.conceded(state, seat, move)
     if state.awaits is not _MOVE:
         raise UnexpectedInput(_awaited(state))
     if seat != state.turn:
         raise IllegalMove(f"seat {seat} cannot play {move}: {_awaited(state)}")
+    answering = state.motes is not None and len(state.motes.stack) > 0
     choice = "answer with a Blue, as in play blue@1, or pass" if answering else _CHOICES[state.phase]
     raise IllegalMove(f"{move} does not fit here: {choice}")
 
@@ -206,7 +189,7 @@ def legal_moves(state: State) -> Sequence[Move]:
     """
     if state.awaits is not _MOVE:
         return ()
-    phase, motes = state.phase, state.motes
+    phase, motes = state.phase, state.table.motes
     if phase == "bidding" and not (motes is not None and motes.stack):
         return bidding.menu(state)
     if phase == "siding":

@@ -1,131 +1,98 @@
-"""The list of legal moves, made lazily: its length and any item of it cost no list of hundreds of bids.
+"""The lists of bids and calls: made once for what they depend on, then shared by all states that have the same.
 
-Listed bids run by quantity, then by face. Which faces can be bid changes at a few quantities only, so the list is a few
-*blocks* of rows alike: a block is its first index, its first quantity, and the faces of each of its rows.
+A :class:`Menu` belongs to a standing bid; the :class:`Menus` of a round hold one for each standing bid that came up. A
+state carries them, so that in the most frequent steps of all a list of moves, or whether a bid raises, is one lookup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from itertools import pairwise
-from typing import NamedTuple, overload
+from typing import Final, NamedTuple
 
 from p2pdice.bids import raises
-from p2pdice.moves import Bid, Move
+from p2pdice.moves import EXACT, LIAR, Bid, Move
+
+_KEPT: Final = 100_000
+"""Moves listed in one :class:`Menus` before it starts afresh: a megabyte. Cups of 99 dice make long lists."""
 
 
-class Block(NamedTuple):
-    """Rows of quantities for which the same faces can be bid."""
+class Menu(NamedTuple):
+    """What may follow one standing bid, or open a round."""
 
-    start: int
-    """Index of its first bid in the list."""
-    quantity: int
-    """Of its first row."""
-    faces: tuple[int, ...]
-    stop: int
-    """The index behind its last bid."""
+    moves: tuple[Move, ...]
+    """Bids by quantity, then by face, up to the limit; then the calls."""
+    raises: Mapping[int, range]
+    """By face that may be bid: the quantities that raise, whatever the limit."""
 
 
-def blocks(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int) -> tuple[Block, ...]:
-    """Return what raises ``quantity`` x ``face`` (quantity 0: no bid) with one of ``faces``, up to ``limit`` dice."""
-    allowed = raises(order, quantity, face)
-    columns = [(new, allowed[new - 1].start, min(allowed[new - 1].stop, limit + 1)) for new in faces]
-    edges = sorted({edge for _, start, stop in columns if start < stop for edge in (start, stop)})
-    found: list[Block] = []
-    index = 0
-    for first, behind in pairwise(edges):
-        row = tuple(new for new, start, stop in columns if start <= first < stop)
-        if row:
-            found.append(Block(index, first, row, index + len(row) * (behind - first)))
-            index = found[-1].stop
-    return tuple(found)
+class Menus(dict[tuple[int, int], Menu]):
+    """Menus by quantity and face of the standing bid; (0, 0) opens a round. They are made when first looked up.
+
+    >>> [str(move) for move in menus_of("strict", (1, 2, 3, 4, 5, 6), 4, False)[2, 5].moves]
+    ['2x6', '3x5', '4x5', 'liar']
+    """
+
+    __slots__ = ("_listed", "order", "terms")
+
+    def __init__(self, order: str, faces: tuple[int, ...], limit: int, exact: bool) -> None:
+        """Make the menus of bids in this raise order, on these faces, up to ``limit`` dice, and of the calls."""
+        self.order = order
+        self.terms = (order, faces, limit, exact)
+        self._listed = 0
+
+    def __missing__(self, standing: tuple[int, int]) -> Menu:
+        order, faces, limit, exact = self.terms
+        allowed = raises(order, *standing)
+        calls: tuple[Move, ...] = () if not standing[0] else (LIAR, EXACT) if exact else (LIAR,)
+        menu = Menu((*_bids(allowed, faces, limit), *calls), {face: allowed[face - 1] for face in faces})
+        self._listed += len(menu.moves)
+        if self._listed > _KEPT:
+            self.clear()
+            self._listed = len(menu.moves)
+        self[standing] = menu
+        return menu
+
+    def up_to(self, limit: int) -> Menus:
+        """Return the same with another limit."""
+        order, faces, _limit, exact = self.terms
+        return menus_of(order, faces, limit, exact)
+
+    # What has been looked up so far makes no difference: states are compared, hashed and copied with their menus.
+
+    def __eq__(self, other: object) -> bool:
+        return self.terms == other.terms if isinstance(other, Menus) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:  # type: ignore[override]  # a dictionary in the making, but a value to look at
+        return hash(self.terms)
+
+    def __repr__(self) -> str:
+        return f"Menus{self.terms}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return menus_of, self.terms
 
 
-@cache  # 999 x 6 at most: what is asked for comes from the blocks
+def _bids(allowed: tuple[range, ...], faces: tuple[int, ...], limit: int) -> list[Bid]:
+    columns = [(face, allowed[face - 1]) for face in faces if allowed[face - 1]]
+    lowest = min((quantities.start for _, quantities in columns), default=limit + 1)
+    return [
+        _bid(quantity, face)
+        for quantity in range(lowest, limit + 1)
+        for face, quantities in columns
+        if quantity in quantities
+    ]
+
+
+@cache  # 999 x 6 at most, and shared by all menus
 def _bid(quantity: int, face: int) -> Bid:
     return Bid(quantity, face)
 
 
-class Menu(Sequence[Move]):
-    """A read-only sequence of moves: bids in rising order, then the calls and whatever else.
-
-    >>> from p2pdice import Liar
-    >>> menu = menu_of("strict", 2, 5, (1, 2, 3, 4, 5, 6), 4, (Liar(),))
-    >>> menu
-    Menu(2x6, 3x5, 4x5, liar)
-    >>> len(menu), menu[2], Bid(3, 6) in menu
-    (4, Bid(quantity=4, face=5), False)
-    """
-
-    __slots__ = ("_bids", "_blocks", "_calls", "_left_out", "_length")
-
-    def __init__(self, blocks: tuple[Block, ...], calls: tuple[Move, ...], left_out: Iterable[Bid] = ()) -> None:
-        """Make the list of these blocks without the bids ``left_out``, and of the calls."""
-        self._blocks = blocks
-        self._calls = calls
-        indices = [self._index(bid) for bid in left_out]
-        self._left_out = sorted(index for index in indices if index is not None)
-        self._bids = (blocks[-1].stop if blocks else 0) - len(self._left_out)
-        self._length = self._bids + len(calls)
-
-    def without(self, bids: Iterable[Bid]) -> Menu:
-        """Return this list without some bids, of a list from which none is left out yet."""
-        return Menu(self._blocks, self._calls, bids)
-
-    def followed_by(self, moves: Iterable[Move]) -> Menu:
-        """Return this list with other moves behind the calls."""
-        more = tuple(moves)
-        if not more:
-            return self
-        left_out = (move for move in map(self._at, self._left_out) if isinstance(move, Bid))
-        return Menu(self._blocks, (*self._calls, *more), left_out)
-
-    def _index(self, bid: Bid) -> int | None:
-        for start, quantity, faces, stop in self._blocks:
-            index = start + (bid.quantity - quantity) * len(faces)
-            if start <= index < stop and bid.face in faces:
-                return index + faces.index(bid.face)
-        return None
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> Move: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Move, ...]: ...
-    def __getitem__(self, index: int | slice) -> Move | tuple[Move, ...]:
-        if isinstance(index, slice):
-            return tuple(self)[index]
-        if index < 0:
-            index += self._length
-        if index < 0:
-            raise IndexError("before the first move")
-        if index >= self._bids:
-            return self._calls[index - self._bids]
-        for left_out in self._left_out:
-            index += left_out <= index
-        return self._at(index)
-
-    def _at(self, index: int) -> Bid:
-        for start, quantity, faces, stop in self._blocks:
-            if index < stop:
-                row, column = divmod(index - start, len(faces))
-                return _bid(quantity + row, faces[column])
-        raise AssertionError("the blocks hold as many bids as counted")
-
-    def __contains__(self, move: object) -> bool:
-        if isinstance(move, Bid):
-            index = self._index(move)
-            return index is not None and index not in self._left_out
-        return move in self._calls
-
-    def __repr__(self) -> str:
-        return f"Menu({', '.join(map(str, self))})"
-
-
-@lru_cache(maxsize=8192)
-def menu_of(order: str, quantity: int, face: int, faces: tuple[int, ...], limit: int, calls: tuple[Move, ...]) -> Menu:
-    """Return the list of :func:`blocks` of these arguments and of the calls. Few differ in a match, so it is kept."""
-    return Menu(blocks(order, quantity, face, faces, limit), calls)
+@lru_cache(maxsize=128)
+def menus_of(order: str, faces: tuple[int, ...], limit: int, exact: bool) -> Menus:
+    """Return the menus of these terms, the same ones each time as long as few others are asked for."""
+    return Menus(order, faces, limit, exact)

@@ -26,7 +26,7 @@ def pledged(state: State, item: Pledges) -> tuple[State, tuple[Event, ...]]:
     if not len(pledges) == len(item.pledges) == state.players:
         raise UnexpectedInput(f"pledges are redeemed or cursed, one by seat for {state.players} seats")
     assert state.motes is not None
-    state = state._replace(motes=state.motes._replace(pledges=pledges))
+    state = state.with_motes(state.motes._replace(pledges=pledges))
     if state.ruleset.stakes:
         return state._replace(phase="stakes", awaits=Expect.STAKES), (Pledged(pledges),)
     return _await_prize(state), (Pledged(pledges),)
@@ -35,13 +35,14 @@ def pledged(state: State, item: Pledges) -> tuple[State, tuple[Event, ...]]:
 def staked(state: State, item: Stakes) -> tuple[State, tuple[Event, ...]]:
     """Take everybody's stake; who has not opened one is out."""
     wagers = check_stakes(state, item.stakes)
-    state = state._replace(wagers=wagers)
+    state = state._replace(table=state.table._replace(wagers=wagers))
     opened = StakesOpened(wagers)
     silent = tuple(seat for seat in state.live if item.stakes[seat] is None)
     if not silent:
         return _await_prize(state), (opened,)
     live = tuple(seat for seat in state.live if seat not in silent)
-    state = clear_cups(state._replace(live=live, exits=(*state.exits, Exit(silent, "evicted"))))
+    table = state.table._replace(live=live, exits=(*state.exits, Exit(silent, "evicted")))
+    state = clear_cups(state._replace(table=table))
     events: tuple[Event, ...] = (opened, *(PlayerOut(seat, "evicted") for seat in silent))
     if is_decided(state):
         over, ending = end_match(state)

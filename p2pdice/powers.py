@@ -111,16 +111,16 @@ def use(state: State, seat: int, power: Power) -> tuple[State, tuple[Event, ...]
     played = PowerPlayed(seat, die, target)
     if die.mote == "grey":
         immune = tuple(sorted((*motes.immune, seat)))
-        return state._replace(motes=motes.remove(die)._replace(immune=immune)), (played, ImmunityGained(seat))
+        return state.with_motes(motes.remove(die)._replace(immune=immune)), (played, ImmunityGained(seat))
     assert isinstance(target, Die)
     if die.mote == "neutral":
         swapped = motes.unbury(die).bury(target, seat)
-        return state._replace(motes=swapped.with_cup(seat, (*swapped.cups[seat], die))), (played,)
+        return state.with_motes(swapped.with_cup(seat, (*swapped.cups[seat], die))), (played,)
     taken = motes.remove(die).unbury(target)
     taken = taken.with_cup(seat, (*taken.cups[seat], target))
     left = len(taken.cups[seat])
     dice = (*state.dice[:seat], left, *state.dice[seat + 1 :])
-    return state._replace(dice=dice, motes=taken), (played, DieGained(seat, left, target))
+    return state._replace(table=state.table._replace(dice=dice, motes=taken)), (played, DieGained(seat, left, target))
 
 
 def has_target(state: State, motes: Mischief, effect: Effect) -> bool:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
+from p2pdice.bidding import round_menus
 from p2pdice.events import Event, LeadPassed, RoundStarted
 from p2pdice.state import NOBODY, Expect, State, next_live, position
+
+# Few rounds begin differently, and values are alike, so each is made once.
+_round_started: Final = lru_cache(maxsize=1024)(RoundStarted)
+_MOVE: Final = Expect.MOVE
 
 
 def start_bidding(state: State) -> State:
     """Give the leader the first bid."""
-    return position(state, state.leader, (), "bidding", Expect.MOVE, None)
+    return position(state, state.leader, (), "bidding", _MOVE, None, round_menus(state))
 
 
 def shake(state: State) -> tuple[State, tuple[Event, ...]]:
     """Roll all dice: what was shown of the round before is covered again."""
-    event = RoundStarted(state.round, state.leader, state.dice, state.palifico)
-    return state._replace(hands=(), count=None) if state.hands else state, (event,)
+    table = state.table
+    event = _round_started(table.round, table.leader, table.dice, table.palifico)
+    return state._replace(table=table._replace(hands=(), count=None)) if table.hands else state, (event,)
 
 
 def clear_cups(state: State) -> State:
     """Take the dice of those who are out from the game."""
-    if len(state.live) == state.players:
+    table = state.table
+    if len(table.live) == table.players:
         return state
-    cleared = state._replace(dice=tuple(n if seat in state.live else 0 for seat, n in enumerate(state.dice)))
+    dice = tuple(n if seat in state.live else 0 for seat, n in enumerate(state.dice))
+    cleared = state._replace(table=table._replace(dice=dice))
     motes = state.motes
     if motes is None or not motes.cups:
         return cleared
     removed = (die for seat, cup in enumerate(motes.cups) if seat not in state.live for die in cup)
     cups = tuple(cup if seat in state.live else () for seat, cup in enumerate(motes.cups))
-    return cleared._replace(motes=motes._replace(cups=cups, removed=(*motes.removed, *removed)))
+    return cleared.with_motes(motes._replace(cups=cups, removed=(*motes.removed, *removed)))
 
 
 def clear_table(state: State) -> State:
@@ -40,4 +51,4 @@ def pass_lead(state: State, seat: int) -> tuple[State, tuple[Event, ...]]:
     leader = seat if seat in state.live else next_live(state.live, seat)
     if leader == state.leader:
         return state, ()
-    return state._replace(leader=leader), (LeadPassed(leader, state.leader),)
+    return state._replace(table=state.table._replace(leader=leader)), (LeadPassed(leader, state.leader),)

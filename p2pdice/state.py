@@ -1,7 +1,7 @@
 """The public state of a match: a value that every player can compute, and sign, alike.
 
-It holds no face before the showdown. Sections of the engine make new states by position, with the fields that a bid
-changes in front, because that is what happens most.
+It holds no face before the showdown. A state has few fields, of which one is a table with all that stays as it is from
+bid to bid, because bids are what happens most. Frequent steps make new states and tables by position.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
 from p2pdice.inputs import Hand, Wager
+from p2pdice.menus import Menus
 from p2pdice.motes import Mischief
 from p2pdice.rulesets import Ruleset
 
@@ -83,16 +84,9 @@ class Exit(NamedTuple):
     """``finished`` takes the best place that is open, everything else the worst."""
 
 
-class State(NamedTuple):
-    """A position. Immutable, hashable, public."""
+class Table(NamedTuple):
+    """What bids leave as it is: one value that the positions of a round share."""
 
-    turn: int
-    """The seat whose move is awaited, or :data:`NOBODY`."""
-    bids: tuple[StandingBid, ...]
-    """This round's, in order; the last one stands."""
-    phase: Phase
-    awaits: Expect
-    challenge: Challenge | None
     leader: int
     """The seat that opened this round, or will; if it left, the next live one clockwise."""
     dice: tuple[int, ...]
@@ -118,6 +112,91 @@ class State(NamedTuple):
     """What there is besides, if dice have powers."""
     wagers: tuple[Wager, ...] = ()
     """By seat, once the stakes are open."""
+
+
+class State(NamedTuple):
+    """A position. Immutable, hashable, public."""
+
+    turn: int
+    """The seat whose move is awaited, or :data:`NOBODY`."""
+    bids: tuple[StandingBid, ...]
+    """This round's, in order; the last one stands."""
+    phase: Phase
+    awaits: Expect
+    challenge: Challenge | None
+    menus: Menus | None
+    """What may be bid in this round, if that depends on the standing bid alone; it follows from the rest."""
+    table: Table
+    """All the rest, each part of which is also an attribute of the state."""
+
+    @property
+    def leader(self) -> int:
+        """The seat that opened this round, or will; if it left, the next live one clockwise."""
+        return self.table.leader
+
+    @property
+    def dice(self) -> tuple[int, ...]:
+        """Dice in each cup by seat. Who left during a round keeps theirs in play until it is settled."""
+        return self.table.dice
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """Seats that are not out, ascending."""
+        return self.table.live
+
+    @property
+    def round(self) -> int:
+        """From 1; a settled round is followed by the next number, also when it was void."""
+        return self.table.round
+
+    @property
+    def palifico(self) -> bool:
+        """Whether this round is played by the rules that follow a first drop to one die."""
+        return self.table.palifico
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Seats that have dropped to one die before, ascending; each has had its palifico."""
+        return self.table.dropped
+
+    @property
+    def hands(self) -> tuple[Hand | None, ...]:
+        """By seat, of the round just judged, until the next roll; then (). None: a cup that was never opened."""
+        return self.table.hands
+
+    @property
+    def count(self) -> int | None:  # type: ignore[override]  # as in Table
+        """Dice in ``hands`` that counted for the bid judged."""
+        return self.table.count
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """In order of leaving."""
+        return self.table.exits
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The rules that are played by."""
+        return self.table.ruleset
+
+    @property
+    def players(self) -> int:
+        """Seats at the start, 2 to 10."""
+        return self.table.players
+
+    @property
+    def motes(self) -> Mischief | None:
+        """What there is besides, if dice have powers."""
+        return self.table.motes
+
+    @property
+    def wagers(self) -> tuple[Wager, ...]:
+        """By seat, once the stakes are open."""
+        return self.table.wagers
+
+    def with_motes(self, motes: Mischief) -> State:
+        """Return the state with other motes."""
+        return self._replace(table=self.table._replace(motes=motes))
 
     @property
     def bid(self) -> StandingBid | None:
@@ -156,9 +235,11 @@ class State(NamedTuple):
     @property
     def ones_wild(self) -> bool:
         """Whether a one counts for every face in this round, as far as its bids go."""
-        if self.palifico or self.ruleset.wild == "never":
+        table = self.table
+        wild = table.ruleset.wild
+        if table.palifico or wild == "never":
             return False
-        return self.ruleset.wild == "ones" or not self.bids or self.bids[0].face != 1
+        return wild == "ones" or not self.bids or self.bids[0].face != 1
 
 
 _MOVE_OF: Final = tuple(Expectation(Expect.MOVE, (seat,)) for seat in range(MAX_PLAYERS))
@@ -173,9 +254,10 @@ def position(
     phase: Phase,
     awaits: Expect,
     challenge: Challenge | None,
+    menus: Menus | None = None,
 ) -> State:
-    """Return ``state`` with other first fields: those that change with every step, set faster than by name."""
-    following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge) + state[5:])  # noqa: RUF005 - faster
+    """Return ``state`` with all but the table new, set faster than by name."""
+    following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge, menus, state.table))
     return following
 
 

@@ -47,7 +47,7 @@ def public_die(state: State, item: Roll) -> _Transition:
     blocked = Blocked(top.target, "cursed" if item.face % 2 else "redeemed", top.by)
     resolved = motes._replace(stack=motes.stack[:-1], blocked=(*motes.blocked, blocked))
     event = PlayerBlocked(top.by, top.target, item.face, blocked.group)
-    return _then((event,), _answered(state._replace(motes=resolved)))
+    return _then((event,), _answered(state.with_motes(resolved)))
 
 
 def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
@@ -56,7 +56,7 @@ def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
         tuple(Die(mote, seat) for mote in MOTES if mote != prize) if seat in state.live else ()
         for seat in range(state.players)
     )
-    drawn = state._replace(motes=motes._replace(prize=prize, cups=cups))
+    drawn = state.with_motes(motes._replace(prize=prize, cups=cups))
     return _then((PrizeDrawn(prize),), _begin_turn(drawn))
 
 
@@ -65,7 +65,7 @@ def _begin_turn(state: State) -> _Transition:
     ended = tuple(blocked for blocked in motes.blocked if blocked.by == state.leader)
     kept = tuple(blocked for blocked in motes.blocked if blocked.by != state.leader)
     events = tuple(BlockEnded(by, seat, group) for seat, group, by in ended)
-    return _then(events, _open_window(state._replace(motes=motes._replace(blocked=kept)), "sunset"))
+    return _then(events, _open_window(state.with_motes(motes._replace(blocked=kept)), "sunset"))
 
 
 def rolled(state: State, _input: Rolled) -> _Transition:
@@ -76,7 +76,7 @@ def rolled(state: State, _input: Rolled) -> _Transition:
 
 def _open_window(state: State, phase: Phase) -> _Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, state.leader))
-    asked, events = ask(state._replace(phase=phase, turn=NOBODY, motes=motes))
+    asked, events = ask(state.with_motes(motes)._replace(phase=phase, turn=NOBODY))
     return asked, events if asked.phase != phase or asked.awaits is not Expect.MOVE else (
         PhaseBegun(phase, state.leader),
     )
@@ -88,8 +88,8 @@ def ask(state: State) -> _Transition:
     for index, seat in enumerate(motes.waiting):
         if next(playable(state, seat), None) is not None:
             left = motes._replace(waiting=motes.waiting[index + 1 :])
-            return state._replace(turn=seat, awaits=Expect.MOVE, motes=left), ()
-    state = state._replace(turn=NOBODY, motes=motes._replace(waiting=()))
+            return state.with_motes(left)._replace(turn=seat, awaits=Expect.MOVE), ()
+    state = state.with_motes(motes._replace(waiting=()))._replace(turn=NOBODY)
     if motes.stack:
         return resolve(state)
     if state.phase == "sunset":
@@ -115,7 +115,7 @@ def power_stacked(state: State, seat: int, move: Power) -> _Transition:
     assert target is not None
     stack = (*motes.stack, Effect(move.die, seat, target))
     actor = motes.actor if motes.stack else seat
-    stacked = state._replace(motes=motes.remove(move.die)._replace(stack=stack, actor=actor))
+    stacked = state.with_motes(motes.remove(move.die)._replace(stack=stack, actor=actor))
     return _then((PowerPlayed(seat, move.die, target),), ask_for_answers(stacked))
 
 
@@ -124,7 +124,7 @@ def ask_for_answers(state: State) -> _Transition:
     motes = _mischief(state)
     by = motes.stack[-1].by
     waiting = tuple(seat for seat in live_from(state, by) if seat != by)
-    return ask(state._replace(motes=motes._replace(waiting=waiting)))
+    return ask(state.with_motes(motes._replace(waiting=waiting)))
 
 
 def resolve(state: State) -> _Transition:
@@ -134,7 +134,7 @@ def resolve(state: State) -> _Transition:
     if top.die.mote == "red" and has_target(state, motes, top):
         return state._replace(turn=NOBODY, awaits=Expect.ROLL), ()
     resolved, event = take_effect(state, motes._replace(stack=motes.stack[:-1]), top)
-    return _then((event,), _answered(state._replace(motes=resolved)))
+    return _then((event,), _answered(state.with_motes(resolved)))
 
 
 def _answered(state: State) -> _Transition:
@@ -145,7 +145,7 @@ def resume(state: State) -> _Transition:
     """Go on where the stack, empty by now, had interrupted."""
     motes = _mischief(state)
     actor = motes.actor
-    state = state._replace(motes=motes._replace(actor=NOBODY, waiting=()))
+    state = state.with_motes(motes._replace(actor=NOBODY, waiting=()))
     if state.phase == "night":
         return _ask_after(state, actor)
     # A player who played a die on their bidding turn stays on turn.
@@ -157,18 +157,18 @@ def resume(state: State) -> _Transition:
 def free_turn(state: State, departed: int) -> State:
     """Give the bidding turn of who left to the next live player, who has accused nobody in vain."""
     motes = _mischief(state)._replace(must_raise=False)
-    return state._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE, motes=motes)
+    return state.with_motes(motes)._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE)
 
 
 def _ask_after(state: State, actor: int) -> _Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, actor + 1))
-    return ask(state._replace(motes=motes))
+    return ask(state.with_motes(motes))
 
 
 def judged(state: State, loser: int, successor: int) -> _Transition:
     """Follow up a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard; ``successor`` is to lead next."""
     state = clear_table(state)
-    state = state._replace(motes=_mischief(state)._replace(successor=successor))
+    state = state.with_motes(_mischief(state)._replace(successor=successor))
     if loser == NOBODY:
         return dawn(state)
     cup = _mischief(state).cups[loser]
@@ -189,7 +189,7 @@ def _bury(state: State, seat: int, die: Die) -> _Transition:
     motes = _mischief(state).bury(die, seat)
     left = len(motes.cups[seat])
     dice = (*state.dice[:seat], left, *state.dice[seat + 1 :])
-    return _then((DieLost(seat, left, die),), dawn(state._replace(dice=dice, motes=motes)))
+    return _then((DieLost(seat, left, die),), dawn(state._replace(table=state.table._replace(dice=dice, motes=motes))))
 
 
 def dawn(state: State) -> _Transition:
@@ -201,14 +201,15 @@ def _end_turn(state: State) -> _Transition:
     gone = tuple(seat for seat in state.live if not state.dice[seat])
     events: tuple[Event, ...] = tuple(PlayerOut(seat, "lost") for seat in gone)
     for seat in gone:
-        state = state._replace(live=tuple(other for other in state.live if other != seat))
-        state = state._replace(exits=(*state.exits, Exit((seat,), "lost")), motes=without(state, seat))
+        live = tuple(other for other in state.live if other != seat)
+        exits = (*state.exits, Exit((seat,), "lost"))
+        state = state._replace(table=state.table._replace(live=live, exits=exits, motes=without(state, seat)))
     if is_decided(state):
         return _then(events, end_match(state))
     motes = _mischief(state)
     led, lead = pass_lead(state, motes.successor)
-    following = led._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
-    return _then((*events, *lead), _begin_turn(following))
+    table = led.table._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
+    return _then((*events, *lead), _begin_turn(led._replace(table=table)))
 
 
 def without(state: State, seat: int) -> Mischief:

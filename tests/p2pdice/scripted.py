@@ -41,8 +41,8 @@ def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: o
     state = dealt(ruleset, len(dice), first=first)
     if state.motes is not None:
         cups = tuple(cup[:n] for cup, n in zip(state.motes.cups, dice, strict=True))
-        state = state._replace(motes=state.motes._replace(cups=cups))
-    return apply(state._replace(dice=dice, **changes), Rolled())[0]  # type: ignore[arg-type]
+        state = state.with_motes(state.motes._replace(cups=cups))
+    return apply(state._replace(table=state.table._replace(dice=dice, **changes)), Rolled())[0]  # type: ignore[arg-type]
 
 
 def play(state: State, *texts: str) -> State:
@@ -109,7 +109,7 @@ def table(players: int, *buried: str, first: int = 0, prize: int = 6, ruleset: R
         motes = motes.bury(known, known.seat)
         graveyard = (*motes.graveyard[:-1], Buried(known, int(sender or known.seat)))
         motes = motes._replace(graveyard=graveyard)
-    return state._replace(motes=motes, dice=tuple(map(len, motes.cups)))
+    return state._replace(table=state.table._replace(motes=motes, dice=tuple(map(len, motes.cups))))
 
 
 def reach(state: State, phase: str, *, loses: str = "") -> State:

@@ -1,12 +1,13 @@
 """Equal histories give equal values in every process."""
 
 import os
+import pickle
 import subprocess
 import sys
 from hashlib import sha256
 from random import Random
 
-from p2pdice import PRESETS, plain
+from p2pdice import PRESETS, legal_moves, plain
 
 from .scripted import random_play
 
@@ -18,6 +19,13 @@ def digest() -> str:
         for _, state, events in random_play(ruleset, 6, Random(name), departures=0.02):
             digest.update(repr((plain(state), events)).encode())
     return digest.hexdigest()
+
+
+def test_a_state_that_was_sent_to_another_process_is_the_same_value() -> None:
+    for name, ruleset in PRESETS.items():
+        for _, state, _ in random_play(ruleset, 3, Random(name)):
+            copy = pickle.loads(pickle.dumps(state))
+            assert (copy, hash(copy), legal_moves(copy)) == (state, hash(state), legal_moves(state))
 
 
 def test_histories_do_not_depend_on_the_order_of_hashes() -> None:
