@@ -10,6 +10,7 @@ import typer
 
 from cli.explain import WIDTH, explain, summary
 from cli.front import application
+from cli.render import escape
 from cli.rulesets import SetOption, chosen_ruleset
 
 EPILOG: Final = """\b
@@ -25,7 +26,7 @@ app = application()
 
 @app.command(epilog=EPILOG)
 def rules(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.toml]", show_default=False)] = None,
     changes: SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: options as data.")] = False,
 ) -> None:
@@ -42,7 +43,7 @@ def rules(
     if as_json:
         print(json.dumps(_data(ruleset)))
         return
-    title = ruleset.name or f"{base} with {', '.join(changes or ())}"
+    title = ruleset.name or escape(" with ".join((base, ", ".join(changes))) if changes else base)
     print(explain(ruleset, title[:1].upper() + title[1:]))
 
 
