@@ -92,7 +92,9 @@ def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
 
     made = StandingBid(bid.quantity, bid.face, 1)
     dice = (mine, in_play - mine)
-    return new_match(ruleset, 2)._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, dice=dice)
+    state = new_match(ruleset, 2)
+    table = state.table._replace(dice=dice)
+    return state._replace(bids=(made,), turn=0, phase="bidding", awaits=Expect.MOVE, table=table)
 
 
 def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
