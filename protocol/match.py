@@ -98,6 +98,8 @@ class _Timers:
     doubt_until: float = 0.0
     """Until when it suspects so because links changed."""
     ended_at: float | None = None
+    wished: float = 0.0
+    """When the owner was last asked to wake the match."""
 
 
 class Match:
@@ -526,7 +528,10 @@ class Match:
         else:
             timers.lacking_since = None
         if wake:
-            self._effects.append(WakeAt(min(wake)))
+            due = min(wake)
+            if due != timers.wished or timers.wished <= now:  # else the owner knows already
+                timers.wished = due
+                self._effects.append(WakeAt(due))
 
     def _mind_the_awaited(self, now: float, wake: list[float]) -> None:
         timers = self._timers
