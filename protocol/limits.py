@@ -13,7 +13,7 @@ KIB: Final = 1024
 # Frames and links
 
 FRAME_BEFORE_WELCOME: Final = 4 * KIB
-"""A HELLO with its certificate and purse head takes a few hundred bytes; a stranger gets room for no more than that."""
+"""A HELLO takes a hundred bytes; a stranger gets room for little more than that."""
 FRAME: Final = 64 * KIB
 """The largest message is a page of history for catch-up, and pages are cut to fit."""
 HANDSHAKE: Final = 5.0
@@ -47,8 +47,6 @@ REPLACEMENT: Final = 2.0
 
 # Messages and steps
 
-MESSAGES_PER_SLOT: Final = 2
-"""Two different messages in one slot are the proof of equivocation; a third adds nothing."""
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
@@ -71,8 +69,6 @@ PATIENCE_HUMAN: Final = 120
 """For choices that a person makes."""
 PATIENCE_AUTOMATIC: Final = 15
 """For messages that a program sends by itself: as long as it takes to find a link dead."""
-LATE_TIMER: Final = 2.0
-"""A timer that fires later than this means that the machine slept, and expires nothing."""
 
 PATIENCE_BOUNDS: Final = (5, 3600)
 """What a convenor may propose: below, a slow link is called silence; above, nobody waits."""
@@ -86,7 +82,6 @@ NICKNAME_CHARACTERS: Final = 20
 TABLE_NAME_CHARACTERS: Final = 40
 RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
-CHAT_CHARACTERS: Final = 200
 
 # Discovery
 
