@@ -66,7 +66,14 @@ def host(
     port: PortOption = 0,
     interface: InterfaceOption = None,
     patience: Annotated[
-        int, typer.Option("--patience", min=5, max=3600, metavar="S", help="Seconds that a player may think.")
+        int,
+        typer.Option(
+            "--patience",
+            min=5,
+            max=3600,
+            metavar="S",
+            help="Seconds for a choice, as all players sign it. Who takes longer is waited for all the same.",
+        ),
     ] = 120,
     private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,
     programs: Annotated[
