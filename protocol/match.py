@@ -535,7 +535,8 @@ class Match:
 
     def _mind_the_awaited(self, now: float, wake: list[float]) -> None:
         timers = self._timers
-        if len(self._linked) == self.record.players - 1 and not self._culprits and not self._suspended:
+        others = self.record.players - (self.me is not None)
+        if len(self._linked) == others and not self._culprits and not self._suspended:
             timers.awaited_since = None
             return
         # Who proved to cheat cannot give an acceptable message any more than who is gone.

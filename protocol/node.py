@@ -47,7 +47,6 @@ from protocol.events import (
     LobbyChanged,
     MatchOver,
     NodeEvent,
-    Notice,
     PlayerInfo,
     Stopped,
     TableClosed,
@@ -737,8 +736,7 @@ _CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
 
 
 def _refusal(code: str, reason: str) -> NodeError:
-    known = {"version": "version", "rules": "rules", "full": "full"}
-    return NodeError(known.get(code, "refused"), reason)
+    return NodeError(code if code in ("version", "rules", "full") else "refused", reason)
 
 
-__all__ = ["Node", "NodeError", "Notice", "TableSettings"]
+__all__ = ["Node", "NodeError", "TableSettings"]
