@@ -50,6 +50,12 @@ REPLACEMENT: Final = 2.0
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+IDS_PER_SLOT: Final = 2
+"""Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
+VOTES_PER_AUTHOR: Final = 8
+"""Votes of each kind kept of one author on one step, the latest: rounds last as long as patience, nobody needs old ones."""
+VOTE_ROUNDS_AHEAD: Final = 1000
+"""How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 PLAYERS: Final = 10
