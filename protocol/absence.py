@@ -299,9 +299,10 @@ class Absence:
 
     def is_reopened(self, history: History) -> bool:
         """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
-        return any(self._is_against(place, history) for place in history.tail())
+        return any(self.is_against(place, history) for place in history.tail())
 
-    def _is_against(self, place: Place, history: History) -> bool:
+    def is_against(self, place: Place, history: History) -> bool:
+        """Tell whether this node votes against how it had closed a step."""
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip)
         if closed is None or ballot is None or ballot.decided or self.me is None:
@@ -323,7 +324,7 @@ class Absence:
         for index, place in enumerate(tail):
             if self.me in place.base:
                 votes += self._due_at(place, tail[index + 1 :], history, place.tip in expired, place.tip in settling)
-            if history.closed(place.step) is None or self._is_against(place, history):
+            if history.closed(place.step) is None or self.is_against(place, history):
                 break  # no vote on a step while an earlier one is open
         return votes
 

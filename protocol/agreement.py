@@ -140,6 +140,17 @@ class Agreement:
             if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
                 yield place.tip
 
+    def undecided(self) -> Iterator[Place]:
+        """Yield the steps on which this node has voted and is not content with how they stand."""
+        for place in self.tail() if self.absence.ballots else ():
+            ballot = self.absence.ballots.get(place.tip)
+            if ballot is None or ballot.round < 0 or ballot.decided:
+                continue
+            is_open = self.record.closed(place.step) is None
+            is_contested = any((place.tip, author) in self._second for author in place.owed)
+            if is_open or is_contested or self.absence.is_against(place, self):
+                yield place
+
     # Taking
 
     def take(self, signed: Signed) -> Reception:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from p2pdice import Move
-from protocol.events import NodeEvent, PlayerInfo
+from protocol.events import NodeEvent
 from protocol.messages import Signed
 from protocol.wire import Frame, Need, Page
 
@@ -118,7 +118,7 @@ class Show(NamedTuple):
 class Accuse(NamedTuple):
     """A player broke the rules: write the proof down, where the owner keeps such, and tell."""
 
-    player: PlayerInfo
+    author: int
     step: int
     reason: str
     proof: bytes

@@ -78,8 +78,8 @@ PATIENCE_AUTOMATIC: Final = 15
 
 GRACE: Final = 3.0
 """What a program may take for an answer without being charged: a busy laptop, a Wi-Fi that drops out for a moment."""
-BANK: Final = 60.0
-"""What each player's program may take beyond that, all steps of a match together."""
+BANK: Final = 4
+"""What each player's program may take beyond that in all steps of a match together, in patiences for a program."""
 REPRIEVES: Final = 3
 """How often in one step the return of a player's link lets patience with them begin anew."""
 PATIENCE_BOUNDS: Final = (5, 3600)

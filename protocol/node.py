@@ -54,6 +54,7 @@ from protocol.whereabouts import Whereabouts, open_table, running_match
 from protocol.wire import (
     Aim,
     Carried,
+    Cut,
     Frame,
     Hello,
     JoinTable,
@@ -363,7 +364,7 @@ class Node:
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self._shell.stopping_at_disk_errors():
             match frame:
-                case Carried() | Need() | Page():
+                case Carried() | Need() | Page() | Cut():
                     if self._playing is not None:
                         self._playing.take(identity, frame)
                 case JoinTable():

@@ -2,8 +2,8 @@
 
 Time is this machine's own and monotonic; nothing here is ever signed. The genesis says how long a person may take to
 choose and how long a program may take to answer. Programs answer in milliseconds: what one of them takes beyond
-:data:`~protocol.limits.GRACE` is charged to its account of :data:`~protocol.limits.BANK` seconds for the match, and who
-has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
+:data:`~protocol.limits.GRACE` is charged to its account of :data:`~protocol.limits.BANK` patiences for the match, and
+who has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
 
 Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
 stall either) and when this machine has slept.
@@ -34,7 +34,9 @@ class PatienceClock:
         self._opened = 0.0
         self._since: dict[int, float] = {}
         self._reprieves: dict[int, int] = {}
+        self._bank = float(limits.BANK * patience.automatic)
         self._banks: dict[int, float] = {}
+        """What is left of it, by author."""
         self._is_charging = True
 
     def open_step(self, tip: bytes, is_choice: bool, now: float) -> None:
@@ -52,7 +54,7 @@ class PatienceClock:
         if self._is_charging and not self._is_choice:
             late = now - self._since.get(author, self._opened) - limits.GRACE
             if late > 0:
-                self._banks[author] = max(0.0, self._banks.get(author, limits.BANK) - late)
+                self._banks[author] = max(0.0, self._banks.get(author, self._bank) - late)
 
     def came_back(self, author: int, now: float) -> None:
         """The link to an author is up again."""
@@ -83,4 +85,4 @@ class PatienceClock:
             return float(self._patience.human)
         if author in witnesses:
             return limits.GRACE
-        return min(float(self._patience.automatic), limits.GRACE + self._banks.get(author, limits.BANK))
+        return min(float(self._patience.automatic), limits.GRACE + self._banks.get(author, self._bank))

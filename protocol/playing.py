@@ -7,10 +7,12 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from protocol.addresses import Address
 from protocol.effects import (
+    Accuse,
     Broadcast,
     Choose,
     Ended,
@@ -23,12 +25,14 @@ from protocol.effects import (
     Paged,
     Persist,
     Received,
+    Replace,
     Send,
+    Severed,
     Show,
     Ticked,
     WakeAt,
 )
-from protocol.events import MatchOver
+from protocol.events import MatchOver, Misbehaved
 from protocol.home import Home
 from protocol.keys import fingerprint
 from protocol.match import Match
@@ -36,7 +40,7 @@ from protocol.messages import MalformedMessageError, parse_signed
 from protocol.record import Record
 from protocol.shell import Shell
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, MatchAim, Need, Page, encode_frame
+from protocol.wire import Carried, Cut, MatchAim, Need, Page, encode_frame
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +110,7 @@ class Playing:
         if identity in self.authors:
             self.feed(Left(self.authors[identity]))
 
-    def take(self, identity: bytes, frame: Carried | Need | Page) -> None:
+    def take(self, identity: bytes, frame: Carried | Need | Page | Cut) -> None:
         """Take a frame of a player's; one who sends what is no message is cut off."""
         if identity not in self.authors:
             return
@@ -121,10 +125,13 @@ class Playing:
             if signed.message.match == record.match:
                 self.feed(Received(author, signed))
         elif frame.match == record.match:
-            if isinstance(frame, Page):
-                self.feed(Paged(author, frame))
-            elif frame.step <= record.position.step:
-                self.feed(Needed(author, frame))
+            match frame:
+                case Page():
+                    self.feed(Paged(author, frame))
+                case Need():
+                    self.feed(Needed(author, frame))
+                case Cut():
+                    self.feed(Severed(author, frame.authors))
 
     # The match
 
@@ -143,6 +150,8 @@ class Playing:
                     shell.store.add_choice(match.record.match, effect.step, effect.text)
                 case Persist():
                     shell.keep(effect.signed)
+                case Replace():
+                    shell.keep_only(effect.messages)
                 case Send():
                     shell.post(match.record.genesis.roster[effect.author].join.identity, effect.frame)
                 case Broadcast():
@@ -157,11 +166,16 @@ class Playing:
         if match.is_ended and len(match.record.results) == match.record.players:
             self.all_confirmed.set()
 
-    def _carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def _carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
         shell, record = self._shell, self.match.record
         match effect:
             case Show():
                 shell.tell(effect.event)
+            case Accuse():
+                culprit = record.genesis.roster[effect.author].join.identity
+                path = shell.home.proof(record.match, culprit)
+                write_whole(path, effect.proof)
+                shell.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
             case Formed():
                 shell.store.mark_formed(record.match)
                 self._formed()
@@ -177,10 +191,17 @@ def keep_transcript(home: Home, record: Record) -> None:
 
     :raises OSError: if it cannot be written.
     """
-    path = home.transcript(record.match)
+    write_whole(home.transcript(record.match), write_transcript(record))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    :raises OSError: if it cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
-    draft.write_bytes(write_transcript(record))
+    draft.write_bytes(data)
     draft.replace(path)
 
 

@@ -191,6 +191,11 @@ class Position(NamedTuple):
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
 
+    @property
+    def witnesses(self) -> tuple[int, ...]:
+        """Authors who are out of the game, of whom only LOCKs are wanted."""
+        return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
+
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
         """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
         assert self.state is not None
@@ -549,9 +554,8 @@ def _advance(
     left = tuple(sorted((*position.left, *leavers)))
     game.leave(seats, entries, leavers)
     # Somebody may have seen what a roll would come to and left: the others roll anew. Witnesses roll nothing.
-    out = () if position.state is None else tuple(seats[seat] for seat in position.state.out)
     is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
-    is_spoilt = is_rolling and any(author not in out for author in leavers)
+    is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
 
     match position.kind:
         case Kind.COMMIT:
