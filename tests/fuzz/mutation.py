@@ -21,7 +21,8 @@ _NUMBERS: Final = (
 )
 _TEXTS: Final = (
     *("", " ", "\0", "\n", "\x1b[2J", "\x1b]0;x\x07", "\u202e", "\u200d", "a\u0300\u0300\u0300", "\u0130", "ß", "…"),
-    *("1x1", "999x6", "liar", "exact", "pass", "concede", "accused", "lose red@1", "stake 5", "x" * 201, "é" * 41),
+    *("1x1", "999x6", "liar", "exact", "pass", "concede", "accused", "accuser", "stake 5", "x" * 201, "é" * 41),
+    *("lose red@1", "crown light@0", "play grey@1", "play red@1 on 0", "play dark@0 destroy red@1", "play blue@1"),
 )
 _BYTES: Final = (b"", b"\0", b"\xff", bytes(31), bytes(32), bytes(33), bytes(64), b"\xff" * 32, b"\xc1", b"\n", b"\x1b")
 _PIECES: Final = (

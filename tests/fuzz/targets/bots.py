@@ -83,6 +83,7 @@ def examples() -> tuple[bytes, ...]:
     return (
         hello + b"".join(moves) + b'{"type": "move", "id": 4, "do": "stake 5"}\n',
         hello + moves[1] + moves[0] + b"\xff\n" + b'{"type": "move", "id": 1, "do": "\\ud800", "do": 7}\n',
+        hello + b'{"type": "move", "id": 1, "do": "play grey@0"}\n{"type": "move", "id": 2, "do": "crown red@1"}\n',
         hello + b'{"type": "move", "id": 1, "do": "\xc2\x9b[2J"}\n',
         b"[" * 100 + b"\n{}\nNaN\n" + b"x" * 200,
     )

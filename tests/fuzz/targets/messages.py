@@ -102,6 +102,9 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
     given = [signed.data for signed in at.due]
     if kind is Kind.RESIGN:
         given = [signed.message._replace(kind=kind, body=()).encoded() for signed in at.due]
+    elif kind is Kind.MOVE:
+        texts = ("play grey@1", "lose red@1", "stake 5", "pass")
+        given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]
     elif kind is Kind.RESULT:
         given = [Message(at.record.match, position.step, position.tip, 1, kind, position.lock).encoded()]
     assert given, "every kind has an example"

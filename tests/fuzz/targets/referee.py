@@ -53,6 +53,7 @@ def examples() -> tuple[bytes, ...]:
         + deal
         + b'{"seat": 0, "do": "6x2"}\n{"seat": 1, "do": "liar"}\n{"seat": 0, "do": "lose grey@0"}\n{"evict": 1}\n',
         joker + b'{"deal": null}\n{"seat": 0, "do": "9x2"}\n{"seat": 1, "do": "liar"}\n{"hands": [[1,1,1,1,1],null]}',
+        joker + deal + b'{"seat": 0, "do": "play dark@0 destroy red@1"}\n{"seat": 0, "do": "lose red@0"}\n',
         perudo + deal + b'{"seat": 0, "do": "2x2"}\n{"seat": 1, "do": "exact"}\n',
     )
 
