@@ -31,6 +31,7 @@ from protocol.events import (
     PlayerInfo,
     Stopped,
     TableClosed,
+    TakenBack,
     YourTurn,
 )
 
@@ -92,7 +93,10 @@ class LineTable:
         words = ["resume", self._match[:8]]
         if self._settings.home_option is not None:
             words += ["--home", str(self._settings.home_option)]
-        left = f"You have left{self._farewell}; the match goes on when all are back."
+        if len(self._players) > 2:
+            left = f"You have left{self._farewell}. If you are away for long, the others can go on without you."
+        else:
+            left = f"You have left{self._farewell}; the match goes on when you are both back."
         return f"{left} Return with:\n    {command_line(*words)}"
 
     # What the node tells
@@ -127,6 +131,9 @@ class LineTable:
                 self._turn = None
                 if isinstance(event.event, events.HandsShown):
                     self._hand = ()
+            case TakenBack():
+                self._state = event.state
+                self._turn = None
             case YourTurn():
                 self._turn = event
                 self._hand = event.view.hand

@@ -94,12 +94,12 @@ async def test_the_host_may_start_before_all_seats_are_taken(people: Company) ->
 async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.node.FORMING_PATIENCE", 0.2)
+    monkeypatch.setattr("protocol.hosting.FORMING_PATIENCE", 0.2)
     (host, second), line = await open_table(people, 3)
     dying = await people.sit("C")
     say_nothing(dying)
     await dying.node.join(line)
-    await dying.until_true(lambda: dying.node._match is not None)
+    await dying.until_true(lambda: dying.node.match is not None)
     await dying.kill()
     await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["C"])
     late = await people.sit("D")
@@ -214,8 +214,8 @@ def say_nothing_more_at_the_end(player: Player) -> None:
     send = player.node._mesh.send
 
     def send_before_the_end(identity: bytes, frame: bytes) -> None:
-        assert player.node._match is not None
-        if not player.node._match.is_ended:
+        assert player.node.match is not None
+        if not player.node.match.is_ended:
             send(identity, frame)
 
     player.node._mesh.send = send_before_the_end  # type: ignore[method-assign]
