@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -194,6 +194,7 @@ class Identity:
         # Windows keeps a user's profile private by access lists; its mode bits say nothing.
         if sys.platform != "win32" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+        key: object
         try:
             key = load_pem_private_key(path.read_bytes(), passphrase.encode() if passphrase else None)
         except TypeError:
@@ -203,6 +204,8 @@ class Identity:
             raise KeyFileError(
                 f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
             ) from None
+        except UnsupportedAlgorithm:
+            key = None
         if not isinstance(key, Ed25519PrivateKey):
             raise KeyFileError(f"{path} holds a key of another kind; move it away to start with a new identity")
         return cls(key)

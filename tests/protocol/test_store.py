@@ -200,3 +200,49 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
         await node.resume()
     assert caught.value.code == "failed"
     await node.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE messages SET data = 7",
+        "UPDATE messages SET signature = 'x'",
+        "UPDATE messages SET signature = zeroblob(7)",
+        "UPDATE messages SET place = 9223372036854775807",
+        "UPDATE matches SET match = 'm'",
+        "UPDATE matches SET match = zeroblob(31)",
+        "UPDATE matches SET port = 65536",
+        "UPDATE matches SET formed = 'yes'",
+        "UPDATE seeds SET seed = 7",
+        "UPDATE choices SET text = x'ff'",
+        "UPDATE addresses SET port = 'http'",
+    ],
+)
+def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Path, damage: str) -> None:
+    store.write(MATCH, [message(0)])
+    store.add_choice(MATCH, 1, "stake 5")
+    store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+    store._db.execute("PRAGMA foreign_keys=0")
+    store._db.execute(damage)
+    store.close()
+    again = Store(path)
+    with pytest.raises(StoreError, match="damaged"):
+        read_all(again)
+    again.close()
+
+
+def read_all(store: Store) -> None:
+    for match in store.matches():
+        store.messages(match.match)
+        store.choices(match.match)
+        store.addresses(b"i" * 32)
+        store.write(match.match, [message(1)])
+
+
+def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -> None:
+    """SQLite's complaint quotes the schema, and sqlite3 cannot decode the complaint."""
+    store._db.execute("VACUUM")
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE seeds", b"CREATE TABLE \xffeeds"))
+    with pytest.raises(StoreError, match="cannot use"):
+        Store(path)
