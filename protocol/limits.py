@@ -34,10 +34,35 @@ LINKS_PER_MEMBER: Final = 3
 """A player may return before the old link is found dead; beyond this a player's newest link displaces their oldest."""
 HANDSHAKES: Final = 16
 """TLS handshakes under way at once; the address with most of them loses its oldest first."""
+HANDSHAKE_RATE: Final = 5.0
+"""Handshakes a second that one address of another machine may begin: each takes one to two milliseconds of computing
+here, and a stranger's are all in vain. Whoever comes back after a cut dials less often."""
+HANDSHAKE_BURST: Final = 20
+"""Handshakes that one address may begin at once: the players of one machine may all come at the same moment."""
+ACCEPT_RATE: Final = 40.0
+"""Handshakes a second that all other machines together may begin, as one of them can have any number of IPv6 addresses.
+Above it connections wait with the system; it takes some 5 % of a core."""
+ACCEPT_BURST: Final = 100
+"""Handshakes that all other machines together may begin at once."""
+REFUSAL_PAUSE: Final = 0.005
+"""Nothing more is accepted for so long after a connection of an address that is over its rate."""
+ADDRESSES_WATCHED: Final = 256
+"""Addresses whose handshakes are counted; the one that has not come for longest is forgotten first."""
+BACKLOG: Final = 64
+"""Connections that the system keeps waiting to be accepted; further ones have to knock again."""
+ACCEPT_PAUSE: Final = 0.05
+"""Nothing is accepted for so long after accepting failed: the system is out of descriptors or memory."""
 RATE: Final = 50.0
 """Messages a second from one peer: many times what people produce. Above it reading stops, and TCP slows the peer."""
 BURST: Final = 200
 """A joint step of ten players with relays, or a reconnect, comes as one burst."""
+CATCH_UP_RATE: Final = 512 * KIB
+"""Bytes a second of one peer's frames that are longer than a stranger's may be. Only answers to NEED are: they count
+here and not as messages, as each carries hundreds of them."""
+CATCH_UP_BURST: Final = 4 * KIB * KIB
+"""The history of a long match of ten players comes in one go."""
+THROTTLE: Final = 0.2
+"""Reading stops for so long when a peer is over its rate: long enough to let a few messages through at once."""
 OUTGOING_QUEUE: Final = 1024 * KIB
 """A peer that reads nothing is cut off here and catches up later: a queue never grows without end."""
 ADDRESSES_PER_PEER: Final = 16
@@ -104,8 +129,16 @@ class Limits:
     links_per_address: int = LINKS_PER_ADDRESS
     links_per_member: int = LINKS_PER_MEMBER
     handshakes: int = HANDSHAKES
+    handshake_rate: float = HANDSHAKE_RATE
+    handshake_burst: int = HANDSHAKE_BURST
+    accept_rate: float = ACCEPT_RATE
+    accept_burst: int = ACCEPT_BURST
+    paces_own_machine: bool = False
+    """Whether handshakes from this machine are counted too."""
     rate: float = RATE
     burst: int = BURST
+    catch_up_rate: int = CATCH_UP_RATE
+    catch_up_burst: int = CATCH_UP_BURST
     own_machine_rate: float | None = None
     """Messages a second from processes of this machine; None for no limit, as bots play faster than people."""
     outgoing_queue: int = OUTGOING_QUEUE
