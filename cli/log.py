@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Final
 
 from cli.render import escape
 from protocol.home import Home
-
-LOG_BYTES: Final = 1_000_000
-"""Then the file is put aside once: a peer who provokes warnings fills no disk."""
+from protocol.limits import LOG_BYTES
 
 
 class EscapingFormatter(logging.Formatter):

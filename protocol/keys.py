@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from protocol.hashing import tagged_hash
+from protocol.limits import KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
@@ -53,7 +54,7 @@ def _small_order_encodings() -> frozenset[bytes]:
 SMALL_ORDER: Final = _small_order_encodings()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEYS_REMEMBERED)
 def is_strict_public_key(raw: bytes) -> bool:
     """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
 

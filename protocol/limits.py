@@ -67,6 +67,12 @@ OUTGOING_QUEUE: Final = 1024 * KIB
 """A peer that reads nothing is cut off here and catches up later: a queue never grows without end."""
 ADDRESSES_PER_PEER: Final = 16
 """Addresses dialled side by side for one peer; anyone on the LAN can advertise thousands."""
+ADDRESSES_REMEMBERED: Final = 4
+"""Addresses at which a player was reached, kept for the next time: at home, at work, by cable and by radio."""
+BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
+"""Between two attempts to reach a wanted peer; the last one repeats."""
+KEYS_REMEMBERED: Final = 4096
+"""Keys of which it is remembered whether they are admissible, which takes longer to find out than to remember."""
 REPLACEMENT: Final = 2.0
 """An identity's newest link replaces the older one at most once in this time: a copied key must not make a storm."""
 
@@ -75,6 +81,8 @@ REPLACEMENT: Final = 2.0
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+STEPS: Final = 2**32
+"""Steps of a match: what four bytes hold, and longer than anybody plays."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 PLAYERS: Final = 10
@@ -103,8 +111,14 @@ PATIENCE_BOUNDS: Final = (5, 3600)
 TEXT_CHARACTERS: Final = 200
 """Names, reasons and versions in frames."""
 
+MOVE_CHARACTERS: Final = 200
+"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
 NICKNAME_CHARACTERS: Final = 20
+"""Two of them and a sentence between fit into a line."""
+COMBINING_MARKS: Final = 2
+"""Marks on one character: more stand on top of each other and cover the lines around."""
 TABLE_NAME_CHARACTERS: Final = 40
+"""At most 160 bytes, where an entry of a TXT record has 255."""
 RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
 
@@ -112,6 +126,15 @@ RULES_CHARACTERS: Final = 40
 
 TABLES: Final = 256
 """Advertised tables kept: anyone on the LAN can invent more, and nobody reads a longer list."""
+TABLES_ASKED_FOR: Final = 8
+"""Tables whose details are asked for at once; further ones wait their turn."""
+TABLE_ANSWER: Final = 3.0
+"""How long a table that came without its details is asked for them."""
+
+# Disk
+
+LOG_BYTES: Final = 1_000_000
+"""Then the log is put aside once: a peer who provokes warnings fills no disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

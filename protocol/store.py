@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from protocol.limits import ADDRESSES_REMEMBERED
 from protocol.messages import Signed, parse_signed
 
 SCHEMA_VERSION: Final = 1
@@ -153,12 +154,12 @@ class Store:
         return dict(self._read("SELECT step, text FROM choices WHERE match = ? ORDER BY step", (match,)))
 
     def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
-        """Keep an address under which an identity was reached; the four newest of each are kept."""
+        """Keep an address under which an identity was reached; the newest few of each are kept."""
         self._write("INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)", (identity, host, port, seen))
         self._write(
             "DELETE FROM addresses WHERE identity = ? AND (host, port) NOT IN "
-            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT 4)",
-            (identity, identity),
+            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT ?)",
+            (identity, identity, ADDRESSES_REMEMBERED),
         )
 
     def addresses(self, identity: bytes) -> tuple[tuple[str, int], ...]:
