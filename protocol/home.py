@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,11 @@ class Home:
     def transcript(self, match: bytes) -> Path:
         """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""
         return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""
+    return os.open(path, flags, 0o600)
 
 
 def default_home() -> Path:

@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 from base64 import b32encode
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -168,10 +169,9 @@ class Identity:
         path = home / IDENTITY_FILE
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists():
-                return cls._load(path, passphrase), False
-            return cls._create(path, passphrase), True
-        except FileExistsError:  # another process was first
+            if not path.exists():
+                with suppress(FileExistsError):  # another process was first, or a link leads nowhere
+                    return cls._create(path, passphrase), True
             return cls._load(path, passphrase), False
         except OSError as error:
             raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error

@@ -133,6 +133,9 @@ TABLE_ANSWER: Final = 3.0
 
 # Disk
 
+PROPOSALS: Final = 16
+"""Proposals of one table that are kept though they were never formed: one for whoever comes or goes, and any of them
+may have been formed where the others' word did not reach us. A host could send them without end."""
 LOG_BYTES: Final = 1_000_000
 """Then the log is put aside once: a peer who provokes warnings fills no disk."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from protocol.limits import ADDRESSES_REMEMBERED
+from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
 from protocol.messages import Signed, parse_signed
 
 SCHEMA_VERSION: Final = 1
@@ -62,6 +62,9 @@ class StoredMatch(NamedTuple):
     over: bool
     port: int
     """Where this node listened, so that peers find it at its old address."""
+
+    def __repr__(self) -> str:
+        return f"StoredMatch({self.match.hex()})"  # never the seed
 
 
 class Store:
@@ -131,11 +134,22 @@ class Store:
         self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int) -> None:
-        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
+        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
+
+        Of the proposals with one match key that were never formed, the newest few are kept.
+        """
         self._write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port) VALUES (?, ?, ?, ?, ?)",
             (match, genesis, match_key, created, port),
         )
+        forgotten = (
+            "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
+            "(SELECT number FROM matches WHERE match_key = ? AND formed = 0 ORDER BY number DESC LIMIT ?)"
+        )
+        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS)):
+            self._ends.pop(proposal, None)
+            self._write("DELETE FROM messages WHERE match = ?", (number,))
+            self._write("DELETE FROM matches WHERE number = ?", (number,))
 
     def mark_formed(self, match: bytes) -> None:
         """Everybody has locked the genesis: the match exists and can be resumed."""

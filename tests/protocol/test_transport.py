@@ -306,6 +306,15 @@ async def test_frames_may_be_long_once_welcome_has_been_exchanged(opens: Opener)
     assert table.recorder.ends == []
 
 
+async def test_a_frame_above_the_limit_is_refused_by_its_length_also_after_welcome(opens: Opener) -> None:
+    table = await opens(Limits(handshake=2, shutdown=0.2))
+    _, writer = await raw_tls(table, client_context(identity()))
+    writer.write(frame_header(bytes(FRAME + 1)))  # and nothing of the frame itself
+    await table.recorder.until(lambda: bool(table.recorder.ends))
+    assert table.recorder.reasons == [f"the peer sent a frame of {FRAME + 1} bytes, where {FRAME} are allowed"]
+    writer.close()
+
+
 # Hostile TLS
 
 
