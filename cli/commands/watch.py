@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice watch                       pick from the matches on this network
-  p2pdice watch Friday                the table called Friday, also before its start
+  p2pdice watch Friday                the table called Friday
   p2pdice watch 3f2a9c                the match whose id begins so
   p2pdice watch 192.168.1.7:40312     what is played at this address
   p2pdice watch Friday --json         one JSON object for each event
