@@ -52,6 +52,16 @@ class TableJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class TableWatched:
+    """This node watches somebody's table and waits for the start with it."""
+
+    name: str
+    host: PlayerInfo
+    ruleset: Ruleset
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
 class LobbyChanged:
     """Who sits at the table now, before the start."""
 
@@ -80,7 +90,7 @@ class MatchFormed:
 
 @dataclass(frozen=True, slots=True)
 class MatchStarted:
-    """The seats are drawn. Also the first event after a resume."""
+    """The seats are drawn. Also the first event after a resume, or where a spectator comes in later."""
 
     match_id: str
     ruleset: Ruleset
@@ -207,6 +217,7 @@ class Notice:
 NodeEvent = (
     TableOpened
     | TableJoined
+    | TableWatched
     | LobbyChanged
     | TableClosed
     | MatchFormed

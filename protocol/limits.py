@@ -180,3 +180,15 @@ class Limits:
     own_machine_rate: float | None = None
     """Messages a second from processes of this machine; None for no limit, as bots play faster than people."""
     outgoing_queue: int = OUTGOING_QUEUE
+
+
+# Spectators
+
+SPECTATORS_OF_A_LOBBY: Final = 8
+"""Half of :data:`LINKS_OUTSIDE_ROSTER`: who wants a seat finds a free link."""
+SPECTATOR_PAGES: Final = 64
+"""Answers to NEED that a spectator may ask for at once: 3 MiB, more than any match of reasonable length."""
+SPECTATOR_PAGE_RATE: Final = 2.0
+"""Further answers a second: whoever asks for more costs a player bandwidth, and has all that there is already."""
+SPECTATOR_LINKS: Final = 3
+"""Players that a spectator follows side by side; each relays everything, so that any one of them would do."""

@@ -154,7 +154,7 @@ class Store:
             "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
             "(SELECT number FROM matches WHERE match_key = ? AND formed = 0 ORDER BY number DESC LIMIT ?)"
         )
-        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS)):
+        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS), (int, bytes)):
             self._ends.pop(proposal, None)
             self._write("DELETE FROM messages WHERE match = ?", (number,))
             self._write("DELETE FROM matches WHERE number = ?", (number,))
