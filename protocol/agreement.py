@@ -338,7 +338,7 @@ class Agreement:
         """
         record = self.record
         draft = self._drafts.pop(peer, None)
-        if draft is None or draft.chain[record.position.locked].tip != record.chain[record.position.locked].tip:
+        if draft is None or not draft.goes_through(record.chain[record.position.locked]):
             draft = record.fork(min(step, record.position.step))
         for signed in messages:
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:

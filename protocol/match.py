@@ -677,7 +677,9 @@ class Match:
         culprits = self.agreement.proven
         # Who proved to cheat cannot give an acceptable message any more than who is gone.
         gone = tuple(
-            author for author in missing if author != self.me and (author not in self._linked or author in culprits)
+            author
+            for author in position.owed
+            if author != self.me and (author in culprits or (author in missing and author not in self._linked))
         )
         if not gone:
             timers.awaited_since = None
@@ -716,7 +718,7 @@ class Match:
 
     def _warn(self, awaited: tuple[int, ...]) -> None:
         tip = self.record.position.tip
-        seconds = self._clock.due(self.record.missing(), self.record.position.witnesses) - self._now
+        seconds = self._clock.due(awaited, self.record.position.witnesses) - self._now
         if self._warned != tip and seconds > 0:
             self._warned = tip
             self._show(Overdue(tuple(self.info[author] for author in awaited), math.ceil(seconds)))

@@ -395,13 +395,16 @@ class Record:
         is_close = message.kind is Kind.CLOSE
         return Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
 
+    def goes_through(self, position: Position) -> bool:
+        """Tell whether this history comes to ``position``."""
+        return position.step < len(self.chain) and self.chain[position.step].tip == position.tip
+
     def adopt(self, other: Record) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
 
         :raises ValueError: if it parts from this one before the last completed LOCK: what lies there is final.
         """
-        locked = self.position.locked
-        if len(other.chain) <= locked or other.chain[locked].tip != self.chain[locked].tip:
+        if not other.goes_through(self.chain[self.position.locked]):
             raise ValueError("nothing behind a completed LOCK is dropped")
         self.chain, self.held, self.results = other.chain, other.held, other.results
         self._closes, self._transition = [], other._transition
