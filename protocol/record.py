@@ -81,6 +81,13 @@ class RejectedMessageError(ValueError):
     """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
 
 
+class OtherStateError(RejectedMessageError):
+    """A LOCK signs another state of the game than follows from our history: one of the two programs has a bug."""
+
+    def __init__(self) -> None:
+        super().__init__("a LOCK on another state: one of the two programs has a bug")
+
+
 class MisconductError(Exception):
     """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
 
@@ -458,7 +465,7 @@ class Record:
             raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
         if message.kind is Kind.LOCK:
             if body != position.lock:
-                raise RejectedMessageError("a LOCK on another state: one of the two programs has a bug")
+                raise OtherStateError
         elif message.kind is Kind.MOVE:
             assert type(body) is str
             try:

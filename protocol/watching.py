@@ -301,7 +301,7 @@ class Followed(Session):
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued):
             return  # of our links, which say nothing of the players' links with each other
         if self._is_current:
-            self._shell.tell(event)
+            self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
         elif not isinstance(event, Happened | MatchStarted | MatchFormed):
