@@ -141,7 +141,9 @@ class Session(ABC):
         :raises OSError: if it cannot be written.
         """
         record = self.match.record
-        _write_whole(self._shell.home.transcript(record.match), write_transcript(record))
+        _write_whole(
+            self._shell.home.transcript(record.match), write_transcript(record, self.match.agreement.proven.values())
+        )
 
     def _accuse(self, effect: Accuse) -> None:
         """Write the proof against a player down, and tell."""

@@ -205,7 +205,7 @@ class World:
                 case Choose():
                     machine.choices[effect.step] = effect.text
                 case Ended():
-                    machine.transcript = write_transcript(machine.match.record)
+                    machine.transcript = write_transcript(machine.match.record, machine.match.agreement.proven.values())
                 case Over():
                     machine.confirmed = effect.confirmed
 
