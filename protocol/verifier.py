@@ -17,7 +17,7 @@ from protocol.messages import VOTES, Kind, MalformedMessageError, Signed
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
-from protocol.transcript import MalformedTranscriptError, open_transcript
+from protocol.transcript import MalformedTranscriptError, open_transcript, write_transcript
 
 
 class Judgement(StrEnum):
@@ -89,6 +89,9 @@ def verify(data: bytes) -> Verdict:
     if record.position.purpose is not Purpose.END:
         names = ", ".join(record.genesis.roster[author].join.nickname for author in record.missing())
         return _judge(record, signatures, Judgement.INCOMPLETE, f"nothing wrong so far; the file ends awaiting {names}")
+    if write_transcript(record) != data:
+        reason = "beside the history stand votes or messages that have no part in it, or it is out of order"
+        return _judge(record, signatures, Judgement.ALTERED, reason)
     if absences := _absences(record):
         return _judge(record, signatures, Judgement.UNPROVEN, absences)
     return _judge(record, signatures, Judgement.FAIR, "every signature, commitment, die and move is right")
