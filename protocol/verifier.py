@@ -144,7 +144,7 @@ def _judge_evidence(record: Record, signatures: int, messages: Sequence[Signed])
     names = [entry.join.nickname for entry in record.genesis.roster]
     first = next(iter(culprits.values()))
     reason = "; ".join(f"{names[author]} {error}" for author, error in culprits.items())
-    verdict = _judge(record, signatures + len(messages), Judgement.MISCONDUCT, reason, names[first.author])
+    verdict = _judge(record, signatures, Judgement.MISCONDUCT, reason, names[first.author])
     winners = () if record.position.state is None else record.position.state.winners
     return replace(verdict, step=first.step, winners=tuple(verdict.players[seat] for seat in winners))
 
