@@ -103,7 +103,7 @@ class History(Protocol):
 class Ballot:
     """All votes on one step that one node knows."""
 
-    __slots__ = ("_absents", "_closes", "certificates", "decided", "place", "round", "said")
+    __slots__ = ("_absents", "_closes", "_majorities", "certificates", "decided", "place", "round", "said")
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -111,6 +111,7 @@ class Ballot:
         """The round in which this node has voted last; -1 if it has not voted."""
         self._absents: dict[int, tuple[Vote, ...]] = {}
         self._closes: dict[int, tuple[Vote, ...]] = {}
+        self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
         self.certificates: dict[int, tuple[Vote, ...]] = {}
         """By round: a majority of identical ABSENTs."""
         self.decided: tuple[Vote, ...] = ()
@@ -124,6 +125,7 @@ class Ballot:
         twin.round = self.round
         twin._absents = self._absents.copy()
         twin._closes = self._closes.copy()
+        twin._majorities = self._majorities.copy()
         twin.certificates = self.certificates.copy()
         twin.decided = self.decided
         twin.said = self.said.copy()
@@ -140,7 +142,9 @@ class Ballot:
             tuple(
                 sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._closes.items())
             ),
-            tuple(vote[:6] for vote in self.decided),
+            tuple(sorted(self._majorities)),
+            self.decided and self.decided[0].entries,
+            tuple(sorted(self.said.items())),
         )
 
     @property
@@ -167,7 +171,9 @@ class Ballot:
         book = self._closes if vote.is_close else self._absents
         known = book.get(vote.author, ())
         same_slot = [other for other in known if other.round == vote.round]
-        if any(other.says_the_same_as(vote) for other in same_slot) or len(same_slot) >= limits.IDS_PER_SLOT:
+        if any(other.says_the_same_as(vote) for other in same_slot):
+            return False
+        if len(same_slot) >= limits.IDS_PER_SLOT and not self._is_shared(vote, book):
             return False
         kept = sorted((*known, vote), key=lambda each: each.round)[-limits.VOTES_PER_AUTHOR :]
         book[vote.author] = tuple(kept)
@@ -184,6 +190,15 @@ class Ballot:
                     raise ContradictionError(close, absent, "voted against what they had voted to close the step with")
         return True
 
+    def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
+        """Tell whether somebody else says the same: then it may be part of a majority that a liar made elsewhere."""
+        return any(
+            other.round == vote.round and other.says_the_same_as(vote)
+            for author, votes in book.items()
+            if author != vote.author
+            for other in votes
+        )
+
     def _note(self, vote: Vote) -> None:
         for index, entry in enumerate(vote.entries):
             said = self.said.get((vote.author, index), ())
@@ -191,39 +206,56 @@ class Ballot:
                 self.said[vote.author, index] = (*said, entry)
 
     def _count(self) -> None:
+        """Find all majorities. Two of one round, or two decisions, need a liar: then all choose the same of them."""
         for number in sorted({vote.round for votes in self._absents.values() for vote in votes}):
-            if number not in self.certificates:
-                valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
-                if found := self._agreeing(vote for vote in valid if self._counts(vote)):
-                    self.certificates[number] = found
-        for old in sorted(self.certificates)[: -limits.VOTES_PER_AUTHOR]:
-            del self.certificates[old]
-        if not self.decided:
-            for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
-                closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
-                if (found := self._agreeing(closes)) and leaves_majority(self.place, found[0].entries):
+            valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
+            for found in self._agreeing(vote for vote in valid if self._counts(vote)):
+                self._majorities.setdefault((number, found[0].entries), found)
+        for old in sorted({number for number, _ in self._majorities})[: -limits.VOTES_PER_AUTHOR]:
+            for slot in [slot for slot in self._majorities if slot[0] == old]:
+                del self._majorities[slot]
+        self.certificates = {number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)}
+        for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
+            closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
+            for found in self._agreeing(closes):
+                is_better = not self.decided or (-number, found[0].entries) < (
+                    -self.decided[0].round,
+                    self.decided[0].entries,
+                )
+                if is_better and leaves_majority(self.place, found[0].entries):
                     self.decided = found
 
     def _counts(self, absent: Vote) -> bool:
         """Tell whether the majority that an ABSENT refers to is known here."""
-        if absent.newest < 0:
-            return True
-        certificate = self.certificates.get(absent.newest)
-        return certificate is not None and certificate[0].entries == absent.entries
+        return absent.newest < 0 or (absent.newest, absent.entries) in self._majorities
 
-    def _agreeing(self, votes: Iterator[Vote]) -> tuple[Vote, ...]:
-        """Return exactly a majority of identical votes, by author, or nothing."""
+    def _agreeing(self, votes: Iterator[Vote]) -> list[tuple[Vote, ...]]:
+        """Return every majority of identical votes, exactly a majority of each, by author."""
         groups: dict[Entries, dict[int, Vote]] = {}
         for vote in votes:
             groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
-        for entries in sorted(groups):
-            if len(groups[entries]) >= self.majority:
-                return tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
-        return ()
+        return [
+            tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
+            for entries in sorted(groups)
+            if len(groups[entries]) >= self.majority
+        ]
 
     def newest(self) -> int:
         """Return the latest round with a majority of identical ABSENTs; -1 if there is none."""
         return max(self.certificates, default=-1)
+
+    def may_advance(self, me: int) -> bool:
+        """Tell whether the round of this node had a chance: a majority has reached it, this node counted."""
+        if self.round < 0:
+            return True
+        there = sum(
+            author != me
+            and any(
+                vote.round >= self.round for vote in (*self._absents.get(author, ()), *self._closes.get(author, ()))
+            )
+            for author in self.place.base
+        )
+        return there + 1 >= self.majority
 
     def target(self, me: int) -> int:
         """Return the round in which the others are, as far as that may be believed."""
@@ -291,20 +323,31 @@ class Absence:
 
     def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
         """Return the first step that is decided otherwise than it stands, with the votes that decide it."""
-        for place in history.tail():
+        tail = history.tail()
+        for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
-            if ballot is not None and ballot.decided and history.closed(place.step) != ballot.decided[0].entries:
-                return place, ballot.decided
+            if ballot is not None and ballot.decided and not self._is_settled(tail[index + 1 :]):
+                if history.closed(place.step) != ballot.decided[0].entries:
+                    return place, ballot.decided
         return None
+
+    def is_certified(self, tip: bytes) -> bool:
+        """Tell whether a majority voted the same in a step: then the steps before it stand as they led there."""
+        ballot = self.ballots.get(tip)
+        return ballot is not None and bool(ballot.certificates or ballot.decided)
+
+    def _is_settled(self, later: Sequence[Place]) -> bool:
+        return any(self.is_certified(place.tip) for place in later)
 
     def is_reopened(self, history: History) -> bool:
         """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
-        return any(self._is_against(place, history) for place in history.tail())
+        tail = history.tail()
+        return any(self._is_against(place, tail[index + 1 :], history) for index, place in enumerate(tail))
 
-    def _is_against(self, place: Place, history: History) -> bool:
+    def _is_against(self, place: Place, later: Sequence[Place], history: History) -> bool:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip)
-        if closed is None or ballot is None or ballot.decided or self.me is None:
+        if closed is None or ballot is None or ballot.decided or self.me is None or self._is_settled(later):
             return False
         absent, close = ballot.own_absent(self.me), ballot.own_close(self.me)
         return any(own is not None and own.entries != closed for own in (absent, close))
@@ -323,7 +366,7 @@ class Absence:
         for index, place in enumerate(tail):
             if self.me in place.base:
                 votes += self._due_at(place, tail[index + 1 :], history, place.tip in expired, place.tip in settling)
-            if history.closed(place.step) is None or self._is_against(place, history):
+            if history.closed(place.step) is None or self._is_against(place, tail[index + 1 :], history):
                 break  # no vote on a step while an earlier one is open
         return votes
 
@@ -333,13 +376,15 @@ class Absence:
         me = self.me
         assert me is not None
         ballot = self.ballots.get(place.tip)
-        if ballot is not None and ballot.decided:
+        if self._is_settled(later) or (ballot is not None and ballot.decided):
             return []
         closed = history.closed(place.step)
         ballot = ballot or Ballot(place)
         target = ballot.target(me)
-        if is_expired:
+        if is_expired and ballot.may_advance(me):
             number = max(ballot.round + 1, target)
+        elif is_expired:
+            number = max(ballot.round, target)
         elif target > ballot.round and (closed is not None if ballot.round < 0 else not is_settling):
             number = target
         else:
@@ -348,21 +393,14 @@ class Absence:
         if number > ballot.round:
             newest = max((each for each in ballot.certificates if each < number), default=-1)
             entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
-            if leaves_majority(place, entries) and (closed in (None, entries) or not self._is_bound(later)):
+            if leaves_majority(place, entries):
                 votes.append(Vote(place.tip, me, False, number, entries, newest))
         elif number >= 0 and (certificate := ballot.certificates.get(number)):
             own = ballot.own_close(me)
             entries = certificate[0].entries
-            is_free = closed in (None, entries) or not self._is_bound(later)
-            if (own is None or own.round < number) and is_free and leaves_majority(place, entries):
+            if (own is None or own.round < number) and leaves_majority(place, entries):
                 votes.append(Vote(place.tip, me, True, number, entries))
         return votes
-
-    def _is_bound(self, later: Sequence[Place]) -> bool:
-        """Tell whether this node sent a CLOSE for a step that rests on how the earlier ones were closed."""
-        assert self.me is not None
-        ballots = (self.ballots.get(place.tip) for place in later)
-        return any(ballot is not None and ballot.own_close(self.me) is not None for ballot in ballots)
 
     def _own_entries(self, ballot: Ballot, history: History) -> Entries:
         """Return what this node itself would close a step with."""
