@@ -202,7 +202,7 @@ class Ballot:
     def _note(self, vote: Vote) -> None:
         for index, entry in enumerate(vote.entries):
             said = self.said.get((vote.author, index), ())
-            if entry and entry not in said and len(said) < 2:
+            if entry not in said and len(said) < 2:
                 self.said[vote.author, index] = (*said, entry)
 
     def _count(self) -> None:
@@ -233,7 +233,8 @@ class Ballot:
         """Return every majority of identical votes, exactly a majority of each, by author."""
         groups: dict[Entries, dict[int, Vote]] = {}
         for vote in votes:
-            groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
+            if vote.author in self.place.staying:
+                groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
         return [
             tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
             for entries in sorted(groups)
@@ -244,29 +245,21 @@ class Ballot:
         """Return the latest round with a majority of identical ABSENTs; -1 if there is none."""
         return max(self.certificates, default=-1)
 
-    def may_advance(self, me: int) -> bool:
-        """Tell whether the round of this node had a chance: a majority has reached it, this node counted."""
-        if self.round < 0:
-            return True
-        there = sum(
-            author != me
-            and any(
-                vote.round >= self.round for vote in (*self._absents.get(author, ()), *self._closes.get(author, ()))
-            )
-            for author in self.place.base
-        )
-        return there + 1 >= self.majority
+    def best(self) -> tuple[Vote, ...]:
+        """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
+        return self.decided or (self.certificates[max(self.certificates)] if self.certificates else ())
 
-    def target(self, me: int) -> int:
-        """Return the round in which the others are, as far as that may be believed."""
-        latest = [
-            max(vote.round for vote in (*self._absents.get(author, ()), *self._closes.get(author, ())))
-            for author in self.place.base
-            if author != me and (author in self._absents or author in self._closes)
-        ]
-        near = max((number for number in latest if number <= self.round + limits.VOTE_ROUNDS_AHEAD), default=-1)
-        far = sorted(latest, reverse=True)[self.majority - 2] if len(latest) >= self.majority - 1 > 0 else -1
-        return max(near, far)
+    def rank(self) -> tuple[int, bool]:
+        """Return how far :meth:`best` binds in comparison with other steps: the higher, the more."""
+        best = self.best()
+        return (best[0].round, best[0].is_close) if best else (-1, False)
+
+    def latest(self) -> Iterator[tuple[int, int]]:
+        """Yield who has voted, and the latest round of each."""
+        for author in self.place.staying:
+            votes = (*self._absents.get(author, ()), *self._closes.get(author, ()))
+            if votes:
+                yield author, max(vote.round for vote in votes)
 
     def own_absent(self, me: int) -> Vote | None:
         """Return this node's latest ABSENT."""
@@ -277,7 +270,7 @@ class Ballot:
         return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
 
     def named(self, index: int, voters: Collection[int]) -> set[bytes]:
-        """Return the ids that any of ``voters`` ever named at this place of the entries."""
+        """Return what any of ``voters`` ever said at this place of the entries, absence included."""
         return {
             entry for (voter, place), said in self.said.items() if place == index and voter in voters for entry in said
         }
@@ -321,23 +314,35 @@ class Absence:
         ballot = self.ballots.get(tip)
         return ballot is not None and ballot.round >= 0
 
+    @property
+    def round(self) -> int:
+        """The latest round in which this node has voted, in whichever step; -1 if it has not."""
+        return max((ballot.round for ballot in self.ballots.values()), default=-1)
+
+    def leader(self) -> Place | None:
+        """Return the step that the latest majority voted on: the steps before it stand as they led there."""
+        best = min(
+            (ballot for ballot in self.ballots.values() if ballot.best()),
+            key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip),
+            default=None,
+        )
+        return None if best is None else best.place
+
+    def _is_settled(self, place: Place, later: Sequence[Place]) -> bool:
+        """Tell whether a step stands as it was closed, because a later majority is for a step behind it."""
+        ballot = self.ballots.get(place.tip)
+        rank = (-1, False) if ballot is None else ballot.rank()
+        return any(self.ballots[each.tip].rank() > rank for each in later if each.tip in self.ballots)
+
     def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
         """Return the first step that is decided otherwise than it stands, with the votes that decide it."""
         tail = history.tail()
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
-            if ballot is not None and ballot.decided and not self._is_settled(tail[index + 1 :]):
+            if ballot is not None and ballot.decided and not self._is_settled(place, tail[index + 1 :]):
                 if history.closed(place.step) != ballot.decided[0].entries:
                     return place, ballot.decided
         return None
-
-    def is_certified(self, tip: bytes) -> bool:
-        """Tell whether a majority voted the same in a step: then the steps before it stand as they led there."""
-        ballot = self.ballots.get(tip)
-        return ballot is not None and bool(ballot.certificates or ballot.decided)
-
-    def _is_settled(self, later: Sequence[Place]) -> bool:
-        return any(self.is_certified(place.tip) for place in later)
 
     def is_reopened(self, history: History) -> bool:
         """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
@@ -347,60 +352,80 @@ class Absence:
     def _is_against(self, place: Place, later: Sequence[Place], history: History) -> bool:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip)
-        if closed is None or ballot is None or ballot.decided or self.me is None or self._is_settled(later):
+        if closed is None or ballot is None or ballot.decided or self.me is None or self._is_settled(place, later):
             return False
-        absent, close = ballot.own_absent(self.me), ballot.own_close(self.me)
-        return any(own is not None and own.entries != closed for own in (absent, close))
+        best = ballot.best()
+        if best and best[0].entries != closed:
+            return True
+        own = max(
+            (vote for vote in (ballot.own_absent(self.me), ballot.own_close(self.me)) if vote is not None),
+            key=lambda vote: vote.round,
+            default=None,
+        )
+        return own is not None and own.entries != closed
 
     def due(self, history: History, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
         """Return the votes that this node must sign now. They are not counted before they are taken.
 
         :param expired: tips of steps whose patience, or round, has lasted long enough: their next round begins.
-        :param settling: tips of steps in which this node changed the round less than one patience ago, so that it does
-            not follow others into a later one yet.
+        :param settling: tips of steps in which this node changed the round less than half a patience ago, so that it
+            does not follow others into a later one yet.
         """
-        votes: list[Vote] = []
         if self.me is None:
-            return votes
+            return []
+        place = self._contested(history, expired)
+        if place is None or self.me not in place.staying:
+            return []
+        return self._due_at(self.me, place, history, place.tip in expired, place.tip in settling)
+
+    def _contested(self, history: History, expired: Collection[bytes]) -> Place | None:
+        """Return the step to vote on: the first that is open or voted on, from the latest majority's on."""
         tail = history.tail()
         for index, place in enumerate(tail):
-            if self.me in place.base:
-                votes += self._due_at(place, tail[index + 1 :], history, place.tip in expired, place.tip in settling)
-            if history.closed(place.step) is None or self._is_against(place, tail[index + 1 :], history):
-                break  # no vote on a step while an earlier one is open
-        return votes
+            if self._is_settled(place, tail[index + 1 :]):
+                continue
+            closed = history.closed(place.step)
+            ballot = self.ballots.get(place.tip)
+            if ballot is not None and ballot.decided:
+                continue
+            if closed is None or ballot is not None or place.tip in expired:
+                return place
+        return None
 
-    def _due_at(
-        self, place: Place, later: Sequence[Place], history: History, is_expired: bool, is_settling: bool
-    ) -> list[Vote]:
-        me = self.me
-        assert me is not None
-        ballot = self.ballots.get(place.tip)
-        if self._is_settled(later) or (ballot is not None and ballot.decided):
-            return []
+    def _target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
+        """Return the round in which the others are, as far as that may be believed; and whether this node, in round
+        ``number``, may go on to the next one: a round that a majority has not reached has not failed."""
+        rounds: dict[int, int] = {}
+        for ballot in self.ballots.values():
+            for author, latest in ballot.latest():
+                if author != me:
+                    rounds[author] = max(latest, rounds.get(author, -1))
+        latest_first = sorted(rounds.values(), reverse=True)
+        near = max((each for each in latest_first if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
+        far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
+        return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
+
+    def _due_at(self, me: int, place: Place, history: History, is_expired: bool, is_settling: bool) -> list[Vote]:
         closed = history.closed(place.step)
-        ballot = ballot or Ballot(place)
-        target = ballot.target(me)
-        if is_expired and ballot.may_advance(me):
-            number = max(ballot.round + 1, target)
-        elif is_expired:
-            number = max(ballot.round, target)
-        elif target > ballot.round and (closed is not None if ballot.round < 0 else not is_settling):
+        ballot = self.ballots.get(place.tip) or Ballot(place)
+        current = number = self.round
+        target, may_advance = self._target(me, current, ballot.majority)
+        is_waiting = closed is None and ballot.round < 0
+        if is_expired:
+            number = max(current + 1 if current < 0 or may_advance else current, target)
+        elif target > current and not is_waiting and (current < 0 or not is_settling):
             number = target
-        else:
-            number = ballot.round
-        votes: list[Vote] = []
-        if number > ballot.round:
+        if number > current:
             newest = max((each for each in ballot.certificates if each < number), default=-1)
             entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
             if leaves_majority(place, entries):
-                votes.append(Vote(place.tip, me, False, number, entries, newest))
+                return [Vote(place.tip, me, False, number, entries, newest)]
         elif number >= 0 and (certificate := ballot.certificates.get(number)):
-            own = ballot.own_close(me)
             entries = certificate[0].entries
-            if (own is None or own.round < number) and leaves_majority(place, entries):
-                votes.append(Vote(place.tip, me, True, number, entries))
-        return votes
+            closes = (ballot.own_close(me) for ballot in self.ballots.values())
+            if all(own is None or own.round < number for own in closes) and leaves_majority(place, entries):
+                return [Vote(place.tip, me, True, number, entries)]
+        return []
 
     def _own_entries(self, ballot: Ballot, history: History) -> Entries:
         """Return what this node itself would close a step with."""
@@ -413,9 +438,11 @@ class Absence:
         for index, author in enumerate(place.owed):
             own = closed[index] if closed is not None else held.get(author, b"")
             if author in culprits:
-                # Whoever closed the step with one of their messages stands by it, unless others stand by another.
-                named = ballot.named(index, honest) | ({own} if closed is not None and own else set())
-                own = min(named) if len(named) == 1 else b""
+                # Whoever closed the step with one of their messages stands by it until somebody says otherwise; who
+                # did not follows them only while nobody does. So differences end in absence, whoever sees them first.
+                named = ballot.named(index, honest)
+                if named - {own} or (closed is None and not named):
+                    own = b""
             entries.append(own)
         return tuple(entries)
 

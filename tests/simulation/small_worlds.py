@@ -21,6 +21,13 @@ class Message(NamedTuple):
     id: bytes
 
 
+class Evidence(NamedTuple):
+    """Two messages by ``culprit`` of which an honest player signs only one, as shown by ``author``."""
+
+    author: int
+    culprit: int
+
+
 class Violation(AssertionError):
     pass
 
@@ -56,7 +63,7 @@ class Table:
             found = self.index[message] = len(self.messages)
             self.messages.append(message)
             self.by[message.author] |= 1 << found
-            if isinstance(message, Message):
+            if not isinstance(message, Vote):
                 self.plain |= 1 << found
             if message.author == self.liar:
                 self.liar_mask |= 1 << found
@@ -64,7 +71,7 @@ class Table:
                 twins = 0
                 if isinstance(message, Vote):
                     twins |= 1 << self.number(message._replace(author=self.liar))
-                elif message.tip != FIRST and self.liar in self.place(message.tip).owed:
+                elif isinstance(message, Message) and message.tip != FIRST and self.liar in self.place(message.tip).owed:
                     for suffix in (b"l", b"m")[: self.liar_locks]:
                         twins |= 1 << self.number(Message(message.tip, self.liar, suffix))
                 self.twin[found] = twins
@@ -155,10 +162,16 @@ class Node:
         self.known |= 1 << number
         message = self.table.messages[number]
         if isinstance(message, Vote):
+            if self.final is not None and message.tip == FIRST:
+                return
             try:
                 self.absence.take(message, self.table.places[message.tip])
             except ContradictionError:
-                self.blame(message.author)
+                if message.author not in self.culprits_:
+                    self.blame(message.author)
+                    self.say(Evidence(self.me, message.author))
+        elif isinstance(message, Evidence):
+            self.blame(message.culprit)
         else:
             slot = (message.tip, message.author)
             ids = self.held_.get(slot, ())
@@ -234,22 +247,22 @@ class Node:
                     self.fork = True
                     continue
                 self.final = tip
+                self.absence.forget({tip})
                 if self.chain[0] != self.table.before[tip]:
                     self.chain = [self.table.before[tip], None]
 
-        if self.final is None:
-            certified = [tip for tip in tips if tip != FIRST and self.absence.is_certified(tip)]
-            if certified and self.chain[0] != self.table.before[min(certified)]:
-                self.chain = [self.table.before[min(certified)], None]
+        leader = self.absence.leader()
+        if self.final is None and leader is not None and leader.step == 1:
+            if self.chain[0] != self.table.before[leader.tip]:
+                self.chain = [self.table.before[leader.tip], None]
 
     def clocks(self):
         """Tips whose timer runs here."""
-        for place in self.tail():
+        place = self.absence._contested(self, ())
+        if place is not None:
             ballot = self.absence.ballots.get(place.tip)
-            if ballot is not None and ballot.decided:
-                continue
-            if self.chain[place.step] is None or (ballot is not None and ballot.round >= 0):
-                yield place.tip, -1 if ballot is None else ballot.round
+            if self.chain[place.step] is None or self.absence.round >= 0:
+                yield place.tip, self.absence.round
 
 
 class Explorer:
@@ -285,7 +298,7 @@ class Explorer:
                 if number + 1 < t.rounds:
                     events.append(("expire", tip))
                 ballot = node.absence.ballots.get(tip)
-                if ballot is not None and number >= 0 and ballot.target(node.me) > number:
+                if ballot is not None and number >= 0 and node.absence._target(node.me, number, ballot.majority)[0] > number:
                     events.append(("join", tip))
             offers = 0
             own = node.known & t.by[node.me]
