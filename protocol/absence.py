@@ -214,7 +214,9 @@ class Ballot:
         for old in sorted({number for number, _ in self._majorities})[: -limits.VOTES_PER_AUTHOR]:
             for slot in [slot for slot in self._majorities if slot[0] == old]:
                 del self._majorities[slot]
-        self.certificates = {number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)}
+        self.certificates = {
+            number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)
+        }
         for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
             closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
             for found in self._agreeing(closes):
@@ -339,9 +341,10 @@ class Absence:
         tail = history.tail()
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
-            if ballot is not None and ballot.decided and not self._is_settled(place, tail[index + 1 :]):
-                if history.closed(place.step) != ballot.decided[0].entries:
-                    return place, ballot.decided
+            if ballot is None or not ballot.decided or self._is_settled(place, tail[index + 1 :]):
+                continue
+            if history.closed(place.step) != ballot.decided[0].entries:
+                return place, ballot.decided
         return None
 
     def is_reopened(self, history: History) -> bool:
@@ -373,12 +376,12 @@ class Absence:
         """
         if self.me is None:
             return []
-        place = self._contested(history, expired)
+        place = self.contested(history, expired)
         if place is None or self.me not in place.staying:
             return []
         return self._due_at(self.me, place, history, place.tip in expired, place.tip in settling)
 
-    def _contested(self, history: History, expired: Collection[bytes]) -> Place | None:
+    def contested(self, history: History, expired: Collection[bytes] = ()) -> Place | None:
         """Return the step to vote on: the first that is open or voted on, from the latest majority's on."""
         tail = history.tail()
         for index, place in enumerate(tail):
@@ -392,7 +395,7 @@ class Absence:
                 return place
         return None
 
-    def _target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
+    def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
         """Return the round in which the others are, as far as that may be believed; and whether this node, in round
         ``number``, may go on to the next one: a round that a majority has not reached has not failed."""
         rounds: dict[int, int] = {}
@@ -409,7 +412,7 @@ class Absence:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip) or Ballot(place)
         current = number = self.round
-        target, may_advance = self._target(me, current, ballot.majority)
+        target, may_advance = self.target(me, current, ballot.majority)
         is_waiting = closed is None and ballot.round < 0
         if is_expired:
             number = max(current + 1 if current < 0 or may_advance else current, target)

@@ -1,20 +1,37 @@
-"""Small worlds, all of them: the absence rule explored exhaustively on the class that runs in production."""
+"""Small worlds, all of them: the absence rule explored exhaustively, on the class that runs in production.
+
+A world is one step ``k`` and its LOCK ``k+1`` at a small table. Its state is what every honest node knows and has done;
+messages in flight follow from that, because whatever was signed may be delivered to anyone who lacks it, at any time or
+never, and any timer may end at any time. A liar has no state: everything they may sign is there for everyone.
+
+What keeps the worlds small, and why nothing is lost by it:
+
+- A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
+  computed once, by the real :class:`protocol.absence.Absence`, and looked up in every world where it happens again.
+- Liars' votes matter by agreeing with an honest vote (no majority is without one), by drawing others into a round and by contradicting each other. So the liar may repeat every honest vote and LOCK, to
+  anybody, and sign two messages for the step; votes that nobody honest ever casts are left to the unit tests.
+- Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
+
+``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
+"""
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import random
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from protocol import absence
-from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
+from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
 
 FIRST = b"k"
+"""The tip of the first step."""
 
 
 class Message(NamedTuple):
-    """What an author signed for a step, LOCKs included; votes are :class:`Vote`."""
+    """What an author signed for a step: its message, or its LOCK."""
 
     tip: bytes
     author: int
@@ -28,135 +45,173 @@ class Evidence(NamedTuple):
     culprit: int
 
 
-class Violation(AssertionError):
-    pass
+Event = int | tuple[str, bytes]
+"""The number of a message that arrives, or a timer that ends: ("expire" | "join", tip)."""
+State = tuple[int, ...]
+"""The number of the state of each honest node."""
+
+
+class ViolationError(AssertionError):
+    """A claim does not hold; ``trace`` is how the world came there."""
+
+    def __init__(self, claim: str, trace: Sequence[object] = ()) -> None:
+        super().__init__("\n".join([claim, *map(str, trace)]))
+        self.claim = claim
 
 
 class Table:
-    """What is fixed in a world: who plays, what is owed, which messages exist."""
+    """What is fixed in a world, and all messages that were ever signed in any of its states.
 
-    def __init__(self, players=3, owed=None, liar=None, rounds=2, rule=Absence, witness=None, liar_locks=1):
+    :param owed: who owes a message in the first step; everybody if not given.
+    :param liar: who signs what they like; None for nobody.
+    :param rounds: how many rounds of votes honest players begin by themselves.
+    :param rule: the class to explore.
+    :param is_base_fixed: False for the mistake of counting majorities of those who are left.
+    """
+
+    def __init__(
+        self,
+        players: int = 3,
+        *,
+        owed: Iterable[int] | None = None,
+        liar: int | None = None,
+        rounds: int = 2,
+        rule: type[Absence] = Absence,
+        is_base_fixed: bool = True,
+    ) -> None:
         everyone = tuple(range(players))
-        self.players = everyone
-        self.liar = liar
-        self.rounds = rounds
-        self.rule = rule
-        self.owed = everyone if owed is None else owed
-        self.honest = tuple(p for p in everyone if p != liar)
+        self.liar, self.rounds, self.rule, self.is_base_fixed = liar, rounds, rule, is_base_fixed
+        self.owed = everyone if owed is None else tuple(owed)
+        self.honest = tuple(player for player in everyone if player != liar)
         self.places = {FIRST: Place(0, FIRST, self.owed, everyone, everyone)}
-        self.before = {}
-        self.messages = []
-        self.index = {}
-        self.liar_mask = 0
+        self.before: dict[bytes, Entries] = {}
+        """By the tip of a LOCK: what the first step was closed with."""
+        self.messages: list[Message | Vote | Evidence] = []
+        self.index: dict[Message | Vote | Evidence, int] = {}
         self.by = [0] * players
-        self.plain = 0  # messages that are no votes
-        self.twin = {}
-        self.liar_locks = liar_locks
+        """Sets of messages, as bits: by author."""
+        self.up_to_round: list[int] = [0] * 64
+        """What a node in this round has heard of everyone it is connected with: votes up to it, and all else."""
+        self.offers: dict[int, int] = {}
+        """What the liar may sign once an honest player has signed this."""
         self.liar_start = 0
-        if liar is not None and liar in self.owed:
+        if liar in self.owed:
+            assert liar is not None
             for each in (b"x", b"y"):
                 self.liar_start |= 1 << self.number(Message(FIRST, liar, each))
 
-    def number(self, message):
+    def number(self, message: Message | Vote | Evidence) -> int:
+        """Return the number of a message, a new one for a new message."""
         found = self.index.get(message)
-        if found is None:
-            found = self.index[message] = len(self.messages)
-            self.messages.append(message)
-            self.by[message.author] |= 1 << found
-            if not isinstance(message, Vote):
-                self.plain |= 1 << found
-            if message.author == self.liar:
-                self.liar_mask |= 1 << found
-            elif self.liar is not None:
-                twins = 0
-                if isinstance(message, Vote):
-                    twins |= 1 << self.number(message._replace(author=self.liar))
-                elif isinstance(message, Message) and message.tip != FIRST and self.liar in self.place(message.tip).owed:
-                    for suffix in (b"l", b"m")[: self.liar_locks]:
-                        twins |= 1 << self.number(Message(message.tip, self.liar, suffix))
-                self.twin[found] = twins
+        if found is not None:
+            return found
+        found = self.index[message] = len(self.messages)
+        self.messages.append(message)
+        self.by[message.author] |= 1 << found
+        first = message.round if isinstance(message, Vote) else 0
+        for each in range(first, len(self.up_to_round)):
+            self.up_to_round[each] |= 1 << found
+        if message.author != self.liar and self.liar is not None:
+            offers = 0
+            if isinstance(message, Vote):
+                offers = 1 << self.number(message._replace(author=self.liar))
+            elif isinstance(message, Message) and self.liar in self.places[message.tip].owed and message.tip != FIRST:
+                offers = 1 << self.number(Message(message.tip, self.liar, b"l"))
+            self.offers[found] = offers
         return found
 
-    def after(self, entries):
+    def after(self, entries: Entries) -> bytes:
+        """Return the tip of the LOCK that follows these entries."""
         tip = FIRST + b"|" + b",".join(entry or b"-" for entry in entries)
         if tip not in self.places:
             first = self.places[FIRST]
-            gone = {a for a, e in zip(first.owed, entries, strict=True) if not e}
-            staying = tuple(a for a in first.staying if a not in gone)
-            self.places[tip] = Place(1, tip, staying, first.base, staying)
+            gone = {author for author, entry in zip(first.owed, entries, strict=True) if not entry}
+            staying = tuple(author for author in first.staying if author not in gone)
+            self.places[tip] = Place(1, tip, staying, first.base if self.is_base_fixed else staying, staying)
             self.before[tip] = entries
         return tip
 
-    def place(self, tip):
-        return self.places[tip]
-
 
 class Node:
-    """One honest player."""
+    """One honest player: the caller of the rule, as small as can be."""
 
-    __slots__ = ("absence", "chain", "culprits_", "final", "fork", "held_", "known", "me", "proofs", "said", "table")
+    __slots__ = (
+        "absence",
+        "blamed",
+        "chain",
+        "final",
+        "has_seen_fork",
+        "known",
+        "me",
+        "messages",
+        "proofs",
+        "said",
+        "table",
+    )
 
-    def __init__(self, table, me):
-        self.table = table
-        self.me = me
+    def __init__(self, table: Table, me: int) -> None:
+        self.table, self.me = table, me
         self.absence = table.rule(me)
-        self.chain = [None, None]
-        self.final = None
-        self.fork = False
-        self.held_ = {}
-        self.culprits_ = frozenset()
-        self.proofs = frozenset()
+        self.chain: list[Entries | None] = [None, None]
+        """What the two steps were closed with."""
+        self.final: bytes | None = None
+        """The tip of the LOCK that is known to be complete."""
+        self.has_seen_fork = False
+        self.messages: dict[tuple[bytes, int], tuple[bytes, ...]] = {}
+        """By slot (tip, author): one id, or two of an equivocator."""
+        self.blamed: frozenset[int] = frozenset()
+        self.proofs: frozenset[bytes] = frozenset()
+        """The tips of steps for which somebody signed two messages."""
         self.known = 0
-        self.said = ()
+        self.said: tuple[int, ...] = ()
 
-    def copy(self):
+    def copy(self) -> Node:
         twin = Node.__new__(Node)
         twin.table = self.table
         twin.me = self.me
         twin.absence = self.absence.copy()
         twin.chain = self.chain.copy()
         twin.final = self.final
-        twin.fork = self.fork
-        twin.held_ = self.held_.copy()
-        twin.culprits_ = self.culprits_
+        twin.has_seen_fork = self.has_seen_fork
+        twin.messages = self.messages.copy()
+        twin.blamed = self.blamed
         twin.proofs = self.proofs
         twin.known = self.known
         twin.said = self.said
         return twin
 
-    def key(self):
+    def key(self) -> object:
         return (
             self.me,
             self.known,
             *self.chain,
             self.final,
-            self.fork,
-            self.culprits_,
+            self.has_seen_fork,
+            self.blamed,
             self.said,
-            tuple(sorted(self.held_.items())),
+            tuple(sorted(self.messages.items())),
             tuple((tip, ballot.key()) for tip, ballot in sorted(self.absence.ballots.items())),
         )
 
-    # History
-    def tail(self):
+    def tail(self) -> Sequence[Place]:
         if self.final is not None:
             return (self.table.places[self.final],)
         if self.chain[0] is None:
             return (self.table.places[FIRST],)
         return (self.table.places[FIRST], self.table.places[self.table.after(self.chain[0])])
 
-    def closed(self, step):
+    def closed(self, step: int) -> Entries | None:
         return self.chain[step]
 
-    def held(self, step):
+    def held(self, step: int) -> Mapping[int, bytes]:
         tip = FIRST if step == 0 else (self.final or self.table.after(self.chain[0]))
-        return {author: ids[0] for (t, author), ids in self.held_.items() if t == tip}
+        return {author: ids[0] for (t, author), ids in self.messages.items() if t == tip}
 
-    def culprits(self):
-        return self.culprits_
+    def culprits(self) -> Collection[int]:
+        return self.blamed
 
-    # Behaviour
-    def learn(self, number):
+    def learn(self, number: int) -> None:
+        """Take note of a message."""
         if self.known >> number & 1:
             return
         self.known |= 1 << number
@@ -167,30 +222,31 @@ class Node:
             try:
                 self.absence.take(message, self.table.places[message.tip])
             except ContradictionError:
-                if message.author not in self.culprits_:
+                if message.author not in self.blamed:
                     self.blame(message.author)
                     self.say(Evidence(self.me, message.author))
         elif isinstance(message, Evidence):
             self.blame(message.culprit)
         else:
             slot = (message.tip, message.author)
-            ids = self.held_.get(slot, ())
+            ids = self.messages.get(slot, ())
             if len(ids) < 2:
-                self.held_[slot] = (*ids, message.id)
+                self.messages[slot] = (*ids, message.id)
             if ids:
                 self.blame(message.author)
                 self.proofs |= {message.tip}
 
-    def blame(self, author):
-        self.culprits_ |= {author}
+    def blame(self, author: int) -> None:
+        self.blamed |= {author}
 
-    def say(self, message):
+    def say(self, message: Message | Vote | Evidence) -> None:
+        """Sign a message."""
         number = self.table.number(message)
         self.said += (number,)
         self.learn(number)
 
-    def react(self, expired=frozenset(), joining=frozenset()):
-        table = self.table
+    def react(self, expired: Collection[bytes] = (), joining: Collection[bytes] = ()) -> None:
+        """Do all that is due."""
         while True:
             self.adopt()
             if (found := self.absence.decision(self)) is not None:
@@ -207,7 +263,7 @@ class Node:
                 opened is not None
                 and opened.step == 1
                 and self.me in opened.owed
-                and (opened.tip, self.me) not in self.held_
+                and (opened.tip, self.me) not in self.messages
                 and not self.absence.is_reopened(self)
             ):
                 self.say(Message(opened.tip, self.me, b"%d" % self.me))
@@ -215,7 +271,7 @@ class Node:
             expired = set(expired)
             for place in tail:
                 if not self.absence.has_voted(place.tip) and (
-                    place.tip in self.proofs or (place is opened and self.culprits_ & set(place.owed))
+                    place.tip in self.proofs or (place is opened and self.blamed & set(place.owed))
                 ):
                     expired.add(place.tip)
             settling = {place.tip for place in tail} - set(joining)
@@ -226,25 +282,27 @@ class Node:
             for vote in votes:
                 self.say(vote)
 
-    def close(self, place):
+    def close(self, place: Place) -> bool:
+        """Close the open step without votes, if that may be."""
         if self.chain[place.step] is not None or self.absence.has_voted(place.tip):
             return False
-        if any((place.tip, a) not in self.held_ or a in self.culprits_ for a in place.owed):
+        if any((place.tip, a) not in self.messages or a in self.blamed for a in place.owed):
             return False
-        self.chain[place.step] = tuple(self.held_[place.tip, a][0] for a in place.owed)
+        self.chain[place.step] = tuple(self.messages[place.tip, a][0] for a in place.owed)
         return True
 
-    def adopt(self):
-        tips = {tip for tip, _ in self.held_} | set(self.absence.ballots)
+    def adopt(self) -> None:
+        """Go over to the history behind a completed LOCK, or behind the latest majority."""
+        tips = {tip for tip, _ in self.messages} | set(self.absence.ballots)
         for tip in sorted(tips):
             if tip == FIRST or tip == self.final:
                 continue
             ballot = self.absence.ballots.get(tip)
             if (ballot is not None and ballot.decided) or all(
-                (tip, a) in self.held_ for a in self.table.places[tip].owed
+                (tip, a) in self.messages for a in self.table.places[tip].owed
             ):
                 if self.final is not None:
-                    self.fork = True
+                    self.has_seen_fork = True
                     continue
                 self.final = tip
                 self.absence.forget({tip})
@@ -253,238 +311,295 @@ class Node:
 
         leader = self.absence.leader()
         if self.final is None and leader is not None and leader.step == 1:
-            if self.chain[0] != self.table.before[leader.tip]:
-                self.chain = [self.table.before[leader.tip], None]
+            before = self.table.before[leader.tip]
+            if self.chain[0] != before:
+                self.chain = [before, None]
 
-    def clocks(self):
-        """Tips whose timer runs here."""
-        place = self.absence._contested(self, ())
+    def clocks(self) -> Iterator[tuple[bytes, int]]:
+        """Yield the step whose timer runs here, and the round."""
+        place = self.absence.contested(self)
         if place is not None:
-            ballot = self.absence.ballots.get(place.tip)
             if self.chain[place.step] is None or self.absence.round >= 0:
                 yield place.tip, self.absence.round
 
 
+class Facts(NamedTuple):
+    """What the explorer must know of one state of one node."""
+
+    known: int
+    offers: int
+    """What the liar may sign since this node signed what it did."""
+    timers: tuple[tuple[str, bytes], ...]
+    final: bytes | None
+    said: tuple[int, ...]
+    round: int
+
+
 class Explorer:
-    def __init__(self, table, connected=None, budget=99, fifo=True):
-        self.fifo = fifo
-        self.table = table
-        self.nodes = []
-        self.ids = {}
-        self.memo = {}
-        self.fair_memo = {}
-        self.facts = []
-        self.connected = connected  # prompt among these
-        self.budget = budget
-        self.transitions = 0
+    """All states of a world.
+
+    :param connected: players whose messages to each other arrive before a round ends at any of them.
+    :param lies: how many messages the liar signs at most.
+    """
+
+    def __init__(
+        self, table: Table, connected: Collection[int] = (), lies: int = 1000, *, in_order: bool = True
+    ) -> None:
+        self.table, self.connected, self.lies, self.in_order = table, connected, lies, in_order
+        self.nodes: list[Node] = []
+        self.facts: list[Facts] = []
+        self._numbers: dict[object, int] = {}
+        self._moves: dict[tuple[int, Event], int] = {}
+        self._endings: dict[tuple[State, tuple[int, ...]], str] = {}
         start = []
         for me in table.honest:
             node = Node(table, me)
             if me in table.owed:
                 node.say(Message(FIRST, me, b"%d" % me))
             node.react()
-            start.append(self.intern(node))
-        self.start = tuple(start)
+            start.append(self._intern(node))
+        self.start: State = tuple(start)
 
-    def intern(self, node):
+    def _intern(self, node: Node) -> int:
         key = node.key()
-        found = self.ids.get(key)
-        if found is None:
-            found = self.ids[key] = len(self.nodes)
-            self.nodes.append(node)
-            t = self.table
-            events = []
-            for tip, number in node.clocks():
-                if number + 1 < t.rounds:
-                    events.append(("expire", tip))
-                ballot = node.absence.ballots.get(tip)
-                if ballot is not None and number >= 0 and node.absence._target(node.me, number, ballot.majority)[0] > number:
-                    events.append(("join", tip))
-            offers = 0
-            own = node.known & t.by[node.me]
-            if t.liar is not None:
-                m = own
-                while m:
-                    low = m & -m
-                    offers |= t.twin[low.bit_length() - 1]
-                    m ^= low
-            self.facts.append((node.known, own, offers, tuple(events), node.final, node.said))
-            if blamed := node.culprits_ - {t.liar}:
-                raise Violation(f"honest {blamed} blamed by {node.me}")
+        found = self._numbers.get(key)
+        if found is not None:
+            return found
+        if wronged := node.blamed - {self.table.liar}:
+            raise ViolationError(f"honest players are blamed: {sorted(wronged)}")
+        found = self._numbers[key] = len(self.nodes)
+        self.nodes.append(node)
+        timers: list[tuple[str, bytes]] = []
+        for tip, number in node.clocks():
+            if number + 1 < self.table.rounds:
+                timers.append(("expire", tip))
+            ballot = node.absence.ballots.get(tip)
+            if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.majority)[0]:
+                timers.append(("join", tip))
+        offers = 0
+        for number in node.said:
+            offers |= self.table.offers.get(number, 0)
+        self.facts.append(Facts(node.known, offers, tuple(timers), node.final, node.said, node.absence.round))
         return found
 
-    def local(self, me, event):
-        key = (me, event)
-        found = self.memo.get(key)
+    def move(self, number: int, event: Event) -> int:
+        """Return what an event makes of a state of a node."""
+        found = self._moves.get((number, event))
         if found is None:
-            node = self.nodes[me].copy()
+            node = self.nodes[number].copy()
             if isinstance(event, int):
                 node.learn(event)
                 node.react()
             elif event[0] == "expire":
-                node.react(expired={event[1]})
+                node.react(expired=(event[1],))
             else:
-                node.react(joining={event[1]})
-            found = self.memo[key] = self.intern(node)
+                node.react(joining=(event[1],))
+            found = self._moves[number, event] = self._intern(node)
         return found
 
-    def successors(self, state):
-        t = self.table
-        facts = self.facts
-        sent = t.liar_start
-        known = 0
-        for n in state:
-            f = facts[n]
-            sent |= f[1] | f[2]
-            known |= f[0]
-        if (known & t.liar_mask).bit_count() >= self.budget:
-            sent &= known | ~t.liar_mask
-        for i, n in enumerate(state):
-            f = facts[n]
-            pending = sent & ~f[0]
-            if self.fifo:
-                pending &= t.liar_mask
-                for other in state:
-                    if other != n:
-                        for number in facts[other][5]:
-                            if not f[0] >> number & 1:
-                                pending |= 1 << number
-                                break
+    def events(self, state: State) -> Iterator[tuple[int, Event]]:
+        """Yield what may happen next, and to which of the honest nodes."""
+        table, facts = self.table, self.facts
+        lies = table.liar_start
+        known = together = 0
+        for index, number in enumerate(state):
+            lies |= facts[number].offers
+            known |= facts[number].known
+            if table.honest[index] in self.connected:
+                together |= facts[number].known
+        if table.liar is not None and (known & table.by[table.liar]).bit_count() >= self.lies:
+            lies &= known
+        for index, number in enumerate(state):
+            own = facts[number]
+            pending = lies & ~own.known
+            for other in state:
+                for each in facts[other].said:
+                    if not own.known >> each & 1:
+                        pending |= 1 << each
+                        if self.in_order:
+                            break
             while pending:
                 low = pending & -pending
                 pending ^= low
-                event = low.bit_length() - 1
-                m = self.memo.get((n, event))
-                if m is None:
-                    m = self.local(n, event)
-                if m != n:
-                    yield (i, event), state[:i] + (m,) + state[i + 1 :]
-            if f[3] and not (self.connected and t.honest[i] in self.connected and self.lacks(state, f[0])):
-                for event in f[3]:
-                    m = self.local(n, event)
-                    if m != n:
-                        yield (i, event), state[:i] + (m,) + state[i + 1 :]
+                yield index, low.bit_length() - 1
+            if own.timers:
+                is_connected = table.honest[index] in self.connected
+                if not (is_connected and together & ~own.known & table.up_to_round[max(own.round, 0)]):
+                    for timer in own.timers:
+                        yield index, timer
 
-    def lacks(self, state, known):
-        there = 0
-        for i, n in enumerate(state):
-            if self.table.honest[i] in self.connected:
-                there |= self.facts[n][0]
-        return there & ~known & self.prompt_mask()
+    def explore(self, claims: Collection[str], limit: int = 10**9) -> tuple[int, int]:
+        """Visit every state; return how many there are, and how many transitions.
 
-    def prompt_mask(self):
-        return self.table.plain
-
-    def explore(self, check, limit=10**9):
-        parent = {self.start: None}
+        :param claims: "one history", "nothing stuck", or "forks are proven".
+        :raises ViolationError: if a claim does not hold.
+        """
+        parents: dict[State, tuple[State, int, Event] | None] = {self.start: None}
         queue = [self.start]
         transitions = 0
         for state in queue:
-            problem = check(self, state)
-            if problem:
-                raise Violation(problem, self.trace(parent, state), state)
-            for event, following in self.successors(state):
-                transitions += 1
-                if following not in parent:
-                    parent[following] = (state, event)
-                    queue.append(following)
+            for claim in claims:
+                if problem := self.violates(claim, state):
+                    raise ViolationError(problem, self._trace(parents, state))
+            for index, event in self.events(state):
+                before = state[index]
+                after = self._moves.get((before, event))
+                if after is None:
+                    after = self.move(before, event)
+                if after != before:
+                    transitions += 1
+                    following = (*state[:index], after, *state[index + 1 :])
+                    if following not in parents:
+                        parents[following] = (state, index, event)
+                        queue.append(following)
             if len(queue) > limit:
                 break
-        return len(parent), transitions
+        return len(parents), transitions
 
-    def trace(self, parent, state):
+    def _trace(self, parents: Mapping[State, tuple[State, int, Event] | None], state: State) -> list[str]:
         steps = []
-        while parent[state] is not None:
-            before, (i, event) = parent[state]
-            what = self.table.messages[event] if isinstance(event, int) else event
-            steps.append((self.table.honest[i], what, self.describe(before[i], state[i])))
+        while (parent := parents[state]) is not None:
+            before, index, event = parent
+            steps.append(self._tell(before[index], state[index], event))
             state = before
         return steps[::-1]
 
-    def describe(self, a, b):
-        x, y = self.nodes[a], self.nodes[b]
-        new = (y.known & ~x.known) & self.table.by[y.me]
-        said = [self.table.messages[n] for n in range(len(self.table.messages)) if new >> n & 1]
-        return f"chain {y.chain} final {y.final} culprits {set(y.culprits_)} says {said}"
+    def _tell(self, before: int, after: int, event: Event) -> str:
+        node = self.nodes[after]
+        what = self.table.messages[event] if isinstance(event, int) else event
+        said = [self.table.messages[number] for number in node.said[len(self.nodes[before].said) :]]
+        return f"{node.me} gets {what}; says {said}; {node.chain} {node.final} blames {set(node.blamed)}"
 
-    # liveness
-    def exchange(self, state, group):
-        state = list(state)
+    def violates(self, claim: str, state: State) -> str:
+        """Return in which way a state violates a claim; empty if it does not."""
+        if claim == "nothing stuck":
+            for group in groups(self.table):
+                if not self.ending(state, group):
+                    return f"stuck: {[self.table.honest[index] for index in group]}"
+            return ""
+        finals = {self.facts[number].final for number in state} - {None}
+        if len(finals) < 2 and not any(self.nodes[number].has_seen_fork for number in state):
+            return ""
+        if claim == "one history":
+            return f"two histories: {finals}"
+        met = self._exchange(state, tuple(range(len(state))))
+        if all(self.nodes[number].blamed for number in met):
+            return ""
+        return f"nobody is proven to have lied, and yet there are two histories: {finals}"
+
+    # What becomes of those who hear each other
+
+    def ending(self, state: State, group: tuple[int, ...]) -> str:
+        """Return how a group of nodes ends that hears each other from now on, and nobody else; empty if it never does.
+
+        Rounds end everywhere at once, the worst case for finding into one round.
+        """
+        known = self._endings.get((tuple(state[index] for index in group), group))
+        if known is not None:
+            return known
+        now = self._exchange(state, group)
+        end = self._end(now, group)
+        for _ in range(10):
+            if end:
+                break
+            nodes = list(now)
+            for kind in ("expire", "join"):
+                for index in group:
+                    for tip, _ in tuple(self.nodes[nodes[index]].clocks()):
+                        nodes[index] = self.move(nodes[index], (kind, tip))
+                nodes = list(self._exchange(tuple(nodes), group))
+            now = tuple(nodes)
+            end = self._end(now, group)
+        self._endings[tuple(state[index] for index in group), group] = end
+        return end
+
+    def _exchange(self, state: State, group: tuple[int, ...]) -> State:
+        nodes = list(state)
         while True:
-            there = 0
-            for i in group:
-                there |= self.facts[state[i]][0]
-            moved = False
-            for i in group:
-                pending = there & ~self.facts[state[i]][0]
+            together = 0
+            for index in group:
+                together |= self.facts[nodes[index]].known
+            before = tuple(nodes)
+            for index in group:
+                pending = together & ~self.facts[nodes[index]].known
                 while pending:
                     low = pending & -pending
                     pending ^= low
-                    state[i] = self.local(state[i], low.bit_length() - 1)
-                    moved = True
-            if not moved:
-                return tuple(state)
+                    nodes[index] = self.move(nodes[index], low.bit_length() - 1)
+            if tuple(nodes) == before:
+                return before
 
-    def fair(self, state, group, rounds=8):
-        """Return how a group ends that hears each other from now on."""
-        key = (tuple(state[i] for i in group), group)
-        if key in self.fair_memo:
-            return self.fair_memo[key]
-        now = self.exchange(state, group)
-        key2 = (tuple(now[i] for i in group), group)
-        end = self.fair_memo.get(key2)
-        if end is None:
-            end = self.ending(now, group)
-            for _ in range(rounds):
-                if end:
-                    break
-                # All expire together, then hear each other.
-                lst = list(now)
-                for i in group:
-                    for tip, _ in list(self.nodes[lst[i]].clocks()):
-                        lst[i] = self.local(lst[i], ("expire", tip))
-                now = self.exchange(lst, group)
-                end = self.ending(now, group)
-        self.fair_memo[key] = self.fair_memo[key2] = end
-        return end
-
-    def ending(self, state, group):
-        nodes = [self.nodes[state[i]] for i in group]
-        if any(n.fork for n in nodes):
+    def _end(self, state: State, group: tuple[int, ...]) -> str:
+        nodes = [self.nodes[state[index]] for index in group]
+        finals = {node.final for node in nodes}
+        if len(finals - {None}) > 1 or any(node.has_seen_fork for node in nodes):
             return "forked"
-        if len({(n.final, n.chain[0]) for n in nodes}) != 1:
+        if len(finals) > 1 or len({node.chain[0] for node in nodes}) > 1:
             return ""
-        place = nodes[0].tail()[-1]
-        mine = {n.me for n in nodes}
-        if nodes[0].final is not None and nodes[0].chain[1] is not None and len({n.chain[1] for n in nodes}) == 1:
+        locks = {node.chain[1] for node in nodes}
+        if finals != {None} and len(locks) == 1 and locks != {None}:
             return "completed"
-        if len(mine & set(place.staying)) <= len(place.base) // 2:
-            return "suspended"
-        return ""
+        place = nodes[0].tail()[-1]
+        is_majority = len({node.me for node in nodes} & {*place.staying}) > len(place.base) // 2
+        return "" if is_majority else "suspended"
+
+    # Walks, where there are too many states
+
+    def walk(self, chance: random.Random, length: int) -> None:
+        """Take one way through the world and check it.
+
+        :raises ViolationError: if a claim does not hold on it.
+        """
+        state, told = self.start, []
+        for _ in range(length):
+            events = list(self.events(state))
+            if not events:
+                break
+            timers = [each for each in events if not isinstance(each[1], int)]
+            index, event = chance.choice(timers if timers and chance.random() < 0.15 else events)
+            after = self.move(state[index], event)
+            told.append(self._tell(state[index], after, event))
+            state = (*state[:index], after, *state[index + 1 :])
+            if problem := self.violates("one history", state):
+                raise ViolationError(problem, told)
+        everyone = tuple(range(len(self.table.honest)))
+        together = tuple(index for index in everyone if self.table.honest[index] in self.connected)
+        for group in {everyone, together or everyone}:
+            if self.ending(state, group) not in ("completed", "suspended"):
+                raise ViolationError(f"stuck or forked: {group}", told)
 
 
-def safe(ex, state):
-    finals = {ex.facts[n][4] for n in state} - {None}
-    if len(finals) > 1:
-        return f"fork {finals}"
-    for n in state:
-        if ex.nodes[n].fork:
-            return "a node saw a fork"
-    return None
+def groups(table: Table) -> list[tuple[int, ...]]:
+    """Return every set of honest nodes that are a majority of the table."""
+    honest = range(len(table.honest))
+    majority = len(table.places[FIRST].base) // 2 + 1
+    return [group for size in range(majority, len(honest) + 1) for group in itertools.combinations(honest, size)]
 
 
-def groups(table):
-    n = len(table.honest)
-    majority = len(table.players) // 2 + 1
-    return [g for size in range(majority, n + 1) for g in itertools.combinations(range(n), size)]
+def main() -> None:
+    """Explore one world and print a row of the table in docs/reliability.md."""
+    parser = argparse.ArgumentParser(description="Explore one small world of the absence rule exhaustively.")
+    parser.add_argument("--players", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--turn", type=int, help="one player owes the first step instead of everybody")
+    parser.add_argument("--liar", type=int)
+    parser.add_argument("--lies", type=int, default=1000, help="how many messages the liar signs at most")
+    parser.add_argument("--cut-off", action="store_true", help="with a liar: honest players need not hear each other")
+    parser.add_argument("--any-order", action="store_true", help="messages of one author overtake each other")
+    parser.add_argument("--limit", type=int, default=10**9, help="stop after so many states")
+    given = parser.parse_args()
+    owed = None if given.turn is None else (given.turn,)
+    table = Table(given.players, owed=owed, liar=given.liar, rounds=given.rounds)
+    is_connected = given.liar is not None and not given.cut_off
+    explorer = Explorer(table, table.honest if is_connected else (), given.lies, in_order=not given.any_order)
+    claims = ("forks are proven",) if given.cut_off else ("one history", "nothing stuck")
+    start = time.process_time()
+    states, transitions = explorer.explore(claims, given.limit)
+    seconds = time.process_time() - start
+    step = "joint" if owed is None else f"turn of {given.turn}"
+    liar = "–" if given.liar is None else f"{given.liar}{', honest players cut off' if given.cut_off else ''}"
+    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {states:,} | {transitions:,} | {seconds:.0f} |")
 
 
-def live(ex, state):
-    for group in groups(ex.table):
-        if not ex.fair(state, group):
-            return f"stuck {group}"
-    return None
-
-
-def both(ex, state):
-    return safe(ex, state) or live(ex, state)
+if __name__ == "__main__":
+    main()
