@@ -271,6 +271,15 @@ class Ballot:
         """Return this node's latest CLOSE."""
         return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
 
+    def supporters(self, number: int, entries: Entries) -> set[int]:
+        """Return who voted ABSENT for these entries in a round."""
+        return {
+            author
+            for author, votes in self._absents.items()
+            for vote in votes
+            if vote.round == number and vote.entries == entries and author in self.place.staying
+        }
+
     def named(self, index: int, voters: Collection[int]) -> set[bytes]:
         """Return what any of ``voters`` ever said at this place of the entries, absence included."""
         return {
@@ -307,6 +316,8 @@ class Absence:
         :raises ContradictionError: if its author contradicts themselves.
         """
         ballot = self.ballots.setdefault(vote.tip, Ballot(place))
+        if place.base:
+            ballot.place = place  # of a history that was left only this node's own votes are known
         if vote.author == self.me:
             ballot.round = max(ballot.round, vote.round)
         return ballot.take(vote)
@@ -426,7 +437,10 @@ class Absence:
         elif number >= 0 and (certificate := ballot.certificates.get(number)):
             entries = certificate[0].entries
             closes = (ballot.own_close(me) for ballot in self.ballots.values())
-            if all(own is None or own.round < number for own in closes) and leaves_majority(place, entries):
+            # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
+            honest = ballot.supporters(number, entries).difference(history.culprits())
+            is_clear = len(honest) >= ballot.majority and leaves_majority(place, entries)
+            if is_clear and all(own is None or own.round < number for own in closes):
                 return [Vote(place.tip, me, True, number, entries)]
         return []
 

@@ -103,6 +103,8 @@ TRANSCRIPT: Final = 64 * KIB * KIB
 """A match of ten players and a thousand rounds of long bidding; a larger file is refused before it is read."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
+NEED_ANSWERS: Final = 8
+"""Answers to one peer in that time, whatever the steps: pages made for nothing must not fill the memory."""
 
 # Patience (defaults; the genesis holds the values of a match)
 

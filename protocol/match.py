@@ -388,6 +388,8 @@ class Match:
         if now - self._answered.get((sender, need.step), -limits.NEED_ANSWER) < limits.NEED_ANSWER:
             return
         self._answered = {key: time for key, time in self._answered.items() if now - time < limits.NEED_ANSWER}
+        if sum(asker == sender for asker, _ in self._answered) >= limits.NEED_ANSWERS:
+            return
         self._answered[sender, need.step] = now
         step = need.step
         if chain[step].tip != need.tip:
