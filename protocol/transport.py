@@ -146,10 +146,24 @@ class Listener:
                 same[0].drop("displaced by a newer link of the same player")
             return True
         strangers = [each for each in self._links if each.peer_key not in self.roster]
-        neighbours = sum(each.remote[0] == link.remote[0] for each in strangers)
-        return len(strangers) < limits.links_outside_roster and (
-            neighbours < limits.links_per_address or link.is_on_own_machine
-        )
+        neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]
+        if len(neighbours) >= limits.links_per_address and not link.is_on_own_machine:
+            return _displace_one(neighbours)
+        return len(strangers) < limits.links_outside_roster or _displace_one(strangers)
+
+
+def _displace_one(links: Sequence[Link]) -> bool:
+    """End a link that was not welcomed yet, and tell whether there was one.
+
+    Who has business here is welcomed at once; who says nothing must not keep the place until the deadline. It is the
+    oldest one of the address that has most of them.
+    """
+    idle = [each for each in links if not each.is_welcomed]
+    if not idle:
+        return False
+    ((busiest, _),) = Counter(each.remote[0] for each in idle).most_common(1)
+    next(each for each in idle if each.remote[0] == busiest).cut("displaced by a newer stranger")
+    return True
 
 
 class _Visits:

@@ -410,10 +410,10 @@ async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opene
     table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
     strangers = [Recorder() for _ in range(3)]
     for each in strangers:
-        await table.dial(each)
+        await table.dial(each, limits=Limits())
     await strangers[2].until(lambda: bool(strangers[2].ends))
     guest = Recorder()
-    link = await table.dial(guest, player)
+    link = await table.dial(guest, player, Limits())
     link.send(b"it is my turn")
     await table.recorder.until(lambda: table.recorder.frames == [b"it is my turn"])
     assert [bool(each.ends) for each in strangers] == [False, False, True]
@@ -425,9 +425,37 @@ async def test_one_address_cannot_take_all_places(opens: Opener, monkeypatch: py
     table = await opens(Limits(handshake=2))
     strangers = [Recorder() for _ in range(4)]
     for each in strangers:
-        await table.dial(each)
+        await table.dial(each, limits=Limits())
     await strangers[3].until(lambda: bool(strangers[3].ends))
     assert len(table.recorder.links) == table.limits.links_per_address == 3
+
+
+@pytest.mark.parametrize("is_own_machine", [True, False], ids=["all", "of one address"])
+async def test_strangers_who_are_not_welcomed_make_room_for_newer_ones(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, is_own_machine: bool
+) -> None:
+    monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: is_own_machine)
+    table = await opens(Limits(links_outside_roster=3, links_per_address=3, handshake=5), widens=False)
+    silent = [Recorder() for _ in range(6)]
+    for each in silent:
+        await table.dial(each, limits=Limits())
+    for each in silent[:3]:
+        await each.until(lambda each=each: bool(each.ends))  # type: ignore[misc]
+    assert await table.is_alive()
+    assert set(table.recorder.reasons) >= {"displaced by a newer stranger"}
+    assert len(table.listener._links) <= 3
+
+
+async def test_strangers_who_were_welcomed_stay(opens: Opener) -> None:
+    table = await opens(Limits(links_outside_roster=3, handshake=5))
+    welcomed = [Recorder() for _ in range(3)]
+    for each in welcomed:
+        await table.dial(each, limits=Limits())
+    for _ in range(3):
+        late = Recorder()
+        await table.dial(late, limits=Limits())
+        await late.until(lambda late=late: bool(late.ends))  # type: ignore[misc]
+    assert [each.ends for each in welcomed] == [[], [], []]
 
 
 async def test_many_nodes_of_one_machine_can_link_up(opens: Opener) -> None:
