@@ -446,6 +446,14 @@ async def test_strangers_who_are_not_welcomed_make_room_for_newer_ones(
     assert len(table.listener._links) <= 3
 
 
+async def test_of_a_crowd_that_comes_at_once_no_more_stay_than_there_are_places(opens: Opener) -> None:
+    table = await opens(Limits(links_outside_roster=3, handshake=5), widens=False)
+    crowd = [Recorder() for _ in range(30)]
+    await asyncio.gather(*(table.dial(each, limits=Limits()) for each in crowd), return_exceptions=True)
+    await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)
+    assert sum(link.is_up for link in table.recorder.links) == 3
+
+
 async def test_strangers_who_were_welcomed_stay(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5))
     welcomed = [Recorder() for _ in range(3)]
@@ -483,6 +491,16 @@ async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None
     await table.recorder.until(lambda: len(table.recorder.links) == 3)
     assert [link for link, _ in table.recorder.ends] == [table.recorder.links[0]]
     assert "displaced" in table.recorder.reasons[0]
+
+
+async def test_of_a_players_links_that_come_at_once_no_more_stay_than_the_limit(opens: Opener) -> None:
+    table = await opens(Limits(links_per_member=3, handshake=5))
+    player = identity()
+    table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
+    crowd = [Recorder() for _ in range(30)]
+    await asyncio.gather(*(table.dial(each, player, Limits()) for each in crowd), return_exceptions=True)
+    await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)
+    assert sum(link.is_up for link in table.recorder.links) == 3
 
 
 async def test_open_connections_that_do_nothing_keep_nobody_out(opens: Opener) -> None:
