@@ -31,6 +31,7 @@ from protocol.events import (
     PlayerInfo,
     Stopped,
     TableClosed,
+    TakenBack,
     YourTurn,
 )
 
@@ -90,7 +91,10 @@ class LineTable:
         if not self._match:
             return "You have left the table."
         words = ["resume", self._match[:8], *self._home_words()]
-        left = f"You have left{self._farewell}; the match goes on when all are back."
+        if len(self._players) > 2:
+            left = f"You have left{self._farewell}. If you are away for long, the others can go on without you."
+        else:
+            left = f"You have left{self._farewell}; the match goes on when you are both back."
         return f"{left} Return with:\n    {command_line(*words)}"
 
     def _home_words(self) -> list[str]:
@@ -129,6 +133,9 @@ class LineTable:
                 self._turn = None
                 if isinstance(event.event, events.HandsShown):
                     self._hand = ()
+            case TakenBack():
+                self._state = event.state
+                self._turn = None
             case YourTurn():
                 self._turn = event
                 self._hand = event.view.hand

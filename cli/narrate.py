@@ -33,8 +33,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _match(event, seating)
         case node.TableOpened() | node.TableJoined() | node.TableWatched() | node.LobbyChanged() | node.TableClosed():
             return _lobby(event)
-        case node.PeerLost() | node.PeerBack() | node.Suspended() | node.Continued() | node.Misbehaved():
+        case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event)
+        case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
+            return _course(event, seating)
         case node.Stopped():
             return f"Your node has stopped: {sentence(escape(event.reason))} The match can be resumed."
         case node.Notice():
@@ -112,20 +114,37 @@ def _match(
             return f"{kept} The transcript is {path}\nVerify it with:\n    {command_line('verify', path)}"
 
 
-def _peers(event: node.PeerLost | node.PeerBack | node.Suspended | node.Continued | node.Misbehaved) -> str:
+def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved) -> str:
     match event:
         case node.PeerLost():
             return f"{escape(event.player.name)} cannot be reached at the moment."
         case node.PeerBack():
             return f"{escape(event.player.name)} is back."
+        case node.Misbehaved():
+            proven = f"at step {event.step}, as their own signature proves"
+            told = f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+            if event.proof is None:
+                return told
+            path = str(event.proof)
+            return f"{told} The proof is {path}\nShow it to anybody with:\n    {command_line('verify', path)}"
+
+
+def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
+    match event:
         case node.Suspended():
             names = listing(display_names(event.awaited))
             return f"The match waits for {names}. You may wait, or quit and resume it another day."
         case node.Continued():
             return "The match goes on."
-        case node.Misbehaved():
-            proven = f"at step {event.step}, as their own signature proves"
-            return f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+        case node.Overdue():
+            seconds = counted(event.seconds, "second")
+            if any(player.is_me for player in event.awaited):
+                return f"You have {seconds} left; then the others may go on without you."
+            names = listing(display_names(event.awaited))
+            return f"Waiting for {names}. In {seconds} the others may go on without them."
+        case node.TakenBack():
+            void = "What happened last is void: most players have agreed on another course."
+            return f"{void} {standing(event.state, seating)}"
 
 
 def _your_turn(event: node.YourTurn, seating: Seating) -> str:

@@ -154,6 +154,22 @@ class Suspended:
 
 
 @dataclass(frozen=True, slots=True)
+class Overdue:
+    """Others are waited for; if nothing comes from them, the players who are there go on without them."""
+
+    awaited: tuple[PlayerInfo, ...]
+    seconds: int
+    """How long they are still waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What happened last is void: a majority has agreed on another course of this round, and play goes on from here."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Continued:
     """The match is no longer suspended."""
 
@@ -165,6 +181,8 @@ class Misbehaved:
     player: PlayerInfo
     step: int
     reason: str
+    proof: Path | None = None
+    """A file that shows it to anybody: ``p2pdice verify`` names the culprit with nothing but that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +229,8 @@ NodeEvent = (
     | PeerLost
     | PeerBack
     | Suspended
+    | Overdue
+    | TakenBack
     | Continued
     | Misbehaved
     | MatchOver

@@ -9,6 +9,7 @@ from protocol.keys import IDENTITY_FILE
 
 STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
+PROOFS_FOLDER: Final = "proofs"
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
@@ -37,6 +38,10 @@ class Home:
     def transcript(self, match: bytes) -> Path:
         """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""
         return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
+
+    def proof(self, match: bytes, culprit: bytes) -> Path:
+        """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
+        return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
 
 
 def default_home() -> Path:

@@ -50,6 +50,12 @@ REPLACEMENT: Final = 2.0
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+IDS_PER_SLOT: Final = 2
+"""Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
+VOTES_PER_AUTHOR: Final = 8
+"""Votes of each kind kept of one author on one step, the latest: a round lasts one patience, nobody needs old ones."""
+VOTE_ROUNDS_AHEAD: Final = 1000
+"""How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 PLAYERS: Final = 10
@@ -70,6 +76,12 @@ PATIENCE_HUMAN: Final = 120
 PATIENCE_AUTOMATIC: Final = 15
 """For messages that a program sends by itself: as long as it takes to find a link dead."""
 
+GRACE: Final = 3.0
+"""What a program may take for an answer without being charged: a busy laptop, a Wi-Fi that drops out for a moment."""
+BANK: Final = 4
+"""What each player's program may take beyond that in all steps of a match together, in patiences for a program."""
+REPRIEVES: Final = 3
+"""How often in one step the return of a player's link lets patience with them begin anew."""
 PATIENCE_BOUNDS: Final = (5, 3600)
 """What a convenor may propose: below, a slow link is called silence; above, nobody waits."""
 

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple, cast
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import SIGNATURE_BYTES, MatchKey
+from protocol.limits import PLAYERS
 
 MESSAGE_TAG: Final = "p2pdice/1/message"
 
@@ -53,6 +54,11 @@ class Kind(IntEnum):
     """The hash of the last state, outside the history: a receipt that its signer has the end too."""
     STAKE = 8
     """(bet in coins, run tickets, salt): opens the commitment to a stake."""
+    ABSENT = 9
+    """(round, ids, newest): a vote on what to close the step with, an empty id standing for who is absent; ``newest``
+    is the latest round with a majority of identical votes that the voter knows, or -1: :mod:`protocol.absence`."""
+    CLOSE = 10
+    """(round, ids): a vote to close the step with what a majority of ABSENTs of this round has named."""
 
 
 BODY_SHAPES: Final = {
@@ -64,6 +70,8 @@ BODY_SHAPES: Final = {
     Kind.RESIGN: "empty array",
     Kind.RESULT: "byte string of 32 bytes",
     Kind.STAKE: "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes",
+    Kind.ABSENT: "array of a round, an array of byte strings of 32 or 0 bytes, and an earlier round or -1",
+    Kind.CLOSE: "array of a round and an array of byte strings of 32 or 0 bytes",
 }
 """The shape of each kind's body, checked when a message is parsed."""
 
@@ -103,7 +111,29 @@ def _is_hash(value: object) -> bool:
     return type(value) is bytes and len(value) == HASH_BYTES
 
 
+VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
+"""The kinds that are about a step and no part of it."""
+
+
+def _is_round(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**32
+
+
+def _are_entries(value: object) -> bool:
+    return (
+        type(value) is tuple
+        and 0 < len(value) <= PLAYERS
+        and all(type(each) is bytes and len(each) in (0, HASH_BYTES) for each in value)
+    )
+
+
 def _body_fits(kind: Kind, body: object) -> bool:
+    if kind is Kind.ABSENT:
+        if type(body) is not tuple or len(body) != 3 or not _is_round(body[0]) or not _are_entries(body[1]):
+            return False
+        return type(body[2]) is int and -1 <= body[2] < body[0]
+    if kind is Kind.CLOSE:
+        return type(body) is tuple and len(body) == 2 and _is_round(body[0]) and _are_entries(body[1])
     if kind is Kind.MOVE:
         return type(body) is str and 0 < len(body) <= MAX_MOVE_CHARACTERS
     if kind is Kind.RESIGN:

@@ -58,6 +58,7 @@ from protocol.whereabouts import Whereabouts, open_table, running_match
 from protocol.wire import (
     Aim,
     Carried,
+    Cut,
     Frame,
     Hello,
     JoinTable,
@@ -414,7 +415,7 @@ class Node:
                 self._mesh.disconnect(identity)
             elif self._watching is not None:
                 self._watching.take(identity, frame)
-            elif self._playing is not None and isinstance(frame, Carried | Need | Page):
+            elif self._playing is not None and isinstance(frame, Carried | Need | Page | Cut):
                 self._playing.hear(identity, frame)
             elif identity not in self._audience:
                 self._take_word(identity, frame)

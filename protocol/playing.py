@@ -10,12 +10,26 @@ from typing import Final
 
 from protocol.addresses import Address
 from protocol.audience import Audience
-from protocol.effects import Choose, Ended, Formed, Linked, MatchInput, Needed, Over, Persist, Show, Ticked
+from protocol.effects import (
+    Accuse,
+    Choose,
+    Ended,
+    Formed,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Persist,
+    Replace,
+    Severed,
+    Show,
+    Ticked,
+)
 from protocol.lobby import NotAdmittedError, check_token
 from protocol.match import Match
 from protocol.session import Session
 from protocol.shell import Shell
-from protocol.wire import Carried, Frame, MatchAim, Need, Page, Refuse, WatchAim
+from protocol.wire import Carried, Cut, Frame, MatchAim, Need, Page, Refuse, WatchAim
 
 LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
@@ -76,20 +90,21 @@ class Playing(Session):
             return Refuse("refused", "you have a seat in this match: return to it with p2pdice resume")
         return self.aim()
 
-    def hear(self, identity: bytes, frame: Carried | Need | Page) -> None:
+    def hear(self, identity: bytes, frame: Carried | Need | Page | Cut) -> None:
         """Take a frame: anything from a player, from a spectator nothing but NEED."""
         if identity in self.authors:
             if isinstance(frame, Need):
                 self._answer(self.authors[identity], frame)
-            else:
+            elif not isinstance(frame, Cut):
                 self.take(identity, frame)
+            elif frame.match == self.match.record.match:
+                self.feed(Severed(self.authors[identity], frame.authors))
         elif isinstance(frame, Need) and self._audience.may_ask(identity):
             # A number behind the roster's: the match needs it only to tell who asks from others who do.
             self._answer(self.match.record.players + self._audience.number(identity), frame)
 
     def _answer(self, asker: int, need: Need) -> None:
-        record = self.match.record
-        if need.match == record.match and need.step <= record.position.step:
+        if need.match == self.match.record.match:
             self.feed(Needed(asker, need))
 
     def feed(self, item: MatchInput) -> None:
@@ -103,17 +118,23 @@ class Playing(Session):
         else:
             self._audience.answer(author - self.match.record.players, frame)
 
-    def keep(self, effect: Choose | Persist) -> None:
-        if isinstance(effect, Choose):
-            self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
-        else:
-            self._shell.keep(effect.signed)
-            self._audience.relay(Carried(*effect.signed.wire))
+    def keep(self, effect: Choose | Persist | Replace) -> None:
+        match effect:
+            case Choose():
+                self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
+            case Persist():
+                self._shell.keep(effect.signed)
+                self._audience.relay(Carried(*effect.signed.wire))
+            case Replace():
+                # Spectators find out with the next message that does not fit, and ask for what they lack.
+                self._shell.keep_only(effect.messages)
 
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
                 self._shell.tell(effect.event)
+            case Accuse():
+                self.keep_proof(effect)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
                 self._formed()

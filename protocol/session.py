@@ -6,8 +6,10 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from functools import partial
+from pathlib import Path
 
 from protocol.effects import (
+    Accuse,
     Broadcast,
     Choose,
     Ended,
@@ -19,12 +21,13 @@ from protocol.effects import (
     Paged,
     Persist,
     Received,
+    Replace,
     Send,
     Show,
     Ticked,
     WakeAt,
 )
-from protocol.events import MatchOver
+from protocol.events import MatchOver, Misbehaved
 from protocol.keys import fingerprint
 from protocol.match import Match
 from protocol.messages import MalformedMessageError, parse_signed
@@ -96,7 +99,7 @@ class Session(ABC):
             return
         for effect in self.match.handle(item, shell.loop.time()):
             match effect:
-                case Choose() | Persist():
+                case Choose() | Persist() | Replace():
                     self.keep(effect)
                 case Send():
                     self.send(effect.author, effect.frame)
@@ -112,7 +115,7 @@ class Session(ABC):
                     shell.afterwards(partial(self.carry_out, effect))
 
     @abstractmethod
-    def keep(self, effect: Choose | Persist) -> None:
+    def keep(self, effect: Choose | Persist | Replace) -> None:
         """Store what must not be forgotten."""
 
     def send(self, author: int, frame: Frame) -> None:
@@ -120,7 +123,7 @@ class Session(ABC):
         self._shell.post(self.match.record.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
         """Do what is due when everything was stored and sent."""
 
     def keep_transcript(self) -> None:
@@ -128,11 +131,18 @@ class Session(ABC):
 
         :raises OSError: if it cannot be written.
         """
-        path = self._shell.home.transcript(self.match.record.match)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_suffix(".part")
-        draft.write_bytes(write_transcript(self.match.record))
-        draft.replace(path)
+        record = self.match.record
+        _write_whole(self._shell.home.transcript(record.match), write_transcript(record))
+
+    def keep_proof(self, effect: Accuse) -> None:
+        """Write down what proves that a player broke the rules, and tell of it.
+
+        :raises OSError: if it cannot be written.
+        """
+        record = self.match.record
+        path = self._shell.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
+        _write_whole(path, effect.proof)
+        self._shell.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
 
     def result(self, confirmed: bool) -> MatchOver:
         """Return what the owner is told of the end."""
@@ -141,3 +151,10 @@ class Session(ABC):
         assert state is not None
         path = self._shell.home.transcript(record.match)
         return MatchOver(record.match.hex(), state.places, self.match.by_seat(), path, confirmed)
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_bytes(data)
+    draft.replace(path)

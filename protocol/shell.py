@@ -8,7 +8,7 @@ make it forget.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -49,6 +49,7 @@ class Shell:
         self._relayed: list[tuple[bytes, bytes]] = []
         self._afterwards: list[Callable[[], None]] = []
         self._must_write = False
+        self._must_replace = False
         self._flush_is_due = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -57,6 +58,11 @@ class Shell:
     def keep(self, signed: Signed) -> None:
         """Have a message stored, before the next frame is sent at the latest."""
         self._unwritten.append(signed)
+
+    def keep_only(self, messages: Iterable[Signed]) -> None:
+        """Have these messages stored instead of all that is stored of their match."""
+        self._unwritten = list(messages)
+        self._must_replace = True
 
     def keep_nothing(self) -> None:
         """Forget what is not stored yet: the proposal that it belonged to is withdrawn."""
@@ -101,7 +107,9 @@ class Shell:
         must_write = self._must_write or bool(frames) or len(self._unwritten) >= _BATCH
         with self.stopping_at_disk_errors():
             if self._unwritten and must_write:
-                self.store.write(self._unwritten[0].message.match, self._unwritten)
+                write = self.store.replace if self._must_replace else self.store.write
+                write(self._unwritten[0].message.match, self._unwritten)
+                self._must_replace = False
                 self._unwritten.clear()
             self._must_write = False
             for identity, frame in (*frames, *relayed):

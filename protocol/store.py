@@ -171,10 +171,21 @@ class Store:
 
         :raises StoreError: if they are not. Then nothing that depends on them may be sent.
         """
-        number, place = self._end(match)
+        self._write_messages(match, messages, *self._end(match))
+
+    def replace(self, match: bytes, messages: Iterable[Signed]) -> None:
+        """Store messages in one transaction in place of all that is stored of their match.
+
+        :raises StoreError: if they are not. Then everything is as it was.
+        """
+        self._write_messages(match, messages, self._end(match)[0], 0)
+
+    def _write_messages(self, match: bytes, messages: Iterable[Signed], number: int, place: int) -> None:
         rows = [(number, place + each, *signed.wire) for each, signed in enumerate(messages)]
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            if place == 0:
+                self._db.execute("DELETE FROM messages WHERE match = ?", (number,))
             self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
             self._ends[match] = number, place + len(rows)

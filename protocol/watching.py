@@ -16,7 +16,7 @@ from typing import Final
 from p2pdice import events as game
 from protocol import limits
 from protocol.addresses import Address
-from protocol.effects import Choose, Ended, Formed, Over, Persist, Show, Ticked
+from protocol.effects import Accuse, Choose, Ended, Formed, Over, Persist, Replace, Show, Ticked
 from protocol.errors import NodeError
 from protocol.events import (
     Continued,
@@ -24,13 +24,16 @@ from protocol.events import (
     LobbyChanged,
     MatchFormed,
     MatchStarted,
+    NodeEvent,
     Notice,
+    Overdue,
     PeerBack,
     PeerLost,
     PlayerInfo,
     Suspended,
     TableClosed,
     TableWatched,
+    TakenBack,
 )
 from protocol.genesis import MalformedGenesisError, UnknownRulesError, match_id
 from protocol.keys import fingerprint
@@ -280,13 +283,15 @@ class Followed(Session):
 
     # The match
 
-    def keep(self, effect: Choose | Persist) -> None:
+    def keep(self, effect: Choose | Persist | Replace) -> None:
         """A spectator needs nothing again that its players cannot send again."""
 
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
-                self._show(effect)
+                self._show(effect.event)
+            case Accuse():
+                self.keep_proof(effect)
             case Formed():
                 pass  # the store keeps matches that can be resumed
             case Ended():
@@ -295,15 +300,14 @@ class Followed(Session):
                 self._become_current()
                 self._shell.tell(self.result(effect.confirmed))
 
-    def _show(self, effect: Show) -> None:
-        event = effect.event
-        if isinstance(event, PeerLost | PeerBack | Suspended | Continued):
-            return  # of our links, which say nothing of the players' links with each other
+    def _show(self, event: NodeEvent) -> None:
+        if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued):
+            return  # concluded from our links, which say nothing of the players' links with each other
         if self._is_current:
             self._shell.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
-        elif not isinstance(event, Happened | MatchStarted | MatchFormed):
+        elif not isinstance(event, Happened | MatchStarted | MatchFormed | TakenBack):
             self._shell.tell(event)
 
     def _become_current(self) -> None:

@@ -20,10 +20,11 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
+from protocol.keys import MatchKey
 from protocol.match import StaleMoveError
 from protocol.messages import Kind, Message, sign
-from protocol.record import Purpose
 from protocol.verifier import verify
+from protocol.wire import Carried
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"]
@@ -33,6 +34,11 @@ def assert_all_agree(world: World) -> None:
     transcripts = {machine.transcript for machine in world.machines}
     assert len(transcripts) == 1
     assert verify(transcripts.pop()).verdict == "fair"
+
+
+def assert_all_ended_alike(world: World) -> None:
+    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
+    assert all(verify(machine.transcript).verdict == "unproven" for machine in world.machines)
 
 
 def shown(world: World, me: int, kind: type) -> list[object]:
@@ -216,14 +222,11 @@ def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
         world.machines[me].match.handle(Played(Bid(1, 3), turn.token), world.now)
 
 
-def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take_it() -> None:
+def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out() -> None:
     world = World(CLASSIC, 3, seed=7)
     cheat = first_turn(world)
     machine = world.machines[cheat]
     position = machine.match.record.position
-    from protocol.keys import MatchKey
-    from protocol.wire import Carried
-
     message = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
     forged = sign(message, MatchKey(world.seeds[cheat]))
     machine.turn = None
@@ -231,12 +234,18 @@ def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take
         if other != cheat:
             world.send(cheat, other, Carried(*forged.wire))
     world.run()
+    assert_all_ended_alike(world)
+    name = machine.match.info[cheat].name
     for other in range(3):
         if other != cheat:
             (accusation,) = shown(world, other, Misbehaved)
             assert accusation.player == world.machines[other].match.info[cheat]  # type: ignore[attr-defined]
-            assert world.machines[other].match.record.position.purpose is Purpose.TURN
-            assert shown(world, other, Suspended)
+            (proof,) = world.machines[other].proofs
+            verdict = verify(proof)
+            assert (verdict.verdict, verdict.culprit, verdict.step) == ("misconduct", name, position.step)
+    state = world.machines[0].match.record.position.state
+    assert state is not None
+    assert state.places[-1] == (world.machines[0].match.record.position.seats.index(cheat),)
 
 
 def test_a_spectator_follows_without_a_seat() -> None:

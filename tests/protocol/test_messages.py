@@ -29,6 +29,8 @@ BODIES: dict[Kind, list[Value]] = {
     Kind.RESIGN: [()],
     Kind.RESULT: [HASH],
     Kind.STAKE: [(0, 0, HASH), (2**63 - 1, 3, HASH)],
+    Kind.ABSENT: [(0, (HASH,), -1), (2**32 - 1, (b"", HASH) * 5, 2**32 - 2)],
+    Kind.CLOSE: [(0, (b"",)), (7, (HASH, b""))],
 }
 EXAMPLES = [
     Message(HASH, step, HASH, author, kind, body)
