@@ -141,6 +141,11 @@ class Watching:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"what is shown there cannot be accepted: {error}")
 
+    def dial_anew(self) -> None:
+        """Give up links that may be dead, for new ones."""
+        if self.followed is not None:
+            self.followed.dial_anew()
+
     def close(self) -> None:
         """Follow nobody any more."""
         if self.followed is not None:
@@ -242,12 +247,17 @@ class Followed(Session):
             try:
                 if identity not in self._up:
                     aim = WatchAim(self.match.record.match, self._token)
-                    await mesh.connect(self._addresses(identity), aim, identity.__eq__)
+                    await mesh.connect(self._addresses(identity), aim, expected=identity)
                 await lost.wait()
             except (DialError, RefusedError) as error:
                 log.info("cannot watch with %s: %s", fingerprint(identity), error)
                 await asyncio.sleep(PAUSE)
             self._waiting.put_nowait(identity)
+
+    def dial_anew(self) -> None:
+        """Give up the links that are up: every one is replaced by another."""
+        for identity in sorted(self._up):
+            self._shell.mesh.disconnect(identity)
 
     def _addresses(self, identity: bytes) -> list[Address]:
         join = self.match.record.genesis.roster[self.authors[identity]].join
