@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from protocol import limits
 from protocol.addresses import Address
@@ -28,9 +28,6 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
-
-_BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
-"""Seconds between two attempts to reach a wanted peer; the last one repeats."""
 
 
 class RefusedError(Exception):
@@ -235,7 +232,7 @@ class Mesh:
                 await self.connect(addresses(), aim(), expected=identity)
             except (DialError, RefusedError):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_BACKOFF[min(attempt, len(_BACKOFF) - 1)]):
+                    async with asyncio.timeout(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)]):
                         await wish.prompt.wait()
                 attempt = 0 if wish.prompt.is_set() else attempt + 1
 

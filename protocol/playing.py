@@ -11,7 +11,6 @@ from typing import Final
 from protocol.addresses import Address
 from protocol.audience import Audience
 from protocol.effects import (
-    Accuse,
     Choose,
     Ended,
     Formed,
@@ -95,16 +94,18 @@ class Playing(Session):
         if identity in self.authors:
             if isinstance(frame, Need):
                 self._answer(self.authors[identity], frame)
-            elif not isinstance(frame, Cut):
+            elif isinstance(frame, Cut):
+                if frame.match == self.match.record.match:
+                    self.feed(Severed(self.authors[identity], frame.authors))
+            else:
                 self.take(identity, frame)
-            elif frame.match == self.match.record.match:
-                self.feed(Severed(self.authors[identity], frame.authors))
         elif isinstance(frame, Need) and self._audience.may_ask(identity):
             # A number behind the roster's: the match needs it only to tell who asks from others who do.
             self._answer(self.match.record.players + self._audience.number(identity), frame)
 
     def _answer(self, asker: int, need: Need) -> None:
-        if need.match == self.match.record.match:
+        record = self.match.record
+        if need.match == record.match and need.step <= record.position.step:
             self.feed(Needed(asker, need))
 
     def feed(self, item: MatchInput) -> None:
@@ -119,22 +120,18 @@ class Playing(Session):
             self._audience.answer(author - self.match.record.players, frame)
 
     def keep(self, effect: Choose | Persist | Replace) -> None:
-        match effect:
-            case Choose():
-                self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
-            case Persist():
-                self._shell.keep(effect.signed)
-                self._audience.relay(Carried(*effect.signed.wire))
-            case Replace():
-                # Spectators find out with the next message that does not fit, and ask for what they lack.
-                self._shell.keep_only(effect.messages)
+        if isinstance(effect, Choose):
+            self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
+        elif isinstance(effect, Replace):
+            self._shell.keep_only(effect.messages)
+        else:
+            self._shell.keep(effect.signed)
+            self._audience.relay(Carried(*effect.signed.wire))
 
-    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
                 self._shell.tell(effect.event)
-            case Accuse():
-                self.keep_proof(effect)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
                 self._formed()

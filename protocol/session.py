@@ -109,6 +109,8 @@ class Session(ABC):
                     if self._wake is not None:
                         self._wake.cancel()
                     self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
+                case Accuse():
+                    shell.afterwards(partial(self._accuse, effect))
                 case _:
                     if isinstance(effect, Ended):
                         shell.write_all()
@@ -123,22 +125,19 @@ class Session(ABC):
         self._shell.post(self.match.record.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
-    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         """Do what is due when everything was stored and sent."""
 
     def keep_transcript(self) -> None:
-        """Write the transcript of the match, whole or not at all.
+        """Write the transcript of the match.
 
         :raises OSError: if it cannot be written.
         """
         record = self.match.record
         _write_whole(self._shell.home.transcript(record.match), write_transcript(record))
 
-    def keep_proof(self, effect: Accuse) -> None:
-        """Write down what proves that a player broke the rules, and tell of it.
-
-        :raises OSError: if it cannot be written.
-        """
+    def _accuse(self, effect: Accuse) -> None:
+        """Write the proof against a player down, and tell."""
         record = self.match.record
         path = self._shell.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
         _write_whole(path, effect.proof)
@@ -154,6 +153,10 @@ class Session(ABC):
 
 
 def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    :raises OSError: if it cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
     draft.write_bytes(data)

@@ -16,7 +16,7 @@ from typing import Final
 from p2pdice import events as game
 from protocol import limits
 from protocol.addresses import Address
-from protocol.effects import Accuse, Choose, Ended, Formed, Over, Persist, Replace, Show, Ticked
+from protocol.effects import Choose, Ended, Formed, Over, Persist, Replace, Show, Ticked
 from protocol.errors import NodeError
 from protocol.events import (
     Continued,
@@ -296,12 +296,10 @@ class Followed(Session):
     def keep(self, effect: Choose | Persist | Replace) -> None:
         """A spectator needs nothing again that its players cannot send again."""
 
-    def carry_out(self, effect: Accuse | Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
                 self._show(effect.event)
-            case Accuse():
-                self.keep_proof(effect)
             case Formed():
                 pass  # the store keeps matches that can be resumed
             case Ended():

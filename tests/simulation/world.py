@@ -70,7 +70,9 @@ def match_seed(seed: bytes, number: int) -> bytes:
     return tagged_hash("test-match-seed", seed, number)
 
 
-def genesis(ruleset: Ruleset, players: int, seed: bytes, patience: Patience) -> tuple[Genesis, tuple[bytes, ...]]:
+def genesis(
+    ruleset: Ruleset, players: int, seed: bytes, patience: Patience = UNHURRIED
+) -> tuple[Genesis, tuple[bytes, ...]]:
     """Return a genesis and the match seeds by roster index."""
     records = sorted(
         ((join_record(seed, number), match_seed(seed, number)) for number in range(players)),
