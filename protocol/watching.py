@@ -309,14 +309,17 @@ class Followed(Session):
                 self._shell.tell(self.result(effect.confirmed))
 
     def _show(self, event: NodeEvent) -> None:
-        if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued):
-            return  # concluded from our links, which say nothing of the players' links with each other
+        if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
+            return  # concluded from our links, which say nothing of players whom we do not follow
         if self._is_current:
             self._shell.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
         elif not isinstance(event, Happened | MatchStarted | MatchFormed | TakenBack):
             self._shell.tell(event)
+
+    def _follows_all(self) -> bool:
+        return len(self._reached) == len(self.authors) <= limits.SPECTATOR_LINKS
 
     def _become_current(self) -> None:
         """Tell where the match stands, instead of all that led there."""

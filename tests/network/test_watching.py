@@ -22,6 +22,7 @@ from protocol.events import (
     MatchStarted,
     Misbehaved,
     Notice,
+    PeerLost,
     TableClosed,
     TableWatched,
     YourTurn,
@@ -243,13 +244,13 @@ async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another
     await agree(back, *players[1:], watching)
 
 
-async def test_with_several_links_the_loss_of_one_is_not_even_noticed(people: Company) -> None:
+async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_the_player(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
     home = await players[0].kill()
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    assert (await watching.until(PeerLost)).player.name == "A"
     back = await people.sit("A", home=home)
     await back.node.resume()
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
