@@ -29,6 +29,7 @@ from protocol.events import (
 )
 from protocol.joinline import parse_join_line
 from protocol.keys import Identity
+from protocol.limits import Limits
 from protocol.mesh import Mesh
 from protocol.node import NodeError, TableSettings
 from protocol.whereabouts import Target
@@ -196,6 +197,18 @@ async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch
     watching.append(await watcher(people, opened.join_line, "Y"))
     guest = await people.sit("B")
     await guest.node.join(opened.join_line)
+    await agree(host, guest, *watching)
+
+
+async def test_spectators_have_the_places_of_strangers_and_no_others(people: Company) -> None:
+    host = await people.sit("A", bounds=Limits(links_outside_roster=2))
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    guest = await people.sit("B")
+    await guest.node.join(opened.join_line)
+    await in_mid_match(guest)
+    watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
+    assert await refused(people, opened.join_line, "X") == "unreachable"
+    guest.go_on()
     await agree(host, guest, *watching)
 
 
