@@ -39,6 +39,9 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _course(event, seating)
         case node.Stopped():
             return f"Your node has stopped: {sentence(escape(event.reason))} The match can be resumed."
+        case node.Diverged():
+            told = f"The players' programs disagree about the game at step {event.step}. That is a bug in one of them"
+            return f"{told}, and no player's fault. The match cannot go on. What this one holds is in the log."
         case node.Notice():
             return sentence(escape(event.text))
         case _:

@@ -208,6 +208,18 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Diverged:
+    """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
+
+    The match cannot go on. What this program holds is to be kept for who looks for the bug.
+    """
+
+    step: int
+    state: str
+    """This node's state of the game, in canonical form, as text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something worth a line that is nobody's event (discovery failed, an address changed)."""
 
@@ -235,5 +247,6 @@ NodeEvent = (
     | Misbehaved
     | MatchOver
     | Stopped
+    | Diverged
     | Notice
 )

@@ -81,6 +81,8 @@ REPLACEMENT: Final = 2.0
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+EVIDENCE: Final = 64
+"""Messages behind the end of a transcript that are looked at: two for each player would do."""
 IDS_PER_SLOT: Final = 2
 """Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
 VOTES_PER_AUTHOR: Final = 8

@@ -131,7 +131,7 @@ class Playing(Session):
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
-                self._shell.tell(effect.event)
+                self.tell(effect.event)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
                 self._formed()

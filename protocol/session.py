@@ -27,7 +27,7 @@ from protocol.effects import (
     Ticked,
     WakeAt,
 )
-from protocol.events import MatchOver, Misbehaved
+from protocol.events import Diverged, MatchOver, Misbehaved, NodeEvent
 from protocol.keys import fingerprint
 from protocol.match import Match
 from protocol.messages import MalformedMessageError, parse_signed
@@ -128,13 +128,22 @@ class Session(ABC):
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         """Do what is due when everything was stored and sent."""
 
+    def tell(self, event: NodeEvent) -> None:
+        """Tell the owner what happened in the match; the log keeps what only a maintainer can use."""
+        if isinstance(event, Diverged):
+            record = self.match.record
+            log.error("match %s, step %d: the programs disagree; here: %s", record.match.hex(), event.step, event.state)
+        self._shell.tell(event)
+
     def keep_transcript(self) -> None:
         """Write the transcript of the match.
 
         :raises OSError: if it cannot be written.
         """
         record = self.match.record
-        _write_whole(self._shell.home.transcript(record.match), write_transcript(record))
+        _write_whole(
+            self._shell.home.transcript(record.match), write_transcript(record, self.match.agreement.proven.values())
+        )
 
     def _accuse(self, effect: Accuse) -> None:
         """Write the proof against a player down, and tell."""

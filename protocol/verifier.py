@@ -13,11 +13,11 @@ from typing import Any
 
 from protocol import limits
 from protocol.genesis import MalformedGenesisError
-from protocol.messages import Kind, MalformedMessageError, Signed
+from protocol.messages import VOTES, Kind, MalformedMessageError, Signed
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
-from protocol.transcript import MalformedTranscriptError, open_transcript
+from protocol.transcript import MalformedTranscriptError, open_transcript, write_transcript
 
 
 class Judgement(StrEnum):
@@ -72,10 +72,12 @@ def verify(data: bytes) -> Verdict:
         if opened.is_proof:
             return _judge_contradiction(record, tuple(islice(opened.messages, 3)))
         for signed in opened.messages:
+            if record.position.purpose is Purpose.END:
+                return _judge_evidence(record, signatures, (signed, *islice(opened.messages, limits.EVIDENCE)))
             author = author if record.held else -1
             outcome = record.add(signed)
             is_vote = signed.message.kind is Kind.CLOSE
-            if outcome is not Outcome.ADDED or record.results or (signed.message.author < author and not is_vote):
+            if outcome is not Outcome.ADDED or (signed.message.author < author and not is_vote):
                 return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
             author = signed.message.author
             signatures += 1
@@ -87,6 +89,9 @@ def verify(data: bytes) -> Verdict:
     if record.position.purpose is not Purpose.END:
         names = ", ".join(record.genesis.roster[author].join.nickname for author in record.missing())
         return _judge(record, signatures, Judgement.INCOMPLETE, f"nothing wrong so far; the file ends awaiting {names}")
+    if write_transcript(record) != data:
+        reason = "beside the history stand votes or messages that have no part in it, or it is out of order"
+        return _judge(record, signatures, Judgement.ALTERED, reason)
     if absences := _absences(record):
         return _judge(record, signatures, Judgement.UNPROVEN, absences)
     return _judge(record, signatures, Judgement.FAIR, "every signature, commitment, die and move is right")
@@ -102,6 +107,37 @@ def _judge_contradiction(record: Record, messages: tuple[Signed, ...]) -> Verdic
     culprit = record.genesis.roster[message.author].join.nickname
     verdict = _judge(record, len(checked), Judgement.MISCONDUCT, f"{culprit} {reason}", culprit)
     return replace(verdict, step=message.step)
+
+
+def _judge_evidence(record: Record, signatures: int, messages: tuple[Signed, ...]) -> Verdict:
+    """Judge what stands behind the end of a match: each message must prove misconduct, alone or with the one before."""
+    culprits: dict[int, MisconductError] = {}
+    waiting: Signed | None = None
+    for signed in messages:
+        signed = record.check_signature(signed)
+        message = signed.message
+        try:
+            if waiting is not None and (reason := contradiction(waiting, signed)):
+                raise MisconductError(message.author, message.step, reason, (waiting, signed))
+            if message.kind not in VOTES:
+                outcome = record.hold(signed)
+                if outcome is not Outcome.FOREIGN or record.results:
+                    return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
+        except MisconductError as error:
+            culprits.setdefault(error.author, error)
+            waiting = None
+            continue
+        if waiting is not None:
+            break
+        waiting = signed
+    if waiting is not None or not culprits:
+        return _judge(record, signatures, Judgement.ALTERED, "a message behind the end of the match proves nothing")
+    names = [entry.join.nickname for entry in record.genesis.roster]
+    first = next(iter(culprits.values()))
+    reason = "; ".join(f"{names[author]} {error}" for author, error in culprits.items())
+    verdict = _judge(record, signatures + len(messages), Judgement.MISCONDUCT, reason, names[first.author])
+    winners = () if record.position.state is None else record.position.state.winners
+    return replace(verdict, step=first.step, winners=tuple(verdict.players[seat] for seat in winners))
 
 
 def _absences(record: Record) -> str:

@@ -312,7 +312,7 @@ class Followed(Session):
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
             return  # concluded from our links, which say nothing of players whom we do not follow
         if self._is_current:
-            self._shell.tell(event)
+            self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
         elif not isinstance(event, Happened | MatchStarted | MatchFormed | TakenBack):

@@ -115,5 +115,6 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
         node.Stopped(reason),
+        node.Diverged(7, "('hostile\x1b[31m',)"),
         node.Notice(reason),
     )

@@ -14,7 +14,7 @@ from protocol.hashing import tagged_hash
 from protocol.keys import Identity, MatchKey
 from protocol.messages import Signed, parse_signed
 from protocol.record import MisconductError, Record, RejectedMessageError
-from protocol.transcript import TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
 from tests.simulation.world import World, match_seed
 
 PLAYERS: Final = 2
@@ -102,13 +102,14 @@ def sign_transcript(data: bytes) -> bytes:
     except (MalformedTranscriptError, MalformedGenesisError):
         return data
     match = match_id(genesis)
-    parts = [encode((TRANSCRIPT_TAG, genesis))]
+    parts = [encode((PROOF_TAG if opened.is_proof else TRANSCRIPT_TAG, genesis))]
     try:
         for given in opened.messages:
             tip = record.position.tip if given.message.step == record.position.step else given.message.tip
             signed = sign_message(given.message._replace(match=match, tip=tip).encoded(), record)
             parts.append(encode(signed.wire))
-            record.add(signed)
+            if not opened.is_proof:
+                record.add(signed)
     except (MalformedTranscriptError, MisconductError, RejectedMessageError):
         pass
     return b"".join(parts)

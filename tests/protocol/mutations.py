@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from typing import Final, cast
+from unittest.mock import patch
 
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
 from protocol import verifier
 from protocol.canonical import Value, decode, encode
-from protocol.genesis import Genesis
+from protocol.genesis import Genesis, Patience
 from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, sign
+from protocol.messages import Kind, Message, Signed, parse_signed, sign
 from protocol.randomness import Context, stake_commitment
 from protocol.record import COMMITMENTS, MisconductError, Outcome, Position, Purpose, Record
-from protocol.transcript import TRANSCRIPT_TAG, open_transcript
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.verifier import Verdict, verify
 from tests.fuzz.mutation import encode_loosely
 from tests.protocol.histories import fork
@@ -61,15 +62,27 @@ class History:
         """Return what the file holds from a message on."""
         return b"".join(self.encodings[place:])
 
+    @property
+    def has_votes(self) -> bool:
+        """Somebody was missing when some step was closed."""
+        return any(signed.message.kind is Kind.CLOSE for signed in self.messages)
+
     def sign(self, message: Message, **changes: object) -> bytes:
         """Return a message in the transcript's encoding, signed by its author."""
         changed = message._replace(**changes)
         return encode(sign(changed, self.keys[changed.author]).wire)
 
 
-def play(ruleset: Ruleset, players: int, seed: int) -> History:
-    """Play a match to its end."""
-    world = World(ruleset, players, seed)
+PATIENCE: Final = Patience(30, 15)
+
+
+def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None = None) -> History:
+    """Play a match to its end; after so many events one player falls silent for ever, and is voted out."""
+    world = World(ruleset, players, seed, patience=PATIENCE)
+    if leaves_after is not None:
+        for _ in range(leaves_after):
+            world.step()
+        world.crash(players - 1)
     world.run()
     data = world.machines[0].transcript
     other = World(PRESETS["classic"].with_options({"dice": "1"}), players, seed + 1)
@@ -82,7 +95,7 @@ def play(ruleset: Ruleset, players: int, seed: int) -> History:
         signed = record.check_signature(parsed)
         assert record.add(signed) is Outcome.ADDED
         messages.append(signed)
-        if not record.held:
+        if record.position.step == len(records):
             records[record.position.step] = fork(record)
             starts[record.position.step] = place + 1
     assert record.position.purpose is Purpose.END
@@ -98,20 +111,22 @@ def judge(history: History, place: int, rest: bytes) -> Verdict:
     What stands before the message's step is the same in every such file, and is folded once for all.
     """
     step = history.step(place)
-    return _judge_from(history.records[step], b"".join(history.encodings[history.starts[step] : place]) + rest)
+    return _judge_from(history, history.records[step], history.starts[step], place, rest)
 
 
 def judge_end(history: History, place: int, rest: bytes) -> Verdict:
     """Return the verdict on a file that ends within a message: nothing before that can matter any more."""
-    return _judge_from(history.between[place], rest)
+    return _judge_from(history, history.between[place], place, place, rest)
 
 
-def _judge_from(record: Record, rest: bytes) -> Verdict:
-    original, verifier.Record = verifier.Record, lambda _: fork(record)  # type: ignore[misc,assignment]
-    try:
-        return verify(encode((TRANSCRIPT_TAG, record.genesis_data)) + rest)
-    finally:
-        verifier.Record = original  # type: ignore[misc]
+def _judge_from(history: History, record: Record, start: int, place: int, rest: bytes) -> Verdict:
+    header = encode((TRANSCRIPT_TAG, record.genesis_data))
+    known, changed = b"".join(history.encodings[:start]), b"".join(history.encodings[start:place]) + rest
+    with (
+        patch.object(verifier, "Record", lambda _: fork(record)),
+        patch.object(verifier, "open_transcript", lambda _: open_transcript(header + changed)),
+    ):
+        return verify(header + known + changed)
 
 
 def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
@@ -231,6 +246,51 @@ def other_states(history: History, place: int, rng: Random) -> Iterator[bytes]:
         yield history.sign(message, body=rng.randbytes(32)) + history.rest(place + 1)
 
 
+def changed_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """Of another round, for other entries, of another kind, or by who has no vote."""
+    message, position, rest = history.messages[place].message, history.position(place), history.rest(place + 1)
+    if message.kind is not Kind.CLOSE:
+        return
+    number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
+    yield history.sign(message, body=(number + 1, entries)) + rest
+    for index, entry in enumerate(entries):
+        for other in {b"", rng.randbytes(32)} - {entry}:
+            yield history.sign(message, body=(number, (*entries[:index], other, *entries[index + 1 :]))) + rest
+    yield history.sign(message, body=(number, entries[1:] or (b"",) * 2)) + rest
+    yield history.sign(message, kind=Kind.ABSENT, body=(number, entries, -1)) + rest
+    for author in set(range(len(history.keys))) - set(position.base):
+        yield history.sign(message, author=author) + rest
+
+
+def more_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """One more than a majority; or one on a step that needs none."""
+    message, position = history.messages[place].message, history.position(place)
+    step = history.messages[history.starts[message.step] : history.starts[message.step + 1]]
+    if message.kind is Kind.CLOSE:
+        for author in set(position.base) - {each.message.author for each in step if each.message.kind is Kind.CLOSE}:
+            vote = history.sign(message, author=author)
+            yield vote + history.rest(place)
+            end = history.starts[message.step + 1]
+            yield b"".join(history.encodings[place:end]) + vote + history.rest(end)
+    elif message.step > 0:
+        ids = {each.message.author: each.id for each in step if each.message.kind is not Kind.CLOSE}
+        entries = tuple(ids.get(author, b"") for author in position.owed)
+        for author in position.base:
+            yield history.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + history.rest(place)
+
+
+def unnamed(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A message of who was voted absent, in its place among those of the step, and behind the votes."""
+    message, position = history.messages[place].message, history.position(place)
+    first, end = history.starts[message.step], history.starts[message.step + 1]
+    given = [each.message.author for each in history.messages[first:end] if each.message.kind is not Kind.CLOSE]
+    for author in set(position.owed) - set(given):
+        if place == first + sum(other < author for other in given):
+            late = history.sign(message, author=author, kind=Kind.RESIGN, body=())
+            yield late + history.rest(place)
+            yield b"".join(history.encodings[place:end]) + late + history.rest(end)
+
+
 ALTERATIONS: Final[Mapping[str, Alteration]] = {
     "flipped bits": flipped_bits,
     "dropped": dropped,
@@ -243,6 +303,9 @@ ALTERATIONS: Final[Mapping[str, Alteration]] = {
     "exchanged signatures": exchanged_signatures,
     "displaced": displaced,
     "locked on another state": other_states,
+    "changed votes": changed_votes,
+    "more votes": more_votes,
+    "not named by the votes": unnamed,
 }
 
 
@@ -315,6 +378,8 @@ def early_reveals(history: History, place: int, rng: Random) -> Iterator[tuple[b
 def out_of_turn(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """By somebody of whom the step wants nothing."""
     message, position = history.messages[place].message, history.position(place)
+    if message.kind is Kind.CLOSE:
+        return  # votes are nobody's turn
     for author in set(range(len(history.keys))) - set(position.owed):
         yield history.sign(message, author=author) + history.rest(place), author
 
@@ -360,6 +425,8 @@ def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[by
 def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A second message for one slot, beside the first and anywhere behind it."""
     message = history.messages[place].message
+    if message.kind is Kind.CLOSE:
+        return  # a vote against a vote: see proofs
     # A RESULT stands outside the history, in a slot of its own.
     kind = rng.choice([kind for kind in _BODIES if kind not in (message.kind, Kind.RESULT)])
     again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
@@ -420,8 +487,8 @@ def _secrets(history: History, place: int, author: int) -> tuple[Message | None,
 def copied_commitments(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment, opened with that player's share: it names the other."""
     message = history.messages[place].message
-    if message.kind not in (Kind.COMMIT, Kind.OPEN):
-        return
+    if message.kind not in (Kind.COMMIT, Kind.OPEN) or history.has_votes:
+        return  # votes name messages by their ids, which would be others
     places = range(history.starts[message.step], history.starts[message.step + 1])
     victims = [each for each in places if each != place and history.messages[each].message.kind is message.kind]
     share, _ = _secrets(history, place, message.author)
@@ -438,10 +505,13 @@ def copied_commitments(history: History, place: int, rng: Random) -> Iterator[tu
 def copied_hands(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment to a hand key: all goes well until the showdown."""
     message, position = history.messages[place].message, history.position(place)
-    if message.kind is not Kind.OPEN and (message.kind, position.purpose) != (Kind.COMMIT, Purpose.DEAL):
+    is_deal = (message.kind, position.purpose) == (Kind.COMMIT, Purpose.DEAL)
+    if not (is_deal or message.kind is Kind.OPEN) or history.has_votes:
         return
     later = [each.message for each in history.messages[place:] if each.message.step > message.step]
     end = next((each.step for each in later if each.kind is Kind.OPEN), None)
+    if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
+        return  # a public die, which falls otherwise on another history
     opened = {each.author: each for each in later if each.step == end}
     places = range(history.starts[message.step], history.starts[message.step + 1])
     others = [history.messages[each].message for each in places if each != place]
@@ -458,7 +528,7 @@ def copied_hands(history: History, place: int, rng: Random) -> Iterator[tuple[by
 def stakes_above_funds(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """More coins, or more tickets, than a newcomer has; committed to and opened rightly."""
     message, position = history.messages[place].message, history.position(place)
-    if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES:
+    if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or history.has_votes:
         return
     share, _ = _secrets(history, place, message.author)
     assert share is not None
@@ -483,3 +553,68 @@ OFFENCES: Final[Mapping[str, Offence]] = {
     "a copied commitment to a hand": copied_hands,
     "a stake above funds": stakes_above_funds,
 }
+
+
+# Proofs
+
+
+def _proof(history: History, *messages: bytes) -> bytes:
+    return encode((PROOF_TAG, history.genesis.encoded())) + b"".join(messages)
+
+
+def _pairs(history: History, rng: Random) -> Iterator[tuple[bytes, bytes]]:
+    """Two messages of which an honest player signs only one."""
+    for signed in rng.sample(history.messages, 6):
+        if signed.message.kind is not Kind.CLOSE:
+            kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
+            yield encode(signed.wire), history.sign(signed.message, kind=kind, body=_BODIES[kind])
+    message = rng.choice(history.messages[len(history.keys) :]).message
+    for kind, first, second in (
+        (Kind.CLOSE, (0, (b"",)), (0, (bytes(32),))),
+        (Kind.ABSENT, (1, (b"",), -1), (1, (b"",), 0)),
+        (Kind.ABSENT, (1, (b"",), -1), (1, (b"", b""), -1)),
+    ):
+        yield history.sign(message, kind=kind, body=first), history.sign(message, kind=kind, body=second)
+    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    yield close, history.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
+
+
+def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Return proofs of misconduct, and the author whose it is."""
+    for first, second in _pairs(history, rng):
+        author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
+        yield _proof(history, first, second), author
+        yield _proof(history, second, first), author
+
+
+def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
+    """Return files that look like proofs, and prove nothing."""
+    for first, second in _pairs(history, rng):
+        wire = cast("tuple[bytes, bytes]", decode(second))
+        for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
+            yield _proof(history, *messages)
+        yield _proof(history, first, encode((wire[0], bytes(64))))
+        yield _proof(history, first, encode_loosely(rng, wire))
+        whole = _proof(history, first, second)
+        yield whole[: rng.randrange(len(whole))]
+        yield _flip(whole, 0, len(whole), rng)
+    place = rng.randrange(len(history.keys), len(history.messages) - 1)
+    message, other = history.messages[place].message, history.messages[place + 1].message
+    yield _proof(history, history.encodings[place], history.encodings[place + 1])
+    yield _proof(history, history.encodings[place], history.foreign[0])
+    yield _proof(
+        history, history.encodings[place], history.sign(message, author=(message.author + 1) % 2, body=other.body)
+    )
+    for changes in ({"step": message.step + 1}, {"tip": rng.randbytes(32)}, {"match": rng.randbytes(32)}):
+        yield _proof(history, history.encodings[place], history.sign(message, **changes))
+    receipts = [history.sign(message, kind=Kind.RESULT, body=body) for body in (bytes(32), b"\1" * 32)]
+    yield _proof(history, *receipts)
+    # Votes that an honest player may well cast: in another round, for the same, or after a newer majority.
+    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    for kind, body in (
+        (Kind.CLOSE, (3, (bytes(32),))),
+        (Kind.ABSENT, (3, (b"",), 1)),
+        (Kind.ABSENT, (3, (bytes(32),), 2)),
+        (Kind.ABSENT, (2, (bytes(32),), 1)),
+    ):
+        yield _proof(history, close, history.sign(message, kind=kind, body=body))

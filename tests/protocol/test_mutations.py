@@ -8,24 +8,27 @@ from random import Random
 import pytest
 
 from p2pdice import PRESETS
+from protocol.messages import Kind
 from protocol.verifier import Judgement, verify
 from tests.protocol.mutations import (
     ALTERATIONS,
     OFFENCES,
     History,
     altered_headers,
+    altered_proofs,
     judge,
     judge_end,
     judge_whole,
     play,
+    proofs,
 )
 
 MATCHES = 100
 """Of each ruleset, in a long run."""
 SHARES = 10
 """A long run of one ruleset is that many tests, which can run side by side."""
-STAKED = {"a stake above funds"}
-"""What is possible only where something is staked."""
+SPECIAL = {"a stake above funds", "changed votes", "not named by the votes"}
+"""Changes that are possible only where something is staked, or somebody was voted out."""
 WHOLE = 400
 """One in so many files is also judged from its first byte to its last."""
 
@@ -83,7 +86,41 @@ def test_a_sample_of_changes(preset: str, players: int) -> None:
     }
     places = sorted({*firsts.values(), *rng.sample(range(end), 5), end - 1, end})
     done = examine(history, places, rng, every_byte=False)
-    assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - (set() if history.genesis.ruleset.stakes else STAKED)
+    assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - SPECIAL
+    assert "a stake above funds" in done or not history.genesis.ruleset.stakes
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_changes_where_somebody_was_voted_out(preset: str) -> None:
+    rng = Random(f"{preset} votes")
+    history = voted(preset, rng)
+    votes = [place for place, each in enumerate(history.messages) if each.message.kind is Kind.CLOSE]
+    steps = {history.step(place) for place in votes[:3]}
+    places = [place for place, each in enumerate(history.messages) if each.message.step in steps]
+    done = examine(history, places, rng, every_byte=False)
+    assert set(done) >= {"changed votes", "more votes", "not named by the votes"}
+
+
+def voted(preset: str, rng: Random) -> History:
+    """Return a match in which somebody fell silent, and its votes."""
+    while True:
+        history = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
+        if history.has_votes:
+            assert verify(history.data).verdict in (Judgement.FAIR, Judgement.UNPROVEN)
+            return history
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_proofs_and_what_looks_like_them(preset: str) -> None:
+    rng = Random(f"{preset} proofs")
+    history = play(PRESETS[preset], 3, rng.randrange(2**32))
+    names = [record.join.nickname for record in history.genesis.roster]
+    for data, author in proofs(history, rng):
+        verdict = verify(data)
+        assert (verdict.verdict, verdict.culprit) == (Judgement.MISCONDUCT, names[author])
+    for data in altered_proofs(history, rng):
+        verdict = verify(data)
+        assert (verdict.verdict, verdict.culprit) == (Judgement.ALTERED, None), verdict
 
 
 @pytest.mark.slow
@@ -96,4 +133,7 @@ def test_every_change_at_every_record(preset: str, share: int) -> None:
         rng = Random(f"{preset} {number}")
         history = play(PRESETS[preset], rng.choice((2, 2, 2, 3)), rng.randrange(2**32))
         done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=True)
+        if not number % 4:
+            history = voted(preset, rng)
+            done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=False)
     print(preset, share, done.total(), dict(done))

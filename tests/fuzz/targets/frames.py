@@ -6,6 +6,7 @@ from protocol.framing import FrameSplitter, FrameTooLong, frame_header
 from protocol.limits import FRAME_BEFORE_WELCOME
 from protocol.wire import (
     Carried,
+    Cut,
     Frame,
     Hello,
     JoinTable,
@@ -46,6 +47,7 @@ def frames() -> tuple[Frame, ...]:
         Need(match, 1, messages[3].message.tip, (0, 1)),
         Page(match, 4, bytes(32), True, tuple(signed.wire for signed in messages[:6])),
         Leave("bye"),
+        Cut(match, (1,)),
     )
 
 

@@ -9,11 +9,12 @@ from functools import cache, partial
 from typing import Final, NamedTuple
 
 from protocol.canonical import encode
-from protocol.effects import Broadcast, Linked, Paged, Received, Send, Ticked
+from protocol.effects import Accuse, Broadcast, Linked, Paged, Received, Send, Severed, Ticked
 from protocol.keys import PublicKey
 from protocol.match import Match
-from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed
+from protocol.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed
 from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.verifier import Judgement, verify
 from protocol.wire import Need, Page, encode_frame
 from tests.fuzz.samples import SHORT, history, sign_message, world
 from tests.fuzz.target import Target
@@ -33,7 +34,7 @@ class Opening(NamedTuple):
     """What really came next."""
 
 
-ANYWHERE: Final = {Kind.RESIGN: Kind.MOVE}
+ANYWHERE: Final = {Kind.RESIGN: Kind.MOVE, Kind.ABSENT: Kind.REVEAL, Kind.CLOSE: Kind.REVEAL}
 """Kinds that never come in an undisturbed match, with one that they can stand in for."""
 
 
@@ -69,12 +70,17 @@ def check(kind: Kind, data: bytes) -> None:
     match.handle(Ticked(), 0.0)
     match.handle(Linked(1), 0.0)
     page = Page(at.record.match, signed.message.step + 1, bytes(32), True, (signed.wire,))
-    for item in (Received(1, unsigned), Received(1, signed), Paged(1, page), Ticked()):
+    severed = Severed(1, (0, 1, signed.message.author))
+    for item in (Received(1, unsigned), severed, Received(1, signed), Paged(1, page), Ticked()):
         for effect in match.handle(item, 100.0):
             if isinstance(effect, Send | Broadcast):
                 assert encode_frame(effect.frame)
             if isinstance(effect, Send) and isinstance(effect.frame, Need):
                 assert effect.author == 1
+            if isinstance(effect, Accuse):
+                verdict = verify(effect.proof)
+                assert verdict.verdict is Judgement.MISCONDUCT, verdict
+                assert verdict.culprit == match.info[signed.message.author].name
 
 
 def _add(record: Record, signed: Signed) -> bool:
@@ -102,6 +108,15 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
     given = [signed.data for signed in at.due]
     if kind is Kind.RESIGN:
         given = [signed.message._replace(kind=kind, body=()).encoded() for signed in at.due]
+    elif kind in VOTES:
+        ids = tuple(signed.id for signed in at.due)
+        newest: tuple[int, ...] = (1,) if kind is Kind.ABSENT else ()
+        lists = (ids, (ids[0], b""), (b"", ids[1]))
+        given = [
+            signed.message._replace(kind=kind, body=(2, entries, *newest)).encoded()
+            for signed in at.due
+            for entries in lists
+        ]
     elif kind is Kind.MOVE:
         texts = ("play grey@1", "lose red@1", "stake 5", "pass")
         given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]

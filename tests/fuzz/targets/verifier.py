@@ -10,17 +10,23 @@ from typing import cast
 import msgpack
 
 from protocol.canonical import decode, encode
+from protocol.genesis import Patience
+from protocol.messages import Kind
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict, verify
 from tests.fuzz.mutation import mutate_bytes, mutate_value
-from tests.fuzz.samples import SHORT, sign_transcript, transcript
+from tests.fuzz.samples import SHORT, history, sign_message, sign_transcript, transcript, world
 from tests.fuzz.target import Target
+from tests.simulation.world import World
 
 
 def check(data: bytes) -> None:
     verdict = judged(data)
     if data not in examples():
-        # Nobody's key was at hand: no change of a fair file makes another fair one, or somebody guilty.
-        assert verdict.verdict in (Judgement.ALTERED, Judgement.INCOMPLETE), verdict
+        # Nobody's key was at hand: no change makes a file fair, or somebody guilty who was not.
+        verdicts = (Judgement.ALTERED, Judgement.INCOMPLETE, Judgement.MISCONDUCT)
+        assert verdict.verdict in verdicts, verdict
+        assert verdict.culprit in (None, culprit()), verdict
     judged(sign_transcript(data))
 
 
@@ -38,7 +44,38 @@ def judged(data: bytes) -> Verdict:
 
 @cache
 def examples() -> tuple[bytes, ...]:
-    return tuple(map(transcript, SHORT[:2]))
+    """Return fair matches, one that went on without somebody, and proofs of both kinds."""
+    fair = transcript(SHORT[0])
+    messages = history(SHORT[0])
+    guilty = next(each.message for each in messages if each.message.author == 0 and each.message.kind is Kind.MOVE)
+    record = world(SHORT[0]).machines[0].match.record
+    wrong = sign_message(guilty._replace(body="play grey@1").encoded(), record)
+    right = next(signed for signed in messages if signed.message == guilty)
+    before = b"".join(encode(each.wire) for each in messages[: messages.index(right)])
+    genesis = world(SHORT[0]).data
+    return (
+        fair,
+        transcript(SHORT[1]),
+        silenced(),
+        encode((TRANSCRIPT_TAG, genesis)) + before + encode(wrong.wire),
+        encode((PROOF_TAG, genesis)) + encode(right.wire) + encode(wrong.wire),
+    )
+
+
+def culprit() -> str:
+    """Return who is proven guilty in some examples."""
+    return world(SHORT[0]).genesis.roster[0].join.nickname
+
+
+def silenced() -> bytes:
+    """Return the transcript of a match in which one of three fell silent."""
+    played = World(SHORT[0], 3, 7, patience=Patience(30, 15))
+    for _ in range(60):
+        played.step()
+    played.crash(2)
+    played.run()
+    assert verify(played.machines[0].transcript).verdict is Judgement.UNPROVEN
+    return played.machines[0].transcript
 
 
 def mutate(rng: Random, data: bytes) -> bytes:
