@@ -4,6 +4,7 @@ nobody has said so, and others may look for this node where it is no more."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -28,6 +29,8 @@ async def mind_surroundings(interface: str | None, changed: Callable[[], Awaitab
         began, began_on_the_wall = loop.time(), time.time()
         await asyncio.sleep(POLL)
         passed = max(loop.time() - began, time.time() - began_on_the_wall)
-        before, addresses = addresses, interface_addresses(interface)
+        before = addresses
+        with contextlib.suppress(OSError):  # the system is busy changing them: the next look tells
+            addresses = interface_addresses(interface)
         if passed > POLL + OVERSLEPT or addresses != before:
             await changed()

@@ -261,6 +261,7 @@ def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tm
     watcher.until_last_line(">")
     watcher.type("3x5\r")
     watcher.until("You only watch here.")
+    watcher.until_last_line(">")
     watcher.type("he\t")
     watcher.until_last_line("> help")
     watcher.type("\r")
