@@ -103,7 +103,7 @@ class History(Protocol):
 class Ballot:
     """All votes on one step that one node knows."""
 
-    __slots__ = ("_absents", "_closes", "certificates", "decided", "place", "round", "said")
+    __slots__ = ("_absents", "_closes", "_majorities", "certificates", "decided", "place", "round", "said")
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -111,6 +111,7 @@ class Ballot:
         """The round in which this node has voted last; -1 if it has not voted."""
         self._absents: dict[int, tuple[Vote, ...]] = {}
         self._closes: dict[int, tuple[Vote, ...]] = {}
+        self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
         self.certificates: dict[int, tuple[Vote, ...]] = {}
         """By round: a majority of identical ABSENTs."""
         self.decided: tuple[Vote, ...] = ()
@@ -124,6 +125,7 @@ class Ballot:
         twin.round = self.round
         twin._absents = self._absents.copy()
         twin._closes = self._closes.copy()
+        twin._majorities = self._majorities.copy()
         twin.certificates = self.certificates.copy()
         twin.decided = self.decided
         twin.said = self.said.copy()
@@ -140,7 +142,9 @@ class Ballot:
             tuple(
                 sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._closes.items())
             ),
-            tuple(vote[:6] for vote in self.decided),
+            tuple(sorted(self._majorities)),
+            self.decided and self.decided[0].entries,
+            tuple(sorted(self.said.items())),
         )
 
     @property
@@ -167,7 +171,9 @@ class Ballot:
         book = self._closes if vote.is_close else self._absents
         known = book.get(vote.author, ())
         same_slot = [other for other in known if other.round == vote.round]
-        if any(other.says_the_same_as(vote) for other in same_slot) or len(same_slot) >= limits.IDS_PER_SLOT:
+        if any(other.says_the_same_as(vote) for other in same_slot):
+            return False
+        if len(same_slot) >= limits.IDS_PER_SLOT and not self._is_shared(vote, book):
             return False
         kept = sorted((*known, vote), key=lambda each: each.round)[-limits.VOTES_PER_AUTHOR :]
         book[vote.author] = tuple(kept)
@@ -184,57 +190,78 @@ class Ballot:
                     raise ContradictionError(close, absent, "voted against what they had voted to close the step with")
         return True
 
+    def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
+        """Tell whether somebody else says the same: then it may be part of a majority that a liar made elsewhere."""
+        return any(
+            other.round == vote.round and other.says_the_same_as(vote)
+            for author, votes in book.items()
+            if author != vote.author
+            for other in votes
+        )
+
     def _note(self, vote: Vote) -> None:
         for index, entry in enumerate(vote.entries):
             said = self.said.get((vote.author, index), ())
-            if entry and entry not in said and len(said) < 2:
+            if entry not in said and len(said) < 2:
                 self.said[vote.author, index] = (*said, entry)
 
     def _count(self) -> None:
+        """Find all majorities. Two of one round, or two decisions, need a liar: then all choose the same of them."""
         for number in sorted({vote.round for votes in self._absents.values() for vote in votes}):
-            if number not in self.certificates:
-                valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
-                if found := self._agreeing(vote for vote in valid if self._counts(vote)):
-                    self.certificates[number] = found
-        for old in sorted(self.certificates)[: -limits.VOTES_PER_AUTHOR]:
-            del self.certificates[old]
-        if not self.decided:
-            for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
-                closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
-                if (found := self._agreeing(closes)) and leaves_majority(self.place, found[0].entries):
+            valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
+            for found in self._agreeing(vote for vote in valid if self._counts(vote)):
+                self._majorities.setdefault((number, found[0].entries), found)
+        for old in sorted({number for number, _ in self._majorities})[: -limits.VOTES_PER_AUTHOR]:
+            for slot in [slot for slot in self._majorities if slot[0] == old]:
+                del self._majorities[slot]
+        self.certificates = {
+            number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)
+        }
+        for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
+            closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
+            for found in self._agreeing(closes):
+                is_better = not self.decided or (-number, found[0].entries) < (
+                    -self.decided[0].round,
+                    self.decided[0].entries,
+                )
+                if is_better and leaves_majority(self.place, found[0].entries):
                     self.decided = found
 
     def _counts(self, absent: Vote) -> bool:
         """Tell whether the majority that an ABSENT refers to is known here."""
-        if absent.newest < 0:
-            return True
-        certificate = self.certificates.get(absent.newest)
-        return certificate is not None and certificate[0].entries == absent.entries
+        return absent.newest < 0 or (absent.newest, absent.entries) in self._majorities
 
-    def _agreeing(self, votes: Iterator[Vote]) -> tuple[Vote, ...]:
-        """Return exactly a majority of identical votes, by author, or nothing."""
+    def _agreeing(self, votes: Iterator[Vote]) -> list[tuple[Vote, ...]]:
+        """Return every majority of identical votes, exactly a majority of each, by author."""
         groups: dict[Entries, dict[int, Vote]] = {}
         for vote in votes:
-            groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
-        for entries in sorted(groups):
-            if len(groups[entries]) >= self.majority:
-                return tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
-        return ()
+            if vote.author in self.place.staying:
+                groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
+        return [
+            tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
+            for entries in sorted(groups)
+            if len(groups[entries]) >= self.majority
+        ]
 
     def newest(self) -> int:
         """Return the latest round with a majority of identical ABSENTs; -1 if there is none."""
         return max(self.certificates, default=-1)
 
-    def target(self, me: int) -> int:
-        """Return the round in which the others are, as far as that may be believed."""
-        latest = [
-            max(vote.round for vote in (*self._absents.get(author, ()), *self._closes.get(author, ())))
-            for author in self.place.base
-            if author != me and (author in self._absents or author in self._closes)
-        ]
-        near = max((number for number in latest if number <= self.round + limits.VOTE_ROUNDS_AHEAD), default=-1)
-        far = sorted(latest, reverse=True)[self.majority - 2] if len(latest) >= self.majority - 1 > 0 else -1
-        return max(near, far)
+    def best(self) -> tuple[Vote, ...]:
+        """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
+        return self.decided or (self.certificates[max(self.certificates)] if self.certificates else ())
+
+    def rank(self) -> tuple[int, bool]:
+        """Return how far :meth:`best` binds in comparison with other steps: the higher, the more."""
+        best = self.best()
+        return (best[0].round, best[0].is_close) if best else (-1, False)
+
+    def latest(self) -> Iterator[tuple[int, int]]:
+        """Yield who has voted, and the latest round of each."""
+        for author in self.place.staying:
+            votes = (*self._absents.get(author, ()), *self._closes.get(author, ()))
+            if votes:
+                yield author, max(vote.round for vote in votes)
 
     def own_absent(self, me: int) -> Vote | None:
         """Return this node's latest ABSENT."""
@@ -245,7 +272,7 @@ class Ballot:
         return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
 
     def named(self, index: int, voters: Collection[int]) -> set[bytes]:
-        """Return the ids that any of ``voters`` ever named at this place of the entries."""
+        """Return what any of ``voters`` ever said at this place of the entries, absence included."""
         return {
             entry for (voter, place), said in self.said.items() if place == index and voter in voters for entry in said
         }
@@ -289,81 +316,119 @@ class Absence:
         ballot = self.ballots.get(tip)
         return ballot is not None and ballot.round >= 0
 
+    @property
+    def round(self) -> int:
+        """The latest round in which this node has voted, in whichever step; -1 if it has not."""
+        return max((ballot.round for ballot in self.ballots.values()), default=-1)
+
+    def leader(self) -> Place | None:
+        """Return the step that the latest majority voted on: the steps before it stand as they led there."""
+        best = min(
+            (ballot for ballot in self.ballots.values() if ballot.best()),
+            key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip),
+            default=None,
+        )
+        return None if best is None else best.place
+
+    def _is_settled(self, place: Place, later: Sequence[Place]) -> bool:
+        """Tell whether a step stands as it was closed, because a later majority is for a step behind it."""
+        ballot = self.ballots.get(place.tip)
+        rank = (-1, False) if ballot is None else ballot.rank()
+        return any(self.ballots[each.tip].rank() > rank for each in later if each.tip in self.ballots)
+
     def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
         """Return the first step that is decided otherwise than it stands, with the votes that decide it."""
-        for place in history.tail():
+        tail = history.tail()
+        for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
-            if ballot is not None and ballot.decided and history.closed(place.step) != ballot.decided[0].entries:
+            if ballot is None or not ballot.decided or self._is_settled(place, tail[index + 1 :]):
+                continue
+            if history.closed(place.step) != ballot.decided[0].entries:
                 return place, ballot.decided
         return None
 
     def is_reopened(self, history: History) -> bool:
         """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
-        return any(self.is_against(place, history) for place in history.tail())
+        tail = history.tail()
+        return any(self._is_against(place, tail[index + 1 :], history) for index, place in enumerate(tail))
 
-    def is_against(self, place: Place, history: History) -> bool:
-        """Tell whether this node votes against how it had closed a step."""
+    def _is_against(self, place: Place, later: Sequence[Place], history: History) -> bool:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip)
-        if closed is None or ballot is None or ballot.decided or self.me is None:
+        if closed is None or ballot is None or ballot.decided or self.me is None or self._is_settled(place, later):
             return False
-        absent, close = ballot.own_absent(self.me), ballot.own_close(self.me)
-        return any(own is not None and own.entries != closed for own in (absent, close))
+        best = ballot.best()
+        if best and best[0].entries != closed:
+            return True
+        own = max(
+            (vote for vote in (ballot.own_absent(self.me), ballot.own_close(self.me)) if vote is not None),
+            key=lambda vote: vote.round,
+            default=None,
+        )
+        return own is not None and own.entries != closed
 
     def due(self, history: History, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
         """Return the votes that this node must sign now. They are not counted before they are taken.
 
         :param expired: tips of steps whose patience, or round, has lasted long enough: their next round begins.
-        :param settling: tips of steps in which this node changed the round less than one patience ago, so that it does
-            not follow others into a later one yet.
+        :param settling: tips of steps in which this node changed the round less than half a patience ago, so that it
+            does not follow others into a later one yet.
         """
-        votes: list[Vote] = []
         if self.me is None:
-            return votes
+            return []
+        place = self.contested(history, expired)
+        if place is None or self.me not in place.staying:
+            return []
+        return self._due_at(self.me, place, history, place.tip in expired, place.tip in settling)
+
+    def contested(self, history: History, expired: Collection[bytes] = ()) -> Place | None:
+        """Return the step to vote on: the first that is open or voted on, from the latest majority's on."""
         tail = history.tail()
         for index, place in enumerate(tail):
-            if self.me in place.base:
-                votes += self._due_at(place, tail[index + 1 :], history, place.tip in expired, place.tip in settling)
-            if history.closed(place.step) is None or self.is_against(place, history):
-                break  # no vote on a step while an earlier one is open
-        return votes
+            if self._is_settled(place, tail[index + 1 :]):
+                continue
+            closed = history.closed(place.step)
+            ballot = self.ballots.get(place.tip)
+            if ballot is not None and ballot.decided:
+                continue
+            if closed is None or ballot is not None or place.tip in expired:
+                return place
+        return None
 
-    def _due_at(
-        self, place: Place, later: Sequence[Place], history: History, is_expired: bool, is_settling: bool
-    ) -> list[Vote]:
-        me = self.me
-        assert me is not None
-        ballot = self.ballots.get(place.tip)
-        if ballot is not None and ballot.decided:
-            return []
+    def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
+        """Return the round in which the others are, as far as that may be believed; and whether this node, in round
+        ``number``, may go on to the next one: a round that a majority has not reached has not failed."""
+        rounds: dict[int, int] = {}
+        for ballot in self.ballots.values():
+            for author, latest in ballot.latest():
+                if author != me:
+                    rounds[author] = max(latest, rounds.get(author, -1))
+        latest_first = sorted(rounds.values(), reverse=True)
+        near = max((each for each in latest_first if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
+        far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
+        return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
+
+    def _due_at(self, me: int, place: Place, history: History, is_expired: bool, is_settling: bool) -> list[Vote]:
         closed = history.closed(place.step)
-        ballot = ballot or Ballot(place)
-        target = ballot.target(me)
+        ballot = self.ballots.get(place.tip) or Ballot(place)
+        current = number = self.round
+        target, may_advance = self.target(me, current, ballot.majority)
+        is_waiting = closed is None and ballot.round < 0
         if is_expired:
-            number = max(ballot.round + 1, target)
-        elif target > ballot.round and (closed is not None if ballot.round < 0 else not is_settling):
+            number = max(current + 1 if current < 0 or may_advance else current, target)
+        elif target > current and not is_waiting and (current < 0 or not is_settling):
             number = target
-        else:
-            number = ballot.round
-        votes: list[Vote] = []
-        if number > ballot.round:
+        if number > current:
             newest = max((each for each in ballot.certificates if each < number), default=-1)
             entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
-            if leaves_majority(place, entries) and (closed in (None, entries) or not self._is_bound(later)):
-                votes.append(Vote(place.tip, me, False, number, entries, newest))
+            if leaves_majority(place, entries):
+                return [Vote(place.tip, me, False, number, entries, newest)]
         elif number >= 0 and (certificate := ballot.certificates.get(number)):
-            own = ballot.own_close(me)
             entries = certificate[0].entries
-            is_free = closed in (None, entries) or not self._is_bound(later)
-            if (own is None or own.round < number) and is_free and leaves_majority(place, entries):
-                votes.append(Vote(place.tip, me, True, number, entries))
-        return votes
-
-    def _is_bound(self, later: Sequence[Place]) -> bool:
-        """Tell whether this node sent a CLOSE for a step that rests on how the earlier ones were closed."""
-        assert self.me is not None
-        ballots = (self.ballots.get(place.tip) for place in later)
-        return any(ballot is not None and ballot.own_close(self.me) is not None for ballot in ballots)
+            closes = (ballot.own_close(me) for ballot in self.ballots.values())
+            if all(own is None or own.round < number for own in closes) and leaves_majority(place, entries):
+                return [Vote(place.tip, me, True, number, entries)]
+        return []
 
     def _own_entries(self, ballot: Ballot, history: History) -> Entries:
         """Return what this node itself would close a step with."""
@@ -376,9 +441,11 @@ class Absence:
         for index, author in enumerate(place.owed):
             own = closed[index] if closed is not None else held.get(author, b"")
             if author in culprits:
-                # Whoever closed the step with one of their messages stands by it, unless others stand by another.
-                named = ballot.named(index, honest) | ({own} if closed is not None and own else set())
-                own = min(named) if len(named) == 1 else b""
+                # Whoever closed the step with one of their messages stands by it until somebody says otherwise; who
+                # did not follows them only while nobody does. So differences end in absence, whoever sees them first.
+                named = ballot.named(index, honest)
+                if named - {own} or (closed is None and not named):
+                    own = b""
             entries.append(own)
         return tuple(entries)
 

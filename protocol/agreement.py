@@ -24,8 +24,9 @@ No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
@@ -132,7 +133,7 @@ class Agreement:
         """Return who is proven to have broken the rules."""
         return self.proven.keys()
 
-    def contested(self) -> Iterator[bytes]:
+    def tainted(self) -> Iterator[bytes]:
         """Yield the tips of steps that call for a vote at once, because an author who owes a message has cheated."""
         if not self.proven:
             return
@@ -142,17 +143,6 @@ class Agreement:
             is_open = self.record.closed(place.step) is None
             if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
                 yield place.tip
-
-    def undecided(self) -> Iterator[Place]:
-        """Yield the steps on which this node has voted and is not content with how they stand."""
-        for place in self.tail() if self.absence.ballots else ():
-            ballot = self.absence.ballots.get(place.tip)
-            if ballot is None or ballot.round < 0 or ballot.decided:
-                continue
-            is_open = self.record.closed(place.step) is None
-            is_contested = any((place.tip, author) in self._second for author in place.owed)
-            if is_open or is_contested or self.absence.is_against(place, self):
-                yield place
 
     # Taking
 
@@ -187,7 +177,10 @@ class Agreement:
             return self._keep_for_later(record.check_signature(signed), _round(signed))
         position = record.chain[message.step]
         if message.tip != position.tip:
-            return self._note_foreign(record.check_signature(signed))
+            signed = record.check_signature(signed)
+            if message.author == self.absence.me:
+                self._remember_own(signed)
+            return self._note_foreign(signed)
         if message.step < record.position.locked:
             return self._compare_with_certificate(record, signed)
         vote = record.check_vote(signed)
@@ -200,6 +193,15 @@ class Agreement:
             return self._prove(MisconductError(message.author, message.step, str(error), evidence))
         self.news.append(Kept(vote.source))
         return Reception.NEWS
+
+    def _remember_own(self, signed: Signed) -> None:
+        """Count a vote of this node's on a history that it has left: it binds all the same."""
+        message = signed.message
+        number, entries, *newest = cast("tuple[int, Entries, int]", message.body)
+        is_close = message.kind is Kind.CLOSE
+        vote = Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
+        with suppress(ContradictionError):
+            self.absence.take(vote, Place(message.step, message.tip, (), (), ()))
 
     def _compare_with_certificate(self, record: Record, signed: Signed) -> Reception:
         """Hold a vote on a step that is final here against the votes that made it so: who helped to fork is in both."""
@@ -347,6 +349,7 @@ class Agreement:
         draft = self._drafts.pop(peer, None)
         if draft is None or not draft.goes_through(record.chain[record.position.locked]):
             draft = record.fork(min(step, record.position.step))
+        votes = [signed for signed in messages if signed.message.kind in VOTES]
         for signed in messages:
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
                 continue
@@ -354,20 +357,47 @@ class Agreement:
                 draft.add(signed)
             except (RejectedMessageError, MisconductError):
                 continue
-        if draft.position.locked > record.position.locked:
-            self._adopt(draft)
+        if draft.position.locked > record.position.locked or self._is_led_by(draft, votes):
+            self._adopt(draft, votes)
             return None
         self._drafts[peer] = draft
         return draft.position
 
-    def _adopt(self, draft: Record) -> None:
+    def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
+        """Tell whether the latest majority of votes is on a step of a peer's history that is none of ours."""
+        theirs = Absence(None)
+        for signed in votes:
+            try:
+                vote = draft.check_vote(signed)
+                if not self.record.goes_through(draft.chain[signed.message.step]):
+                    theirs.take(vote, draft.place(signed.message.step))
+            except (RejectedMessageError, ContradictionError):
+                continue
+        if theirs.leader() is None:
+            return False
+        ours = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
+        theirs.ballots.update((ballot.place.tip, ballot) for ballot in ours)
+        leader = theirs.leader()
+        return leader is not None and not self.record.goes_through(draft.chain[leader.step])
+
+    def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
         record = self.record
         ours, theirs = record.chain, draft.chain
         same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]
         since = same.index(False) if False in same else min(len(ours), len(theirs))
         record.adopt(draft)
         self._forget()
-        self.news.append(Replaced(tuple(self.history(0)), since))
+        for signed in votes:
+            with suppress(RejectedMessageError):
+                self.take(signed)
+        self.news.append(Replaced((*self.history(0), *self._own_elsewhere()), since))
+
+    def _own_elsewhere(self) -> Iterator[Signed]:
+        """Yield this node's votes on histories that it has left."""
+        tail = {place.tip for place in self.tail()}
+        for tip, ballot in sorted(self.absence.ballots.items()):
+            if tip not in tail:
+                yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
 
     @property
     def is_diverged(self) -> bool:

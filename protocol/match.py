@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, plain, view
@@ -112,8 +112,8 @@ class _Timers:
     ended_at: float | None = None
     resumed_at: float | None = None
     """When this node, restarted, began to ask what it had sent."""
-    rounds: dict[bytes, float] = field(default_factory=dict)
-    """When this node came into its round of votes on a step, by tip."""
+    round_began: float | None = None
+    """When this node came into its round of votes."""
     wished: float = math.inf
     """When the owner was last asked to wake the match."""
 
@@ -259,7 +259,8 @@ class Match:
     def _wake_up(self) -> None:
         """This machine slept: nobody can be blamed for the time in between."""
         self._clock.restart(range(self.record.players), self._now)
-        self._timers.rounds = dict.fromkeys(self._timers.rounds, self._now)
+        if self._timers.round_began is not None:
+            self._timers.round_began = self._now
 
     def _play(self, move: Move, token: int) -> None:
         position = self.record.position
@@ -473,7 +474,8 @@ class Match:
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
         if not expired and not agreement.absence.ballots:
             return False
-        settling = {tip for tip, begun in timers.rounds.items() if self._now < begun + self._clock.round}
+        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.round / 2
+        settling = {place.tip for place in agreement.tail()} if is_settling else set()
         votes = agreement.absence.due(agreement, expired, settling)
         for vote in votes:
             self._sign_vote(vote)
@@ -483,14 +485,16 @@ class Match:
         """Return the steps in which this node begins a round of votes by itself, and when."""
         if not self._has_quorum():
             return []
-        due = [(tip, self._now) for tip in self.agreement.contested()]
+        agreement = self.agreement
+        due = [(tip, self._now) for tip in agreement.tainted()]
         missing = self.record.missing()
-        if missing and not self.agreement.absence.has_voted(self.record.position.tip):
+        if missing and not agreement.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
-        due += [
-            (place.tip, self._timers.rounds.get(place.tip, self._now) + self._clock.round)
-            for place in self.agreement.undecided()
-        ]
+        began = self._timers.round_began
+        if began is not None and agreement.absence.ballots:
+            place = agreement.absence.contested(agreement)
+            if place is not None and place.tip in agreement.absence.ballots:
+                due.append((place.tip, began + self._clock.round))
         return due
 
     def _has_quorum(self) -> bool:
@@ -507,7 +511,7 @@ class Match:
             for other in self.agreement.absence.ballots[vote.tip].certificates[vote.newest]:
                 self._effects.append(Broadcast(Carried(other.source.data, other.source.signature)))
         if not vote.is_close:
-            self._timers.rounds[vote.tip] = self._now
+            self._timers.round_began = self._now
         self._send(sign(Message(self.record.match, step, vote.tip, self.me, kind, body), self._key))
 
     def _do_what_is_owed(self) -> bool:

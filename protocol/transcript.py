@@ -7,8 +7,8 @@ A sequence of canonical msgpack arrays, one behind the other and nothing between
 
 If somebody was missing when a step was closed, the votes of a majority to close it so follow the step's messages, by
 roster index. Behind the last step may stand messages that prove misconduct, each by itself against the history or with
-the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes, but for
-the choice of votes and proofs.
+the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes, but
+for the choice of votes and proofs.
 
 A *proof of misconduct* is one of two files. Where the offending message can be judged only by what came before it (an
 illegal move, a wrong opening), it is a transcript up to that step with the message at its end. Where two messages

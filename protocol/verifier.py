@@ -6,6 +6,7 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -68,12 +69,16 @@ def verify(data: bytes) -> Verdict:
         return Verdict(Judgement.ALTERED, str(error))
     signatures = 0
     author = -1
+    behind: list[Signed] = []
     try:
         if opened.is_proof:
             return _judge_contradiction(record, tuple(islice(opened.messages, 3)))
         for signed in opened.messages:
             if record.position.purpose is Purpose.END:
-                return _judge_evidence(record, signatures, (signed, *islice(opened.messages, limits.EVIDENCE)))
+                behind.append(signed)
+                if len(behind) > limits.EVIDENCE:
+                    return _judge(record, signatures, Judgement.ALTERED, "too much stands behind the end of the match")
+                continue
             author = author if record.held else -1
             outcome = record.add(signed)
             is_vote = signed.message.kind is Kind.CLOSE
@@ -89,6 +94,8 @@ def verify(data: bytes) -> Verdict:
     if record.position.purpose is not Purpose.END:
         names = ", ".join(record.genesis.roster[author].join.nickname for author in record.missing())
         return _judge(record, signatures, Judgement.INCOMPLETE, f"nothing wrong so far; the file ends awaiting {names}")
+    if behind and data.startswith(write_transcript(record)):
+        return _judge_evidence(record, signatures, behind)
     if write_transcript(record) != data:
         reason = "beside the history stand votes or messages that have no part in it, or it is out of order"
         return _judge(record, signatures, Judgement.ALTERED, reason)
@@ -109,14 +116,14 @@ def _judge_contradiction(record: Record, messages: tuple[Signed, ...]) -> Verdic
     return replace(verdict, step=message.step)
 
 
-def _judge_evidence(record: Record, signatures: int, messages: tuple[Signed, ...]) -> Verdict:
+def _judge_evidence(record: Record, signatures: int, messages: Sequence[Signed]) -> Verdict:
     """Judge what stands behind the end of a match: each message must prove misconduct, alone or with the one before."""
     culprits: dict[int, MisconductError] = {}
     waiting: Signed | None = None
     for signed in messages:
-        signed = record.check_signature(signed)
         message = signed.message
         try:
+            signed = record.check_signature(signed)
             if waiting is not None and (reason := contradiction(waiting, signed)):
                 raise MisconductError(message.author, message.step, reason, (waiting, signed))
             if message.kind not in VOTES:
@@ -127,6 +134,8 @@ def _judge_evidence(record: Record, signatures: int, messages: tuple[Signed, ...
             culprits.setdefault(error.author, error)
             waiting = None
             continue
+        except RejectedMessageError as error:
+            return _judge(record, signatures, Judgement.ALTERED, str(error))
         if waiting is not None:
             break
         waiting = signed
@@ -135,7 +144,7 @@ def _judge_evidence(record: Record, signatures: int, messages: tuple[Signed, ...
     names = [entry.join.nickname for entry in record.genesis.roster]
     first = next(iter(culprits.values()))
     reason = "; ".join(f"{names[author]} {error}" for author, error in culprits.items())
-    verdict = _judge(record, signatures + len(messages), Judgement.MISCONDUCT, reason, names[first.author])
+    verdict = _judge(record, signatures, Judgement.MISCONDUCT, reason, names[first.author])
     winners = () if record.position.state is None else record.position.state.winners
     return replace(verdict, step=first.step, winners=tuple(verdict.players[seat] for seat in winners))
 

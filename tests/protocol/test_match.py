@@ -40,11 +40,6 @@ def assert_all_agree(world: World) -> None:
     assert verify(transcripts.pop()).verdict == "fair"
 
 
-def assert_all_ended_alike(world: World) -> None:
-    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
-    assert all(verify(machine.transcript).verdict == "unproven" for machine in world.machines)
-
-
 def shown(world: World, me: int, kind: type) -> list[object]:
     return [event for event in world.machines[me].shown if isinstance(event, kind)]
 
@@ -238,7 +233,7 @@ def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out()
         if other != cheat:
             world.send(cheat, other, Carried(*forged.wire))
     world.run()
-    assert_all_ended_alike(world)
+    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
     name = machine.match.info[cheat].name
     for other in range(3):
         if other != cheat:
@@ -247,6 +242,9 @@ def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out()
             (proof,) = world.machines[other].proofs
             verdict = verify(proof)
             assert (verdict.verdict, verdict.culprit, verdict.step) == ("misconduct", name, position.step)
+            whole = verify(world.machines[other].transcript)
+            assert (whole.verdict, whole.culprit, whole.step) == ("misconduct", name, position.step)
+            assert whole.winners
     state = world.machines[0].match.record.position.state
     assert state is not None
     assert state.places[-1] == (world.machines[0].match.record.position.seats.index(cheat),)
