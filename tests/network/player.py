@@ -32,6 +32,9 @@ async def sit(node: Node, options: argparse.Namespace) -> None:
         ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
         opened = await node.host(TableSettings(options.table, ruleset, options.host))
         say("opened", join_line=opened.join_line, advertised=opened.advertised)
+    elif options.watch:
+        await node.watch(options.watch)
+        say("joined")
     elif options.join:
         await node.join(options.join)
         say("joined")
@@ -94,6 +97,7 @@ def arguments() -> argparse.ArgumentParser:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")
     action.add_argument("--join", metavar="TARGET")
+    action.add_argument("--watch", metavar="TARGET")
     action.add_argument("--resume", metavar="MATCH")
     return parser
 
