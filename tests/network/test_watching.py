@@ -27,11 +27,13 @@ from protocol.events import (
     TableWatched,
     YourTurn,
 )
+from protocol.genesis import Patience
 from protocol.joinline import parse_join_line
 from protocol.keys import Identity
 from protocol.limits import Limits
 from protocol.mesh import Mesh
 from protocol.node import NodeError, TableSettings
+from protocol.verifier import verify
 from protocol.whereabouts import Target
 from protocol.wire import (
     Aim,
@@ -270,6 +272,23 @@ async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_t
     players[1].go_on()
     await agree(back, *players[1:], watching)
     assert watching.told(Notice) == []
+
+
+async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, Patience(5, 5)))
+    watching = await watcher(people, opened.join_line)
+    guests = [await people.sit(name) for name in "BC"]
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+    await in_mid_match(host)
+    await host.leave()
+    late = await watcher(people, address(guests[0]), "late")
+    ends = [await each.until(MatchOver) for each in (*guests, watching, late)]
+    transcripts = [end.transcript.read_bytes() for end in ends]
+    assert len({end.places for end in ends}) == 1
+    assert [verify(each).verdict for each in transcripts] == ["unproven"] * 4
+    assert len(set(transcripts)) == 1  # two votes of three are a majority, and there are no others
 
 
 async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
