@@ -48,6 +48,8 @@ async def play(node: Node, options: argparse.Namespace) -> None:
         if isinstance(event, MatchStarted):
             say("started", match=event.match_id, resumed=event.resumed)
         elif isinstance(event, YourTurn):
+            while options.hold is not None and not options.hold.exists():
+                await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
             move = bot.choose(event.view)
             if isinstance(move, Concede):
@@ -87,6 +89,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--name", required=True)
+    parser.add_argument("--hold", type=Path, help="make no move before this file is there")
     parser.add_argument("--table", default="Friday")
     parser.add_argument("--interface")
     parser.add_argument("--discovery", action="store_true")
