@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
@@ -227,10 +228,8 @@ def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None
     for order in (votes, votes[::-1]):
         absence = Absence(0)
         for vote in order:
-            try:
+            with contextlib.suppress(ContradictionError):
                 absence.take(vote, STEP)
-            except ContradictionError as error:
-                assert error.first.author == 2
         chosen.append(absence.ballots[TIP].best()[0].entries)
     assert chosen == [WITHOUT_C, WITHOUT_C]
 

@@ -550,7 +550,7 @@ class Explorer:
 
     # Walks, where there are too many states
 
-    def walk(self, chance: random.Random, length: int) -> None:
+    def walk(self, chance: random.Random, length: int, timers_first: float = 0.15) -> None:
         """Take one way through the world and check it.
 
         :raises ViolationError: if a claim does not hold on it.
@@ -561,7 +561,7 @@ class Explorer:
             if not events:
                 break
             timers = [each for each in events if not isinstance(each[1], int)]
-            index, event = chance.choice(timers if timers and chance.random() < 0.15 else events)
+            index, event = chance.choice(timers if timers and chance.random() < timers_first else events)
             after = self.move(state[index], event)
             told.append(self._tell(state[index], after, event))
             state = (*state[:index], after, *state[index + 1 :])

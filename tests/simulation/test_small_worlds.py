@@ -34,5 +34,5 @@ def test_long_walks(players: int, liar: int | None, connected: tuple[int, ...]) 
     """With a liar, one more player is silent towards those who hear each other."""
     explorer = Explorer(Table(players, rounds=3, liar=liar), connected)
     chance = random.Random(players)
-    for _ in range(200):
+    for _ in range(60):
         explorer.walk(chance, 100)
