@@ -22,14 +22,27 @@ What ties the two ways together:
 
 - Who has voted in a step closes it only by a decision.
 - Who closed a step votes for it as it was closed. Two things can release them: a majority of ABSENTs for something
-  else, or a proof that an author signed two messages for the step while other voters name another of them. Then the
-  author counts as absent for everybody.
-- Who sent a CLOSE for a later step never votes against an earlier one; who voted against an earlier one (it is
-  *reopened*) signs nothing behind it until it is decided. So two decisions that exclude each other would need two
-  majorities without an honest voter in common.
+  else, or a proof that an author broke the rules while another voter says otherwise of that author, or absence. Then
+  the author counts as absent, and as everybody hears of it, for everybody.
+- Rounds are counted over all steps that can still change: a node votes in one step only in each round, and sends one
+  CLOSE at most in it. The latest majority leads: the steps before the one it is for stand as they led there, also for
+  whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
+- Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
-  shrinks with each departure would let two small halves both be right.
+  shrinks with each departure would let two small halves both be right. Only those who have not left before the step
+  vote in it: else those who left and a few others could decide against a majority of those who went on.
 - Entries after which those who are left would be no majority of the base are never voted for.
+- A round that a majority has not reached does not end. Otherwise a lone node runs ahead for as long as it is alone, and
+  two whose timers end together follow each other for ever, one round apart.
+
+Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. That does not
+save a table of three from one: a liar who repeats to each of two others what the other one votes, while those votes are
+under way, can have two LOCKs completed. Both branches then hold the liar's contradicting votes.
+
+What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
+author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of
+one round each kept the first it saw, and did not count the votes that built on the other; a culprit's message was
+stood by for ever by one who had closed with it and never said so; rounds one apart never met.
 
 This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
 explored exhaustively for small worlds by tests/simulation/small_worlds.py.
