@@ -35,9 +35,11 @@ What ties the two ways together:
 - A round that a majority has not reached does not end. Otherwise a lone node runs ahead for as long as it is alone, and
   two whose timers end together follow each other for ever, one round apart.
 
-Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. That does not
-save a table of three from one: a liar who repeats to each of two others what the other one votes, while those votes are
-under way, can have two LOCKs completed. Both branches then hold the liar's contradicting votes.
+Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. A liar who
+repeats to each of two others what the other one votes, while those votes are under way, could still have both decide
+differently. So a CLOSE rests on a majority of voters of whom nothing bad is known, and the caller sends it only when
+that majority's votes had time to reach everybody (:data:`~protocol.limits.RELAY`): among nodes that are connected the
+liar is known before anything is decided.
 
 What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
 author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of

@@ -83,6 +83,9 @@ FUTURE_PER_AUTHOR: Final = 16
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
 EVIDENCE: Final = 64
 """Messages behind the end of a transcript that are looked at: two for each player would do."""
+RELAY: Final = 0.5
+"""Seconds between a majority of ABSENTs and the CLOSE that rests on it: as long as the majority's votes take to all who
+are connected, so that a voter who says something else to each of them is found out before anything is decided."""
 IDS_PER_SLOT: Final = 2
 """Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
 VOTES_PER_AUTHOR: Final = 8

@@ -48,7 +48,7 @@ async def play(node: Node, options: argparse.Namespace) -> None:
         if isinstance(event, MatchStarted):
             say("started", match=event.match_id, resumed=event.resumed)
         elif isinstance(event, YourTurn):
-            while options.hold is not None and not options.hold.exists():
+            while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
             move = bot.choose(event.view)
