@@ -217,10 +217,9 @@ class Agreement:
         kept = self._later.setdefault(message.author, {})
         slot = (message.step, int(message.kind) if message.kind in VOTES else 0, vote_round)
         if slot not in kept:
-            if len(kept) < limits.FUTURE_PER_AUTHOR:
-                kept[slot] = signed
-            else:
-                self.overflow = max(self.overflow, message.step)
+            kept[slot] = signed
+            if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
+                self.overflow = max(self.overflow, kept.pop(max(kept)).message.step)
         return Reception.LATER
 
     def _note_foreign(self, signed: Signed) -> Reception:
