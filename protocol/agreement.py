@@ -253,6 +253,8 @@ class Agreement:
             progress = self._take_later() or self._decide() or self._close()
 
     def _take_later(self) -> bool:
+        if not self._later:
+            return False
         step = self.record.position.step
         found = False
         for author in sorted(self._later):

@@ -475,6 +475,8 @@ class Match:
         if self.me is None or self._heard is not None or not self.is_formed or self._diverged:
             return False
         agreement, timers = self.agreement, self._timers
+        if self._is_early():
+            return False
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
         if not expired and not agreement.absence.ballots:
             return False
@@ -485,6 +487,10 @@ class Match:
         for vote in ripe:
             self._sign_vote(vote)
         return bool(ripe)
+
+    def _is_early(self) -> bool:
+        """Tell whether there is nothing to vote on yet, without looking at who is missing."""
+        return self._now < self._clock.earliest and not self.agreement.absence.ballots and not self.agreement.proven
 
     def _is_ripe(self, close: Vote) -> bool:
         """Tell whether everybody had time to see the majority that a CLOSE rests on, and to show who votes twice."""
@@ -665,10 +671,14 @@ class Match:
 
     def _mind_the_time(self) -> None:
         now, timers = self._now, self._timers
-        wake = [due for _, due in self._rounds_due()] if self.me is not None and self.is_formed else []
+        wake: list[float] = []
         if self.is_ended:
             self._mind_the_end(wake)
         elif self.is_formed:
+            if self._is_early():
+                wake.append(self._clock.earliest)
+            elif self.me is not None:
+                wake += [due for _, due in self._rounds_due()]
             self._mind_the_awaited(wake)
         if timers.certified is not None:
             wake.append(timers.certified[1] + limits.RELAY)
@@ -687,7 +697,8 @@ class Match:
         else:
             timers.lacking_since = None
         due = min((time for time in wake if time > now), default=math.inf)
-        if due != timers.wished:  # else the owner knows already
+        # Being woken too early costs little, and less than to be woken at another time in every step.
+        if due < timers.wished or timers.wished <= now:
             timers.wished = due
             if due < math.inf:
                 self._effects.append(WakeAt(due))
@@ -739,7 +750,7 @@ class Match:
             self._warn(gone)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], wake: list[float]) -> None:
-        if not missing or not self._has_quorum() or self.record.players == 2:
+        if not missing or self._now < self._clock.earliest or not self._has_quorum() or self.record.players == 2:
             return
         due = self._clock.due(missing, self.record.position.witnesses)
         if self._now < due - WARNING:

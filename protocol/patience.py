@@ -69,6 +69,11 @@ class PatienceClock:
             self._since[author] = now
 
     @property
+    def earliest(self) -> float:
+        """When patience with anybody can be over at the earliest."""
+        return self._opened + limits.GRACE
+
+    @property
     def round(self) -> float:
         """Seconds that a round of votes lasts."""
         return float(self._patience.automatic)
