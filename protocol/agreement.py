@@ -29,9 +29,10 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.canonical import Value
 from protocol.messages import VOTES, Kind, Signed
 from protocol.proofs import contradiction
-from protocol.record import MisconductError, Outcome, Position, Record, RejectedMessageError
+from protocol.record import MisconductError, OtherStateError, Outcome, Position, Record, RejectedMessageError
 
 
 class Reception(Enum):
@@ -102,6 +103,8 @@ class Agreement:
         """The last message on an unknown history, by author."""
         self._final = 0
         """The last completed LOCK when votes were forgotten."""
+        self._others_states: dict[tuple[bytes, int], Value] = {}
+        """What a LOCK signed that ours does not, by tip and author."""
         self._drafts: dict[int, Record] = {}
         """The history of a peer as far as it was shown, by peer."""
 
@@ -164,6 +167,9 @@ class Agreement:
             outcome = self.record.hold(signed)
         except MisconductError as error:
             return self._prove(error)
+        except OtherStateError:
+            self._others_states[signed.message.tip, signed.message.author] = signed.message.body
+            raise
         if outcome is Outcome.ADDED:
             self.news.append(Kept(signed))
             return Reception.NEWS
@@ -306,6 +312,7 @@ class Agreement:
             self._final = self.record.position.locked
             tips = {place.tip for place in self.tail()}
             self.absence.forget(tips)
+            self._others_states.clear()
             self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
             self._drafts.clear()
 
@@ -338,7 +345,7 @@ class Agreement:
         """
         record = self.record
         draft = self._drafts.pop(peer, None)
-        if draft is None or draft.chain[record.position.locked].tip != record.chain[record.position.locked].tip:
+        if draft is None or not draft.goes_through(record.chain[record.position.locked]):
             draft = record.fork(min(step, record.position.step))
         for signed in messages:
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
@@ -361,6 +368,22 @@ class Agreement:
         record.adopt(draft)
         self._forget()
         self.news.append(Replaced(tuple(self.history(0)), since))
+
+    @property
+    def is_diverged(self) -> bool:
+        """More than half of the base do not, or cannot any more, lock the state that this node's program has come to.
+
+        That is no player's misconduct but a bug in somebody's program, perhaps in this one.
+        """
+        position = self.record.position
+        others = [body for (tip, _), body in self._others_states.items() if tip == position.tip]
+        if not others:
+            return False
+        base = len(position.base)
+        counts = [others.count(body) for body in others]
+        ours = len(self.record.held)
+        unknown = base - ours - len(others)
+        return max(counts) > base // 2 or max(ours, *counts) + unknown <= base // 2
 
     @property
     def is_astray(self) -> bool:

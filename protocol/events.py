@@ -52,6 +52,16 @@ class TableJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class TableWatched:
+    """This node watches somebody's table and waits for the start with it."""
+
+    name: str
+    host: PlayerInfo
+    ruleset: Ruleset
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
 class LobbyChanged:
     """Who sits at the table now, before the start."""
 
@@ -80,7 +90,7 @@ class MatchFormed:
 
 @dataclass(frozen=True, slots=True)
 class MatchStarted:
-    """The seats are drawn. Also the first event after a resume."""
+    """The seats are drawn. Also the first event after a resume, or where a spectator comes in later."""
 
     match_id: str
     ruleset: Ruleset
@@ -198,6 +208,18 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Diverged:
+    """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
+
+    The match cannot go on. What this program holds is to be kept for who looks for the bug.
+    """
+
+    step: int
+    state: str
+    """This node's state of the game, in canonical form, as text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something worth a line that is nobody's event (discovery failed, an address changed)."""
 
@@ -207,6 +229,7 @@ class Notice:
 NodeEvent = (
     TableOpened
     | TableJoined
+    | TableWatched
     | LobbyChanged
     | TableClosed
     | MatchFormed
@@ -224,5 +247,6 @@ NodeEvent = (
     | Misbehaved
     | MatchOver
     | Stopped
+    | Diverged
     | Notice
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +43,11 @@ class Home:
     def proof(self, match: bytes, culprit: bytes) -> Path:
         """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
         return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""
+    return os.open(path, flags, 0o600)
 
 
 def default_home() -> Path:

@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from protocol import limits
+from protocol.audience import Audience
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo
 from protocol.genesis import Genesis
 from protocol.lobby import HostedTable, NotAdmittedError
 from protocol.playing import Playing
 from protocol.shell import Shell
-from protocol.wire import JoinTable, Propose, Refuse, Table, TableAim
+from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
 
 FORMING_PATIENCE: Final = 2.0
 """Seconds that the convenor waits for a guest who was lost while the match forms, before the seat is free again."""
@@ -21,6 +23,7 @@ FORMING_PATIENCE: Final = 2.0
 class Hosting:
     """The convenor's table on the network.
 
+    :param audience: who watches, here before the start.
     :param begin: takes part in a proposed match.
     :param advertise: tells the network what has become of the table.
     """
@@ -29,11 +32,13 @@ class Hosting:
         self,
         shell: Shell,
         table: HostedTable,
+        audience: Audience,
         begin: Callable[[bytes, Genesis], Playing],
         advertise: Callable[[], None],
     ) -> None:
         self.table = table
         self._shell = shell
+        self._audience = audience
         self._begin = begin
         self._advertise = advertise
         self._proposal: Playing | None = None
@@ -46,7 +51,7 @@ class Hosting:
 
     def open(self) -> None:
         """Tell who sits here from the start."""
-        self._tell(LobbyChanged(self._sitting(self.table.frame()), self.table.settings.seats))
+        self._shell.tell(LobbyChanged(self._shell.players(self.table.frame()), self.table.settings.seats))
 
     def propose(self) -> None:
         """Propose a match among who sits here.
@@ -81,12 +86,28 @@ class Hosting:
             return Refuse("full", f"all {self.table.settings.seats} seats are taken")
         return TableAim(self.table.table, "")
 
+    def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:
+        """Answer who wants to wait for the start and watch."""
+        try:
+            self.table.check_aim(aim)
+        except NotAdmittedError as error:
+            return Refuse(error.code, str(error))
+        if self._is_guest(identity):
+            return Refuse("refused", "you have a seat at this table")
+        if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
+            return Refuse("full", "there is no room for more spectators before the match begins")
+        return TableAim(self.table.table, "")
+
+    def greet_spectator(self, identity: bytes) -> None:
+        """Show the table to who was welcomed to watch."""
+        self._shell.post(identity, self.table.frame())
+
     def greet(self, identity: bytes) -> None:
         """Wait for the JOIN of a peer who was welcomed; who asks for no seat then is in the way of others."""
         self._shell.loop.call_later(self._shell.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
-        if not self._is_guest(identity):
+        if not self._is_guest(identity) and identity not in self._audience:
             self._shell.mesh.disconnect(identity)
 
     def _is_guest(self, identity: bytes) -> bool:
@@ -129,13 +150,8 @@ class Hosting:
         frame = self.table.frame()
         for record in self.table.records[1:]:
             self._shell.post(record.join.identity, frame)
+        self._audience.post(frame)
         new = tuple(self._shell.player(name, key) for name, key in frame.players if key == joined)
-        self._tell(LobbyChanged(self._sitting(frame), self.table.settings.seats, new, (left,) if left else ()))
+        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats, new, (left,) if left else ()))
         self._shell.mesh.set_roster(record.join.identity for record in self.table.records)
         self._advertise()
-
-    def _sitting(self, frame: Table) -> tuple[PlayerInfo, ...]:
-        return tuple(self._shell.player(name, identity) for name, identity in frame.players)
-
-    def _tell(self, event: LobbyChanged) -> None:
-        self._shell.tell(event)

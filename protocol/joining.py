@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
 
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
@@ -13,13 +12,11 @@ from protocol.keys import fingerprint
 from protocol.lobby import Seat
 from protocol.mesh import RefusedError
 from protocol.playing import Playing
+from protocol.refusals import closing_code, refusal, unreachable
 from protocol.shell import Shell
 from protocol.transport import DialError
 from protocol.whereabouts import Target
 from protocol.wire import JoinTable, Propose, Refuse, Table, TableAim
-
-_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
-"""The codes of :class:`~protocol.events.TableClosed`."""
 
 
 class Joining:
@@ -51,7 +48,7 @@ class Joining:
 
         self._admission = self._shell.loop.create_future()
         try:
-            convenor = await mesh.connect(wanted.addresses, TableAim(wanted.table, wanted.token), accept)
+            convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
             try:
                 async with asyncio.timeout(self._shell.bounds.handshake):
                     await self._admission
@@ -73,7 +70,7 @@ class Joining:
         self._shell.tell(
             TableJoined(frame.name, PlayerInfo(host, fingerprint(convenor)), self._seat.ruleset, frame.seats)
         )
-        self._shell.tell(LobbyChanged(self._sitting(frame), frame.seats))
+        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
         """Ask for a seat, as the convenor has welcomed us."""
@@ -98,7 +95,7 @@ class Joining:
                 if self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
                 elif before is not None:
-                    self._tell_changes(before, frame)
+                    self._shell.tell(self._shell.lobby_changed(before, frame))
         except MalformedGenesisError as error:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"the host's word cannot be accepted: {error}")
@@ -109,21 +106,17 @@ class Joining:
             self._close("closed", f"the host is gone ({reason})")
 
     @property
+    def table_name(self) -> str:
+        """Name of the table at which this node has a seat; empty if it has none. The convenor's word, so any text."""
+        return self._seat.table.name if self._seat is not None and self._seat.table is not None else ""
+
+    @property
     def _has_begun(self) -> bool:
         return self._proposal is not None and self._proposal.match.is_formed
 
-    def _tell_changes(self, before: Table, now: Table) -> None:
-        joined = tuple(self._shell.player(*each) for each in now.players if each not in before.players)
-        left = tuple(self._shell.player(*each) for each in before.players if each not in now.players)
-        self._shell.tell(LobbyChanged(self._sitting(now), now.seats, joined, left))
-
-    def _sitting(self, frame: Table) -> tuple[PlayerInfo, ...]:
-        return tuple(self._shell.player(name, identity) for name, identity in frame.players)
-
     def _close(self, code: str, reason: str) -> None:
         """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
-        if code not in _CLOSING:
-            code = "refused"
+        code = closing_code(code)
         seat, self._seat = self._seat, None
         if self._admission is not None and not self._admission.done():
             self._admission.set_exception(RefusedError(code, reason))
@@ -131,13 +124,3 @@ class Joining:
             self._shell.tell(TableClosed(code, reason))
         if seat is not None:
             self._shell.mesh.disconnect(seat.convenor)
-
-
-def unreachable(error: DialError) -> NodeError:
-    """Return what it means to a person that nobody was reached."""
-    return NodeError("unreachable", str(error), "check the address, and that no firewall is in between")
-
-
-def refusal(error: RefusedError) -> NodeError:
-    """Return what it means to a person that the other node said no."""
-    return NodeError(error.code if error.code in ("version", "rules", "full") else "refused", str(error))

@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 from base64 import b32encode
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from protocol.hashing import tagged_hash
+from protocol.limits import KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
@@ -53,7 +55,7 @@ def _small_order_encodings() -> frozenset[bytes]:
 SMALL_ORDER: Final = _small_order_encodings()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEYS_REMEMBERED)
 def is_strict_public_key(raw: bytes) -> bool:
     """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
 
@@ -167,10 +169,9 @@ class Identity:
         path = home / IDENTITY_FILE
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists():
-                return cls._load(path, passphrase), False
-            return cls._create(path, passphrase), True
-        except FileExistsError:  # another process was first
+            if not path.exists():
+                with suppress(FileExistsError):  # another process was first, or a link leads nowhere
+                    return cls._create(path, passphrase), True
             return cls._load(path, passphrase), False
         except OSError as error:
             raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, view
+from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, plain, view
 from p2pdice import State as GameState
 from protocol import agreement as agreed
 from protocol import limits
@@ -53,6 +53,7 @@ from protocol.events import (
     ConcedeAccepted,
     Continued,
     DiceRolled,
+    Diverged,
     Happened,
     MatchFormed,
     MatchStarted,
@@ -176,6 +177,7 @@ class Match:
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
         self._suspended = False
+        self._diverged = False
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
         self._over = False
@@ -441,12 +443,19 @@ class Match:
 
     # What is due
 
+    def _mind_divergence(self) -> None:
+        if self.is_formed and not self._diverged and self.agreement.is_diverged:
+            self._diverged = True
+            position = self.record.position
+            self._show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
+
     def _pump(self) -> None:
         if self._heard is not None and self._timers.resumed_at is None:
             self._timers.resumed_at = self._now
         while True:
             self.agreement.settle()
             self._fetch_news()
+            self._mind_divergence()
             self._announce()
             position = self.record.position
             self._clock.open_step(position.tip, _is_choice(position), self._now)
@@ -458,7 +467,7 @@ class Match:
 
     def _vote(self) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
-        if self.me is None or self._heard is not None or not self.is_formed:
+        if self.me is None or self._heard is not None or not self.is_formed or self._diverged:
             return False
         agreement, timers = self.agreement, self._timers
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
@@ -504,7 +513,7 @@ class Match:
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
         record, position, me = self.record, self.record.position, self.me
-        if me is None or self._heard is not None:
+        if me is None or self._heard is not None or self._diverged:
             return False
         if self.agreement.absence.ballots and self.agreement.absence.is_reopened(self.agreement):
             return False
@@ -677,7 +686,9 @@ class Match:
         culprits = self.agreement.proven
         # Who proved to cheat cannot give an acceptable message any more than who is gone.
         gone = tuple(
-            author for author in missing if author != self.me and (author not in self._linked or author in culprits)
+            author
+            for author in position.owed
+            if author != self.me and (author in culprits or (author in missing and author not in self._linked))
         )
         if not gone:
             timers.awaited_since = None
@@ -716,7 +727,7 @@ class Match:
 
     def _warn(self, awaited: tuple[int, ...]) -> None:
         tip = self.record.position.tip
-        seconds = self._clock.due(self.record.missing(), self.record.position.witnesses) - self._now
+        seconds = self._clock.due(awaited, self.record.position.witnesses) - self._now
         if self._warned != tip and seconds > 0:
             self._warned = tip
             self._show(Overdue(tuple(self.info[author] for author in awaited), math.ceil(seconds)))

@@ -23,12 +23,9 @@ from typing import Final, NamedTuple, cast
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import SIGNATURE_BYTES, MatchKey
-from protocol.limits import PLAYERS
+from protocol.limits import MOVE_CHARACTERS, PLAYERS, STEPS
 
 MESSAGE_TAG: Final = "p2pdice/1/message"
-
-MAX_MOVE_CHARACTERS: Final = 200
-"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
 
 
 class MalformedMessageError(ValueError):
@@ -65,7 +62,7 @@ BODY_SHAPES: Final = {
     Kind.COMMIT: "array of 1 or 2 byte strings of 32 bytes",
     Kind.LOCK: "byte string of 32 bytes",
     Kind.REVEAL: "byte string of 32 bytes",
-    Kind.MOVE: f"text of 1 to {MAX_MOVE_CHARACTERS} characters",
+    Kind.MOVE: f"text of 1 to {MOVE_CHARACTERS} characters",
     Kind.OPEN: "array of 3 byte strings of 32 bytes",
     Kind.RESIGN: "empty array",
     Kind.RESULT: "byte string of 32 bytes",
@@ -135,7 +132,7 @@ def _body_fits(kind: Kind, body: object) -> bool:
     if kind is Kind.CLOSE:
         return type(body) is tuple and len(body) == 2 and _is_round(body[0]) and _are_entries(body[1])
     if kind is Kind.MOVE:
-        return type(body) is str and 0 < len(body) <= MAX_MOVE_CHARACTERS
+        return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
     if kind is Kind.RESIGN:
         return body == ()
     if kind is Kind.COMMIT or kind is Kind.OPEN:
@@ -167,7 +164,7 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
     _, match, step, tip, author, kind, body = value
     if not (_is_hash(match) and _is_hash(tip) and type(step) is int and type(author) is int and type(kind) is int):
         raise MalformedMessageError("a field of the message has the wrong type")
-    if not 0 <= step < 2**32 or not 0 <= author < 256:
+    if not 0 <= step < STEPS or not 0 <= author < 256:
         raise MalformedMessageError("a number of the message is out of range")
     if kind not in _KINDS:
         raise MalformedMessageError(f"there is no kind {kind}")

@@ -1,7 +1,8 @@
 """A node: one player's program on the LAN. A thin asyncio shell that wires mesh, discovery, lobby, match and store.
 
 Each part of its life has a room of its own: :mod:`protocol.hosting` and :mod:`protocol.joining` the lobby,
-:mod:`protocol.playing` the match, :mod:`protocol.shell` what they share. Here it is opened and closed, and whatever
+:mod:`protocol.playing` the match, :mod:`protocol.audience` who watches it, :mod:`protocol.watching` watching others,
+:mod:`protocol.shell` what they share. Here it is opened and closed, and whatever
 links and owner say goes to the room that it concerns.
 """
 
@@ -19,6 +20,8 @@ from p2pdice import Move
 from p2pdice.version import VERSION
 from protocol import limits
 from protocol.addresses import Address, format_address, interface_addresses
+from protocol.admission import open_table_id, private_table_id
+from protocol.audience import Audience
 from protocol.certificates import credentials
 from protocol.discovery import Sighting, is_table_name
 from protocol.effects import Conceded, Played
@@ -50,6 +53,7 @@ from protocol.record import MisconductError, RejectedMessageError
 from protocol.shell import Shell
 from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
 from protocol.transport import EVERYWHERE
+from protocol.watching import Watching
 from protocol.whereabouts import Whereabouts, open_table, running_match
 from protocol.wire import (
     Aim,
@@ -65,6 +69,7 @@ from protocol.wire import (
     Propose,
     Refuse,
     Table,
+    WatchAim,
 )
 
 log = logging.getLogger(__name__)
@@ -99,11 +104,13 @@ class Node:
         self._whereabouts = whereabouts
         self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self, bounds)
         self._shell = Shell(home, identity, store, self._mesh, whereabouts, bounds)
+        self._audience = Audience(self._shell)
         self._hosting: Hosting | None = None
         self._joining = Joining(self._shell, self._sign_on, self._begin)
         self._seed = b""
         """Of the next match."""
         self._playing: Playing | None = None
+        self._watching: Watching | None = None
         self._is_closed = False
 
     @classmethod
@@ -156,8 +163,9 @@ class Node:
 
     @property
     def match(self) -> Match | None:
-        """The match that is proposed or running here, to be looked at and never fed."""
-        return self._playing.match if self._playing is not None else None
+        """The match that is proposed, running or watched here, to be looked at and never fed."""
+        session = self._playing or (self._watching.followed if self._watching is not None else None)
+        return session.match if session is not None else None
 
     @property
     def join_line(self) -> str:
@@ -176,9 +184,10 @@ class Node:
                 "failed", f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
             )
         await self._listen(self._port)
-        table = secrets.token_bytes(16)
-        hosted = HostedTable(settings, table, self._sign_on(table), new_token() if settings.private else "")
-        self._hosting = Hosting(self._shell, hosted, self._begin, self._advertise)
+        token = new_token() if settings.private else ""
+        table = private_table_id(token) if token else open_table_id()
+        hosted = HostedTable(settings, table, self._sign_on(table), token)
+        self._hosting = Hosting(self._shell, hosted, self._audience, self._begin, self._advertise)
         is_advertised = not settings.private and await self._whereabouts.start()
         self._advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
@@ -212,6 +221,17 @@ class Node:
         wanted = await self._whereabouts.resolve(target)
         await self._listen(self._port)
         await self._joining.enter(wanted)
+
+    async def watch(self, target: str) -> None:
+        """Watch a table or match: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
+
+        Returns when it is known what is to be seen there; before the start, that is who sits at the table.
+
+        :raises NodeError: if nobody is found or reached there, or this node may not watch.
+        """
+        places = await self._whereabouts.resolve_to_watch(target)
+        self._watching = Watching(self._shell)
+        await self._watching.enter(places)
 
     def unfinished(self) -> tuple[StoredMatch, ...]:
         """Return the matches of this home that can be resumed, newest first.
@@ -270,7 +290,7 @@ class Node:
         self._is_closed = True
         if not self._shell.is_silent:
             await self._take_leave()
-        for room in (self._hosting, self._playing):
+        for room in (self._hosting, self._playing, self._watching):
             if room is not None:
                 room.close()
         await self._mesh.close()
@@ -312,9 +332,8 @@ class Node:
         """Advertise the open table or the running match, whatever it has become."""
         hosted = self._hosting.table if self._hosting is not None else None
         if self._playing is not None and self._playing.match.is_formed:
-            match = self._playing.match
-            name = hosted.settings.name if hosted else f"match {match.record.match.hex()[:8]}"
-            advertisement = running_match(match, name)
+            table_name = hosted.settings.name if hosted is not None else self._joining.table_name
+            advertisement = running_match(self._playing.match, table_name)
         elif hosted is not None and not hosted.settings.private:
             advertisement = open_table(hosted)
         else:
@@ -322,6 +341,8 @@ class Node:
         self._shell.in_background(self._whereabouts.advertise(advertisement, self._mesh.port))
 
     def _formed(self) -> None:
+        assert self._playing is not None
+        self._audience.post(Propose(self._playing.match.record.genesis_data))
         self._shell.in_background(self._be_found())
 
     async def _be_found(self) -> None:
@@ -337,13 +358,29 @@ class Node:
             if playing is None or aim.match != playing.match.record.match or identity not in playing.authors:
                 return Refuse("no-match", "that match is not played here")
             return playing.aim()
+        if isinstance(aim, WatchAim):
+            return self._welcome_spectator(identity, aim)
         if self._hosting is None:
             return Refuse("no-table", "no table is open here")
         return self._hosting.welcome(identity, aim)
 
+    def _welcome_spectator(self, identity: bytes, aim: WatchAim) -> Aim | Refuse:
+        playing = self._playing
+        if playing is not None and playing.match.is_formed:
+            return playing.welcome_spectator(identity, aim)
+        if self._hosting is not None:
+            return self._hosting.welcome_spectator(identity, aim)
+        return Refuse("no-table", "there is nothing to be seen here yet")
+
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         with self._shell.stopping_at_disk_errors():
-            if isinstance(aim, MatchAim):
+            self._audience.dismiss(identity)  # until the newest link says so again
+            if self._watching is not None:
+                if not isinstance(aim, WatchAim):
+                    self._watching.greet(identity, aim, at)
+            elif isinstance(aim, WatchAim):
+                self._show(identity)
+            elif isinstance(aim, MatchAim):
                 if self._playing is not None:
                     self._playing.greet(identity, at)
             elif self._hosting is not None:
@@ -351,10 +388,21 @@ class Node:
             else:
                 self._joining.greet(identity, aim)
 
+    def _show(self, identity: bytes) -> None:
+        """Count a peer as spectator, and show what there is to be seen."""
+        self._audience.admit(identity)
+        if self._playing is not None and self._playing.match.is_formed:
+            self._shell.post(identity, Propose(self._playing.match.record.genesis_data))
+        elif self._hosting is not None:
+            self._hosting.greet_spectator(identity)
+
     def peer_down(self, identity: bytes, reason: str) -> None:
         log.info("link to %s down: %s", fingerprint(identity), reason)
         if self._shell.is_silent:
             return
+        self._audience.dismiss(identity)
+        if self._watching is not None:
+            self._watching.lost(identity, reason)
         if self._playing is not None:
             self._playing.lost(identity)
         self._joining.lost(identity, reason)
@@ -363,16 +411,21 @@ class Node:
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self._shell.stopping_at_disk_errors():
-            match frame:
-                case Carried() | Need() | Page() | Cut():
-                    if self._playing is not None:
-                        self._playing.take(identity, frame)
-                case JoinTable():
-                    self._take_join(identity, frame)
-                case Table() | Propose() | Refuse():
-                    self._joining.take(identity, frame)
-                case Leave():
-                    self._mesh.disconnect(identity)
+            if isinstance(frame, Leave):
+                self._mesh.disconnect(identity)
+            elif self._watching is not None:
+                self._watching.take(identity, frame)
+            elif self._playing is not None and isinstance(frame, Carried | Need | Page | Cut):
+                self._playing.hear(identity, frame)
+            elif identity not in self._audience:
+                self._take_word(identity, frame)
+
+    def _take_word(self, identity: bytes, frame: Frame) -> None:
+        """Take what concerns a table."""
+        if isinstance(frame, JoinTable):
+            self._take_join(identity, frame)
+        elif isinstance(frame, Table | Propose | Refuse):
+            self._joining.take(identity, frame)
 
     def _take_join(self, identity: bytes, frame: JoinTable) -> None:
         if self._hosting is None:
@@ -425,7 +478,7 @@ class Node:
     def _take_part(self, match: Match, *, resumed: bool) -> Playing:
         if self._playing is not None:
             self._playing.close()
-        self._playing = Playing(self._shell, match, self._formed)
+        self._playing = Playing(self._shell, match, self._audience, self._formed)
         self._playing.start(resumed=resumed)
         return self._playing
 

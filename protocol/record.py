@@ -81,6 +81,13 @@ class RejectedMessageError(ValueError):
     """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
 
 
+class OtherStateError(RejectedMessageError):
+    """A LOCK signs another state of the game than follows from our history: one of the two programs has a bug."""
+
+    def __init__(self) -> None:
+        super().__init__("a LOCK on another state: one of the two programs has a bug")
+
+
 class MisconductError(Exception):
     """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
 
@@ -395,13 +402,16 @@ class Record:
         is_close = message.kind is Kind.CLOSE
         return Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
 
+    def goes_through(self, position: Position) -> bool:
+        """Tell whether this history comes to ``position``."""
+        return position.step < len(self.chain) and self.chain[position.step].tip == position.tip
+
     def adopt(self, other: Record) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
 
         :raises ValueError: if it parts from this one before the last completed LOCK: what lies there is final.
         """
-        locked = self.position.locked
-        if len(other.chain) <= locked or other.chain[locked].tip != self.chain[locked].tip:
+        if not other.goes_through(self.chain[self.position.locked]):
             raise ValueError("nothing behind a completed LOCK is dropped")
         self.chain, self.held, self.results = other.chain, other.held, other.results
         self._closes, self._transition = [], other._transition
@@ -455,7 +465,7 @@ class Record:
             raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
         if message.kind is Kind.LOCK:
             if body != position.lock:
-                raise RejectedMessageError("a LOCK on another state: one of the two programs has a bug")
+                raise OtherStateError
         elif message.kind is Kind.MOVE:
             assert type(body) is str
             try:

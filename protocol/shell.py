@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from protocol.events import NodeEvent, PlayerInfo, Stopped
+from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
 from protocol.home import Home
 from protocol.keys import Identity, fingerprint
 from protocol.limits import Limits
@@ -20,7 +20,7 @@ from protocol.mesh import Mesh
 from protocol.messages import Signed
 from protocol.store import Store, StoreError
 from protocol.whereabouts import Whereabouts
-from protocol.wire import Frame, encode_frame
+from protocol.wire import Frame, Table, encode_frame
 
 _BATCH: Final = 64
 """Messages of others that are kept in memory before they are stored without an own one."""
@@ -46,6 +46,7 @@ class Shell:
         # What this turn of the loop has caused.
         self._unwritten: list[Signed] = []
         self._frames: list[tuple[bytes, bytes]] = []
+        self._relayed: list[tuple[bytes, bytes]] = []
         self._afterwards: list[Callable[[], None]] = []
         self._must_write = False
         self._must_replace = False
@@ -76,6 +77,11 @@ class Shell:
         self._frames += [(identity, frame) for identity in identities]
         self._schedule_flush()
 
+    def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
+        """Have the bytes of a frame sent behind all others. It may leave though nothing of this turn was stored."""
+        self._relayed += [(identity, frame) for identity in identities]
+        self._schedule_flush()
+
     def afterwards(self, action: Callable[[], None]) -> None:
         """Have something done after all frames of this turn were sent."""
         self._afterwards.append(action)
@@ -95,6 +101,7 @@ class Shell:
         """Store, then send, then tell: all that this turn of the loop has caused."""
         self._flush_is_due = False
         frames, self._frames = self._frames, []
+        relayed, self._relayed = self._relayed, []
         afterwards, self._afterwards = self._afterwards, []
         # Messages of others wait for the next that leaves: a crash loses nothing that their authors do not have.
         must_write = self._must_write or bool(frames) or len(self._unwritten) >= _BATCH
@@ -105,7 +112,7 @@ class Shell:
                 self._must_replace = False
                 self._unwritten.clear()
             self._must_write = False
-            for identity, frame in frames:
+            for identity, frame in (*frames, *relayed):
                 self.mesh.send(identity, frame)
             self.mesh.flush()
             for action in afterwards:
@@ -120,6 +127,16 @@ class Shell:
     def player(self, name: str, identity: bytes) -> PlayerInfo:
         """Return what the owner is told of a player."""
         return PlayerInfo(name, fingerprint(identity), is_me=identity == self.identity.public)
+
+    def players(self, table: Table) -> tuple[PlayerInfo, ...]:
+        """Return who sits at a table, the host first."""
+        return tuple(self.player(name, identity) for name, identity in table.players)
+
+    def lobby_changed(self, before: Table, now: Table) -> LobbyChanged:
+        """Return what the owner is told of the difference between two words of a convenor."""
+        joined = tuple(self.player(*each) for each in now.players if each not in before.players)
+        left = tuple(self.player(*each) for each in before.players if each not in now.players)
+        return LobbyChanged(self.players(now), now.seats, joined, left)
 
     # Trouble
 

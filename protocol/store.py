@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from protocol.hashing import HASH_BYTES
+from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 
 SCHEMA_VERSION: Final = 1
@@ -69,6 +70,9 @@ class StoredMatch(NamedTuple):
     over: bool
     port: int
     """Where this node listened, so that peers find it at its old address."""
+
+    def __repr__(self) -> str:
+        return f"StoredMatch({self.match.hex()})"  # never the seed
 
 
 class Store:
@@ -138,11 +142,22 @@ class Store:
         self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int) -> None:
-        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
+        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
+
+        Of the proposals with one match key that were never formed, the newest few are kept.
+        """
         self._write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port) VALUES (?, ?, ?, ?, ?)",
             (match, genesis, match_key, created, port),
         )
+        forgotten = (
+            "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
+            "(SELECT number FROM matches WHERE match_key = ? AND formed = 0 ORDER BY number DESC LIMIT ?)"
+        )
+        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS), (int, bytes)):
+            self._ends.pop(proposal, None)
+            self._write("DELETE FROM messages WHERE match = ?", (number,))
+            self._write("DELETE FROM matches WHERE number = ?", (number,))
 
     def mark_formed(self, match: bytes) -> None:
         """Everybody has locked the genesis: the match exists and can be resumed."""
@@ -162,12 +177,12 @@ class Store:
         return dict(self._read(query, (match,), (int, str)))
 
     def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
-        """Keep an address under which an identity was reached; the four newest of each are kept."""
+        """Keep an address under which an identity was reached; the newest few of each are kept."""
         self._write("INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)", (identity, host, port, seen))
         self._write(
             "DELETE FROM addresses WHERE identity = ? AND (host, port) NOT IN "
-            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT 4)",
-            (identity, identity),
+            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT ?)",
+            (identity, identity, ADDRESSES_REMEMBERED),
         )
 
     def addresses(self, identity: bytes) -> tuple[tuple[str, int], ...]:

@@ -6,8 +6,9 @@ A sequence of canonical msgpack arrays, one behind the other and nothing between
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
 If somebody was missing when a step was closed, the votes of a majority to close it so follow the step's messages, by
-roster index. Receipts (RESULT) are not part of it, so every node that holds the same history writes the same bytes,
-but for the choice of votes.
+roster index. Behind the last step may stand messages that prove misconduct, each by itself against the history or with
+the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes, but
+for the choice of votes and proofs.
 
 A *proof of misconduct* is one of two files. Where the offending message can be judged only by what came before it (an
 illegal move, a wrong opening), it is a transcript up to that step with the message at its end. Where two messages
@@ -46,9 +47,11 @@ class Opened(NamedTuple):
     """Parsed one by one; raises :class:`MalformedTranscriptError` where the bytes stop making sense."""
 
 
-def write_transcript(record: Record) -> bytes:
-    """Return the transcript of all closed steps of ``record``."""
-    return _written(TRANSCRIPT_TAG, record, _until(record, record.position.step))
+def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
+    """Return the transcript of all closed steps of ``record``, and behind it what proves misconduct."""
+    told = {signed.id for position in record.chain for signed in position.entries.values()}
+    evidence = [signed for error in proven for signed in error.evidence if signed.id not in told]
+    return _written(TRANSCRIPT_TAG, record, (*_until(record, record.position.step), *evidence))
 
 
 def write_proof(record: Record, error: MisconductError) -> bytes:

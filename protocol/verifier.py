@@ -6,6 +6,7 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -13,7 +14,7 @@ from typing import Any
 
 from protocol import limits
 from protocol.genesis import MalformedGenesisError
-from protocol.messages import Kind, MalformedMessageError, Signed
+from protocol.messages import VOTES, Kind, MalformedMessageError, Signed
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
@@ -68,14 +69,20 @@ def verify(data: bytes) -> Verdict:
         return Verdict(Judgement.ALTERED, str(error))
     signatures = 0
     author = -1
+    behind: list[Signed] = []
     try:
         if opened.is_proof:
             return _judge_contradiction(record, tuple(islice(opened.messages, 3)))
         for signed in opened.messages:
+            if record.position.purpose is Purpose.END:
+                behind.append(signed)
+                if len(behind) > limits.EVIDENCE:
+                    return _judge(record, signatures, Judgement.ALTERED, "too much stands behind the end of the match")
+                continue
             author = author if record.held else -1
             outcome = record.add(signed)
             is_vote = signed.message.kind is Kind.CLOSE
-            if outcome is not Outcome.ADDED or record.results or (signed.message.author < author and not is_vote):
+            if outcome is not Outcome.ADDED or (signed.message.author < author and not is_vote):
                 return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
             author = signed.message.author
             signatures += 1
@@ -87,6 +94,8 @@ def verify(data: bytes) -> Verdict:
     if record.position.purpose is not Purpose.END:
         names = ", ".join(record.genesis.roster[author].join.nickname for author in record.missing())
         return _judge(record, signatures, Judgement.INCOMPLETE, f"nothing wrong so far; the file ends awaiting {names}")
+    if behind and data.startswith(write_transcript(record)):
+        return _judge_evidence(record, signatures, behind)
     if write_transcript(record) != data:
         reason = "beside the history stand votes or messages that have no part in it, or it is out of order"
         return _judge(record, signatures, Judgement.ALTERED, reason)
@@ -105,6 +114,39 @@ def _judge_contradiction(record: Record, messages: tuple[Signed, ...]) -> Verdic
     culprit = record.genesis.roster[message.author].join.nickname
     verdict = _judge(record, len(checked), Judgement.MISCONDUCT, f"{culprit} {reason}", culprit)
     return replace(verdict, step=message.step)
+
+
+def _judge_evidence(record: Record, signatures: int, messages: Sequence[Signed]) -> Verdict:
+    """Judge what stands behind the end of a match: each message must prove misconduct, alone or with the one before."""
+    culprits: dict[int, MisconductError] = {}
+    waiting: Signed | None = None
+    for signed in messages:
+        message = signed.message
+        try:
+            signed = record.check_signature(signed)
+            if waiting is not None and (reason := contradiction(waiting, signed)):
+                raise MisconductError(message.author, message.step, reason, (waiting, signed))
+            if message.kind not in VOTES:
+                outcome = record.hold(signed)
+                if outcome is not Outcome.FOREIGN or record.results:
+                    return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
+        except MisconductError as error:
+            culprits.setdefault(error.author, error)
+            waiting = None
+            continue
+        except RejectedMessageError as error:
+            return _judge(record, signatures, Judgement.ALTERED, str(error))
+        if waiting is not None:
+            break
+        waiting = signed
+    if waiting is not None or not culprits:
+        return _judge(record, signatures, Judgement.ALTERED, "a message behind the end of the match proves nothing")
+    names = [entry.join.nickname for entry in record.genesis.roster]
+    first = next(iter(culprits.values()))
+    reason = "; ".join(f"{names[author]} {error}" for author, error in culprits.items())
+    verdict = _judge(record, signatures, Judgement.MISCONDUCT, reason, names[first.author])
+    winners = () if record.position.state is None else record.position.state.winners
+    return replace(verdict, step=first.step, winners=tuple(verdict.players[seat] for seat in winners))
 
 
 def _absences(record: Record) -> str:

@@ -16,8 +16,10 @@ type   name      fields
 11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
 =====  ========  ======================================================================================
 
-The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open, or
-``(match id, step, tip)`` between players of a match. The dialler says HELLO first; the answer is WELCOME or REFUSE.
+The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
+``(match id, step, tip)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a
+spectator. The dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or
+of a match: what there is to be seen.
 """
 
 from __future__ import annotations
@@ -54,7 +56,16 @@ class MatchAim(NamedTuple):
     tip: bytes
 
 
-Aim = TableAim | MatchAim
+class WatchAim(NamedTuple):
+    """The dialler wants to watch."""
+
+    id: bytes
+    """Of the table or the match, or empty for whichever is there."""
+    token: str
+    """What a private table's join line carries; empty otherwise."""
+
+
+Aim = TableAim | MatchAim | WatchAim
 
 
 class Hello(NamedTuple):
@@ -163,6 +174,8 @@ class _Type(IntEnum):
     CUT = 11
 
 
+_WATCH: Final = "watch"
+
 _TYPE_OF: Final = {
     Hello: _Type.HELLO,
     Welcome: _Type.WELCOME,
@@ -188,7 +201,8 @@ def encode_frame(frame: Frame) -> bytes:
     if isinstance(frame, Page):
         fields = (*fields[:3], int(frame.last), frame.messages)
     elif isinstance(frame, Hello | Welcome):
-        fields = (*fields[:-1], tuple(frame.aim))
+        aim = frame.aim
+        fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
     return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
 
 
@@ -279,4 +293,8 @@ def _aim(value: tuple[Value, ...]) -> Aim | None:
             return TableAim(table, token)
         case (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
             return MatchAim(match, step, tip)
+        case (str() as word, bytes() as what, str() as token) if (
+            word == _WATCH and len(what) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
+        ):
+            return WatchAim(what, token)
     return None

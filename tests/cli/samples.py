@@ -87,6 +87,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",), True),
         node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", (), False, reason),
         node.TableJoined(name, peer, PRESETS["classic"], 3),
+        node.TableWatched(name, peer, PRESETS["classic"], 3),
         node.LobbyChanged((me,), 3),
         node.LobbyChanged((me, peer), 3, joined=(peer,)),
         node.LobbyChanged((me,), 3, left=(peer, peer)),
@@ -95,6 +96,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True),
         node.MatchStarted(MATCH, PRESETS["classic"].with_options({"dice": "2"}), players, None, called),
+        node.MatchStarted(MATCH, PRESETS["classic"], players, None, state, resumed=True),
         node.DiceRolled((1, 3, 3)),
         *(node.Happened(event, state) for event in GAME),
         node.YourTurn(view(opening, 0, (1, 1, 2, 3, 6)), 1),
@@ -113,5 +115,6 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
         node.Stopped(reason),
+        node.Diverged(7, "('hostile\x1b[31m',)"),
         node.Notice(reason),
     )

@@ -106,7 +106,7 @@ class Player:
         for peer in tuple(node._mesh._peers.values()):
             if peer.link._transport is not None:
                 peer.link._transport.abort()
-        for room in (node._hosting, node._playing):
+        for room in (node._hosting, node._playing, node._watching):
             if room is not None:
                 room.close()
         await node._whereabouts.close()

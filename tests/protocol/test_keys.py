@@ -143,3 +143,21 @@ def test_a_key_that_no_library_here_knows_is_one_of_another_kind(tmp_path: Path)
     with pytest.raises(KeyFileError, match="another kind"):
         Identity.load_or_create(tmp_path)
     assert path.read_bytes() == pem
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
+def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / IDENTITY_FILE).symlink_to(elsewhere)
+    with pytest.raises(KeyFileError, match="cannot use"):
+        Identity.load_or_create(tmp_path)
+    assert not elsewhere.exists()
+
+
+def test_of_two_processes_that_make_an_identity_at_once_both_get_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = Identity.load_or_create(tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda self: False)  # as it was when the second one looked
+    second, is_new = Identity.load_or_create(tmp_path)
+    assert (second.public, is_new) == (first.public, False)

@@ -15,6 +15,7 @@ import pytest
 from p2pdice import PRESETS
 from protocol.home import Home
 from protocol.keys import MatchKey
+from protocol.limits import PROPOSALS
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
 from protocol.store import SCHEMA_VERSION, HomeInUseError, Store, StoreError
@@ -81,6 +82,21 @@ def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
     store.add_match(MATCH, b"genesis", KEY.public, 99, 9)
     (match,) = store.matches()
     assert (match.formed, match.port) == (True, 7000)
+
+
+def test_of_proposals_without_end_the_newest_are_kept_and_no_formed_match_is_lost(store: Store) -> None:
+    store.mark_formed(MATCH)
+    other = MatchKey(b"o" * 32)
+    store.add_seed(other.public, b"o" * 32)
+    store.add_match(b"o" * 32, b"genesis", other.public, 1, 7000)
+    proposals = [number.to_bytes(32, "big") for number in range(3 * PROPOSALS)]
+    for proposal in proposals:
+        store.add_match(proposal, b"genesis", KEY.public, 1, 7000)
+        store.write(proposal, [message(0)])
+    assert {each.match for each in store.matches()} == {MATCH, b"o" * 32, *proposals[-PROPOSALS:]}
+    assert store._db.execute("SELECT COUNT(*) FROM messages").fetchone() == (PROPOSALS,)
+    with pytest.raises(StoreError, match="does not know"):
+        store.write(proposals[0], [message(1)])
 
 
 def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,7 +70,9 @@ def match_seed(seed: bytes, number: int) -> bytes:
     return tagged_hash("test-match-seed", seed, number)
 
 
-def genesis(ruleset: Ruleset, players: int, seed: bytes, patience: Patience) -> tuple[Genesis, tuple[bytes, ...]]:
+def genesis(
+    ruleset: Ruleset, players: int, seed: bytes, patience: Patience = UNHURRIED
+) -> tuple[Genesis, tuple[bytes, ...]]:
     """Return a genesis and the match seeds by roster index."""
     records = sorted(
         ((join_record(seed, number), match_seed(seed, number)) for number in range(players)),
@@ -108,7 +110,9 @@ class World:
         seed: int,
         player: Callable[[random.Random], Player] = OddsPlayer,
         patience: Patience = UNHURRIED,
+        kinds: Mapping[int, type[Match]] | None = None,
     ) -> None:
+        """Let ``players`` sit down; ``kinds`` says who runs another class than the real one."""
         self.random = random.Random(seed)
         self.now = 0.0
         self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience)
@@ -116,7 +120,9 @@ class World:
         self.links: dict[tuple[int, int], deque[Frame]] = {}
         self.delivered = 0
         self.machines = [
-            Machine(Match(self.data, me, self.seeds[me]), player(random.Random(self.random.random())))
+            Machine(
+                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me]), player(random.Random(self.random.random()))
+            )
             for me in range(players)
         ]
         for me in range(players):
@@ -199,7 +205,7 @@ class World:
                 case Choose():
                     machine.choices[effect.step] = effect.text
                 case Ended():
-                    machine.transcript = write_transcript(machine.match.record)
+                    machine.transcript = write_transcript(machine.match.record, machine.match.agreement.proven.values())
                 case Over():
                     machine.confirmed = effect.confirmed
 

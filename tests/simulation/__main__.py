@@ -1,0 +1,68 @@
+"""``python -m tests.simulation``: replay one seed, or run many and print what happened as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.simulation.campaign import as_markdown, replay_command, run_plan, run_seeds, shrink
+from tests.simulation.scenario import draw
+from tests.simulation.simulation import Figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, help="replay this one")
+    parser.add_argument("--trace", action="store_true", help="print everything that happens in it")
+    parser.add_argument("--shrink", action="store_true", help="leave out every fault that its failure does not need")
+    parser.add_argument("--seeds", type=int, help="run so many")
+    parser.add_argument("--from", type=int, default=0, dest="first", metavar="S", help="beginning with this one")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    options = parser.parse_args()
+    if options.seed is not None:
+        return replay(options.seed, options.trace, options.shrink)
+    if options.seeds is None:
+        parser.error("give --seed or --seeds")
+    return campaign(options.first, options.seeds, options.jobs)
+
+
+def replay(seed: int, traces: bool, shrinks: bool) -> int:
+    """Run one seed; return the exit code."""
+    plan = draw(seed)
+    if shrinks:
+        plan = shrink(plan)
+    result = run_plan(plan, print if traces else None)
+    print(plan)
+    for fault in plan.faults:
+        print(f"  {fault}")
+    print(f"trace {result.digest}")
+    if result.failure:
+        print(result.details)
+        return 1
+    print(as_markdown(result.figures))
+    return 0
+
+
+def campaign(first: int, count: int, jobs: int) -> int:
+    """Run many seeds; return the exit code."""
+    total, failures = Figures(), 0
+    began = shown = time.monotonic()
+    for done, result in enumerate(run_seeds(range(first, first + count), jobs), 1):
+        total.add(result.figures)
+        if result.failure:
+            failures += 1
+            print(f"{result}\n", file=sys.stderr)
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"{done:,} of {count:,} seeds, {failures} failures", file=sys.stderr)
+    print(f"`python -m tests.simulation --seeds {count} --from {first}`: {failures} failures,")
+    print(f"{time.monotonic() - began:,.0f} s in {jobs} process{'es' if jobs > 1 else ''}\n")
+    print(as_markdown(total))
+    if failures:
+        print(f"\nreplay a failure with: {replay_command(0).replace(' 0 ', ' SEED ')}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

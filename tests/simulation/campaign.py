@@ -1,0 +1,118 @@
+"""Many seeds: run them, count what happened, and say how to see a failure again."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.invariants import Violation
+from tests.simulation.scenario import Plan, draw
+from tests.simulation.signatures import cached_checks
+from tests.simulation.simulation import Figures, Simulation
+
+TWICE: Final = 100
+"""One seed of so many is run twice: the traces must not differ."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one seed."""
+
+    plan: Plan
+    figures: Figures
+    digest: str
+    """Hash of the trace."""
+    failure: str = ""
+    """Empty if everything held."""
+    details: str = ""
+    """The traceback."""
+
+    def __str__(self) -> str:
+        return f"{self.plan}\n  {self.failure}\n  replay with: {replay_command(self.plan.seed)}"
+
+
+def replay_command(seed: int) -> str:
+    """Return what to type to see a seed again."""
+    return f"python -m tests.simulation --seed {seed} --trace"
+
+
+def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
+    """Run one world; whatever goes wrong in it is the result."""
+    world = Simulation(plan, keep)
+    failure = details = ""
+    with cached_checks():
+        try:
+            world.run()
+        except Violation as violation:
+            failure, details = str(violation), traceback.format_exc()
+        except Exception as error:  # noqa: BLE001 - an exception out of a node is a finding like any other
+            failure, details = f"{type(error).__name__}: {error}", traceback.format_exc()
+    return Result(plan, world.figures, world.trace.digest, failure, details)
+
+
+def run_seed(seed: int) -> Result:
+    """Run the world of a seed; one of :data:`TWICE` seeds is run again and compared."""
+    result = run_plan(draw(seed))
+    if seed % TWICE == 0 and not result.failure:
+        if run_plan(draw(seed)).digest != result.digest:
+            return Result(result.plan, result.figures, result.digest, "the same seed took another course")
+        result.figures.checks["the same seed takes the same course"] += 1
+    return result
+
+
+def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
+    """Yield the result of every seed, in order."""
+    if jobs == 1:
+        yield from map(run_seed, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(run_seed, seeds, chunksize=8)
+
+
+def shrink(plan: Plan) -> Plan:
+    """Return a plan that fails in the same check with as few faults as leaving one out at a time finds."""
+    from dataclasses import replace
+
+    def check(result: Result) -> str:
+        return result.failure.split(":")[0]
+
+    wanted = check(run_plan(plan))
+    is_smaller = bool(wanted)
+    while is_smaller:
+        is_smaller = False
+        for index in reversed(range(len(plan.faults))):
+            smaller = replace(plan, faults=plan.faults[:index] + plan.faults[index + 1 :])
+            if check(run_plan(smaller)) == wanted:
+                plan, is_smaller = smaller, True
+    return plan
+
+
+def as_markdown(total: Figures) -> str:
+    """Return the figures as tables."""
+    lines = [
+        "| what | how many |",
+        "| --- | ---: |",
+        f"| matches begun | {total.matches - total.refused:,} |",
+        f"| of these finished by all honest players | {total.finished:,} |",
+        f"| of these suspended, as somebody misbehaved or was gone for good | {total.suspended:,} |",
+        f"| false proposals that no guest signed | {total.refused:,} |",
+        f"| players | {total.players:,} |",
+        f"| steps agreed on | {total.steps:,} |",
+        f"| frames delivered | {total.frames:,} |",
+        f"| virtual hours | {total.seconds / 3600:,.1f} |",
+    ]
+    tables: tuple[tuple[str, Counter[str]], ...] = (
+        ("fault", total.faults),
+        ("process died", total.crashes),
+        ("misbehaviour", total.misbehaviours),
+        ("ruleset", total.rulesets),
+        ("check", total.checks),
+    )
+    for title, counter in tables:
+        lines += ["", f"| {title} | times |", "| --- | ---: |"]
+        lines += [f"| {name} | {count:,} |" for name, count in sorted(counter.items())]
+    return "\n".join(lines)

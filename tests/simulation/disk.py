@@ -1,0 +1,186 @@
+"""What survives a crash: a journal of transactions in memory, or the real store, and how either fails."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from protocol.messages import Signed, parse_signed
+from protocol.store import Store, StoreError
+
+Point = Callable[[str], None]
+"""Told of every place at which a process can die; may raise."""
+
+
+class Trouble(Enum):
+    """How the next write fails."""
+
+    NONE = "none"
+    REFUSED = "refused"
+    """Nothing was written."""
+    UNCONFIRMED = "unconfirmed"
+    """It was written, but the system reports an error."""
+
+
+class Stored(NamedTuple):
+    """What a node finds on its disk when it starts."""
+
+    messages: tuple[Signed, ...]
+    choices: dict[int, str]
+    is_over: bool
+
+
+class Disk(ABC):
+    """One node's disk. Every write is a transaction: after a crash it is there as a whole or not at all."""
+
+    def __init__(self) -> None:
+        self.point: Point = lambda name: None
+        self.trouble = Trouble.NONE
+        self.is_full = False
+        self.own: set[bytes] = set()
+        """Ids of all messages that are safely on this disk."""
+
+    def write(self, messages: Iterable[Signed]) -> None:
+        """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
+        batch = tuple(messages)
+        self._guarded("store", lambda: self._write(batch))
+        self.own |= {signed.id for signed in batch}
+
+    def add_choice(self, step: int, text: str) -> None:
+        """Store a choice of the owner. :raises StoreError: if it is not known to be stored."""
+        self._guarded("choice", lambda: self._add_choice(step, text))
+
+    def mark_formed(self) -> None:
+        """The match exists. :raises StoreError: if that is not known to be stored."""
+        self._guarded("formed", self._mark_formed)
+
+    def mark_over(self) -> None:
+        """The match has ended. :raises StoreError: if that is not known to be stored."""
+        self._guarded("over", self._mark_over)
+
+    def _guarded(self, name: str, commit: Callable[[], None]) -> None:
+        self.point(f"before {name}")
+        trouble, self.trouble = self.trouble, Trouble.NONE
+        if self.is_full or trouble is Trouble.REFUSED:
+            raise StoreError("disk full")
+        self.point(f"before commit of {name}")
+        commit()
+        if trouble is Trouble.UNCONFIRMED:
+            raise StoreError("input/output error")
+        self.point(f"after {name}")
+
+    @abstractmethod
+    def _write(self, messages: tuple[Signed, ...]) -> None: ...
+
+    @abstractmethod
+    def _add_choice(self, step: int, text: str) -> None: ...
+
+    @abstractmethod
+    def _mark_formed(self) -> None: ...
+
+    @abstractmethod
+    def _mark_over(self) -> None: ...
+
+    @abstractmethod
+    def load(self) -> Stored:
+        """Open the disk after a start."""
+
+    @abstractmethod
+    def restore(self, share: float) -> None:
+        """Put a backup back that holds only this share of the transactions, the oldest, 0 to 1."""
+
+    def close(self) -> None:  # noqa: B027 - nothing to do in memory
+        """Let go of it."""
+
+
+class MemoryDisk(Disk):
+    """A journal of transactions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._journal: list[tuple[str, object]] = []
+
+    def _write(self, messages: tuple[Signed, ...]) -> None:
+        self._journal.append(("messages", tuple(signed.wire for signed in messages)))
+
+    def _add_choice(self, step: int, text: str) -> None:
+        self._journal.append(("choice", (step, text)))
+
+    def _mark_formed(self) -> None:
+        self._journal.append(("formed", None))
+
+    def _mark_over(self) -> None:
+        self._journal.append(("over", None))
+
+    def load(self) -> Stored:
+        messages: list[Signed] = []
+        choices: dict[int, str] = {}
+        is_over = False
+        for kind, content in self._journal:
+            if kind == "messages":
+                assert isinstance(content, tuple)
+                messages += [parse_signed(*wire) for wire in content]
+            elif kind == "choice":
+                assert isinstance(content, tuple)
+                choices[content[0]] = content[1]
+            is_over = is_over or kind == "over"
+        self.own = {signed.id for signed in messages}
+        return Stored(tuple(messages), choices, is_over)
+
+    def restore(self, share: float) -> None:
+        del self._journal[round(share * len(self._journal)) :]
+
+    def copy(self) -> MemoryDisk:
+        """Return what a copied home holds."""
+        other = MemoryDisk()
+        other._journal = list(self._journal)
+        return other
+
+
+class SqliteDisk(Disk):
+    """The real store in a real file."""
+
+    def __init__(self, path: Path, match: bytes, genesis: bytes, match_key: bytes, seed: bytes) -> None:
+        super().__init__()
+        self._path = path
+        self._match = match
+        self._store: Store | None = Store(path)
+        self._store.add_seed(match_key, seed)
+        self._store.add_match(match, genesis, match_key, 0, 7000)
+
+    @property
+    def _open(self) -> Store:
+        if self._store is None:
+            self._store = Store(self._path)
+        return self._store
+
+    def _write(self, messages: tuple[Signed, ...]) -> None:
+        self._open.write(self._match, messages)
+
+    def _add_choice(self, step: int, text: str) -> None:
+        self._open.add_choice(self._match, step, text)
+
+    def _mark_formed(self) -> None:
+        self._open.mark_formed(self._match)
+
+    def _mark_over(self) -> None:
+        self._open.mark_over(self._match)
+
+    def load(self) -> Stored:
+        self.close()  # the process that had it open is dead
+        store = self._open
+        (known,) = store.matches()
+        messages = store.messages(self._match)
+        self.own = {signed.id for signed in messages}
+        return Stored(messages, store.choices(self._match), known.over)
+
+    def restore(self, share: float) -> None:
+        raise NotImplementedError("backups are taken of the journal in memory")
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None

@@ -1,0 +1,192 @@
+"""Trouble that is nobody's fault: with links, disks and processes. Each strikes once and heals by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tests.simulation.disk import Trouble
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+CRASH_POINTS: Final = (
+    "before store",
+    "before commit of store",
+    "after store",
+    "before sending",
+    "between two frames",
+    "after sending",
+    "before choice",
+    "before commit of choice",
+    "after choice",
+    "before formed",
+    "after formed",
+    "before the transcript",
+    "after the transcript",
+    "before over",
+    "after over",
+    "anywhere",
+)
+"""Where a process can be made to die: around every store, commit and send."""
+
+
+class Fault(NamedTuple):
+    """One planned trouble."""
+
+    kind: str
+    after: int
+    """It strikes once so many events have happened."""
+    node: int
+    other: int
+    seconds: float
+    """How long it lasts."""
+    share: float = 0.0
+    """Of what is cut off, 0 to 1."""
+    point: str = ""
+
+
+Strike = Callable[["Simulation", Fault], bool]
+"""Lets a fault happen; tells whether there was anything to strike."""
+
+
+def _cut(world: Simulation, fault: Fault) -> bool:
+    """The link breaks, what is under way is lost from some frame on, and both ends see it at once."""
+    world.hold_off(fault.node, fault.other, fault.seconds)
+    return world.network.reset(fault.node, fault.other, fault.share)
+
+
+def _half_open(world: Simulation, fault: Fault) -> bool:
+    """The link breaks, and one end learns of it only seconds later."""
+    return world.network.reset(fault.node, fault.other, fault.share, (0.0, fault.seconds))
+
+
+def _one_way(world: Simulation, fault: Fault) -> bool:
+    """Nothing gets through in one direction."""
+    pairs = [(fault.node, fault.other)]
+    world.network.block(pairs)
+    world.heal_after(fault.seconds, lambda: world.network.unblock(pairs))
+    return True
+
+
+def _partition(world: Simulation, fault: Fault) -> bool:
+    """The nodes up to one number and the others do not hear of each other."""
+    nodes = sorted(world.network.machines)
+    inside = [node for node in nodes if node <= fault.node]
+    outside = [node for node in nodes if node > fault.node]
+    pairs = [pair for one in inside for other in outside for pair in ((one, other), (other, one))]
+    world.network.block(pairs)
+    world.heal_after(fault.seconds, lambda: world.network.unblock(pairs))
+    return bool(pairs)
+
+
+def _stall(world: Simulation, fault: Fault) -> bool:
+    """A node does not read."""
+    world.network.stall(fault.node)
+    world.heal_after(fault.seconds, lambda: world.network.go_on_reading(fault.node))
+    return True
+
+
+def _sleep(world: Simulation, fault: Fault) -> bool:
+    """A machine sleeps: nothing happens in it, and when it wakes its timers fire late."""
+    machine = world.network.machines[fault.node]
+    struck = machine.is_listening
+    machine.sleep(fault.seconds)
+    return struck
+
+
+def _slow(world: Simulation, fault: Fault) -> bool:
+    """A link gets slow, seconds instead of milliseconds."""
+    world.network.slow_down(fault.node, fault.other, fault.share * 2.0)
+    world.heal_after(fault.seconds, lambda: world.network.slow_down(fault.node, fault.other, None))
+    return True
+
+
+def _duplicate(world: Simulation, fault: Fault) -> bool:
+    """The link breaks, and the last frames that had arrived come once more over the next one."""
+    world.network.duplicates = True
+    return world.network.reset(fault.node, fault.other, 1.0)
+
+
+def _crash(world: Simulation, fault: Fault) -> bool:
+    """The process dies the next time it passes a point."""
+    machine = world.network.machines[fault.node]
+    machine.armed = (fault.point, fault.seconds)
+    return machine.is_running
+
+
+def _power_cut(world: Simulation, fault: Fault) -> bool:
+    """The machine loses power: what it had given to the network is lost as well, and its peers hear of nothing."""
+    machine = world.network.machines[fault.node]
+    struck = machine.is_running
+    if struck:
+        machine.die_for(fault.seconds, loses_power=True)
+    return struck
+
+
+def _full_disk(world: Simulation, fault: Fault) -> bool:
+    """No write succeeds for a while."""
+    disk = world.network.machines[fault.node].disk
+    disk.is_full = True
+
+    def heal() -> None:
+        disk.is_full = False
+
+    world.heal_after(fault.seconds, heal)
+    return True
+
+
+def _error_on_commit(world: Simulation, fault: Fault) -> bool:
+    """The next commit reports an error, with or without having written."""
+    disk = world.network.machines[fault.node].disk
+    disk.trouble = Trouble.REFUSED if fault.share < 0.5 else Trouble.UNCONFIRMED
+    return True
+
+
+def _backup(world: Simulation, fault: Fault) -> bool:
+    """The process dies, and its store is put back from an older backup."""
+    machine = world.network.machines[fault.node]
+    struck = machine.is_running
+    if struck:
+        machine.die_for(fault.seconds)
+        machine.disk.restore(fault.share)
+        world.checks.restored(machine)
+    return struck
+
+
+NETWORK: Final[Mapping[str, Strike]] = {
+    "cut": _cut,
+    "half-open link": _half_open,
+    "one-way partition": _one_way,
+    "partition": _partition,
+    "stalled reader": _stall,
+    "sleep": _sleep,
+    "slow link": _slow,
+    "duplication": _duplicate,
+}
+DISK: Final[Mapping[str, Strike]] = {
+    "crash": _crash,
+    "power cut": _power_cut,
+    "full disk": _full_disk,
+    "error on commit": _error_on_commit,
+    "restored backup": _backup,
+}
+STRIKES: Final[Mapping[str, Strike]] = {**NETWORK, **DISK}
+"""What each kind of fault does."""
+
+
+def plan_faults(stream: Random, kinds: tuple[str, ...], count: int, players: int, events: int) -> tuple[Fault, ...]:
+    """Draw faults of these kinds, spread over the first ``events`` events of a run."""
+    faults = []
+    for _ in range(count):
+        kind = stream.choice(kinds)
+        node, other = stream.sample(range(players), 2)
+        # Short and long: shorter and longer than it takes to find a link dead, and than any patience.
+        seconds = round(stream.choice((0.05, 0.5, 3.0, 20.0)) * stream.uniform(0.5, 1.5), 3)
+        share = round(stream.random(), 3)
+        if kind == "restored backup":
+            share = round(1 - share * share, 3)
+        point = stream.choice(CRASH_POINTS) if kind == "crash" else ""
+        faults.append(Fault(kind, stream.randrange(events), node, other, seconds, share, point))
+    return tuple(sorted(faults, key=lambda fault: fault.after))

@@ -1,0 +1,219 @@
+"""What must hold in every world, checked while it runs. Each check has a name and says where its claim stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Final
+
+from p2pdice import Expect, State, settlement
+from p2pdice.events import DieGained, DieLost
+from protocol import limits
+from protocol.canonical import encode
+from protocol.events import Misbehaved, NodeEvent
+from protocol.messages import Message, Signed, parse_signed
+from protocol.record import Position
+from protocol.transcript import write_transcript
+from protocol.verifier import Judgement, verify
+from protocol.wire import Carried, Frame, Page
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Machine
+    from tests.simulation.simulation import Simulation
+
+VOTES: Final = ("ABSENT", "CLOSE")
+"""Kinds of message of which a step may have one per round."""
+
+
+class Violation(AssertionError):
+    """Something does not hold."""
+
+    def __init__(self, check: str, text: str) -> None:
+        super().__init__(f"{check}: {text}")
+        self.check = check
+
+
+def slot(message: Message) -> Hashable:
+    """Return what a player may sign one message for: (author, step, T), and for a vote its kind and round."""
+    place = (message.author, message.step, message.tip)
+    if message.kind.name in VOTES:
+        assert isinstance(message.body, tuple)
+        return (*place, message.kind.name, message.body[0])
+    return place
+
+
+class Checks:
+    """All invariants of one world."""
+
+    def __init__(self, world: Simulation) -> None:
+        self.world = world
+        self.counts: Counter[str] = Counter()
+        """How often each was looked at."""
+        self.blamed: set[int] = set()
+        """Authors whom an honest node has accused."""
+        self._agreed: dict[bytes, tuple[object, ...]] = {}
+        self._looked: dict[int, tuple[int, int]] = {}
+        self._signed: dict[Hashable, bytes] = {}
+        self._restored: set[int] = set()
+
+    def _hold(self, check: str, holds: bool, text: str) -> None:
+        self.counts[check] += 1
+        if not holds:
+            raise Violation(check, text)
+
+    # When something happens
+
+    def after_input(self, machine: Machine) -> None:
+        """A node has taken an input."""
+        if not machine.is_honest or machine.match is None:
+            return
+        chain = machine.match.record.chain
+        starts, known = self._looked.get(machine.node, (0, 0))
+        if starts != machine.starts:
+            known = 0
+        known = min(known, len(chain))
+        for step in range(known, len(chain)):
+            self._one_state_per_history(machine, chain[step])
+            if step:
+                self._steps_close_with_all(machine, chain[step - 1], chain[step])
+                if chain[step].happened:
+                    self._dice_and_funds(chain[step - 1].state, chain[step])
+        self._looked[machine.node] = machine.starts, len(chain)
+        self._buffers_are_bounded(machine)
+
+    def before_sending(self, machine: Machine, receiver: int, frame: Frame, data: bytes) -> None:
+        """A frame is about to leave a node."""
+        if not machine.is_honest:
+            return
+        self._hold("frames fit", len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
+        if isinstance(frame, Carried):
+            self._leaves(machine, parse_signed(frame.data, frame.signature))
+        elif isinstance(frame, Page):
+            for wire in frame.messages:
+                self._leaves(machine, parse_signed(*wire))
+
+    def shown(self, machine: Machine, event: NodeEvent) -> None:
+        """An owner is told something."""
+        if not machine.is_honest or not isinstance(event, Misbehaved) or machine.match is None:
+            return
+        author = machine.match.info.index(event.player)
+        self.blamed.add(author)
+        self._hold(
+            "no honest player is blamed",
+            not self.world.is_honest(author),
+            f"node {machine.node} blames {author}: {event.reason}",
+        )
+        self._proof_convinces(machine, author)
+
+    def restored(self, machine: Machine) -> None:
+        """A store was put back from a backup: what only it held is gone from the world."""
+        self._restored.add(machine.author)
+
+    def at_the_end(self) -> None:
+        """Nothing more will happen."""
+        finished = [machine for machine in self.world.honest() if machine.transcript]
+        transcripts = {machine.transcript for machine in finished}
+        self._hold("one transcript", len(transcripts) <= 1, "two honest nodes wrote different transcripts")
+        for transcript in transcripts:
+            verdict = verify(transcript)
+            accepted = (Judgement.FAIR, Judgement.UNPROVEN)
+            self._hold("the verifier accepts", verdict.verdict in accepted, f"{verdict.verdict}: {verdict.reason}")
+
+    # The checks
+
+    def _one_state_per_history(self, machine: Machine, position: Position) -> None:
+        """Nodes at the same T have the same state (protocol.md §3)."""
+        what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
+        agreed = self._agreed.setdefault(position.tip, what)
+        self._hold("one state per history", agreed == what, f"node {machine.node} differs at step {position.step}")
+
+    def _steps_close_with_all(self, machine: Machine, before: Position, after: Position) -> None:
+        """A step closes with a message of everybody who owes one: as long as there are no votes, nobody is evicted."""
+        missing = set(before.owed) - set(after.entries)
+        self._hold(
+            "nobody is evicted but by votes",
+            not missing or self.world.is_closed_by_votes(after),
+            f"node {machine.node} closed step {before.step} without {missing}",
+        )
+
+    def _dice_and_funds(self, before: State | None, position: Position) -> None:
+        """No die and no coin comes from nowhere, and none is lost but by the rules (rules.md)."""
+        after = position.state
+        if before is None or after is None:
+            return
+        events = [event for event, _ in position.happened]
+        lost = sum(isinstance(event, DieLost) for event in events)
+        won = sum(isinstance(event, DieGained) for event in events)
+        taken = sum(before.dice) - sum(after.dice) - lost + won
+        left_behind = sum(dice for seat, dice in enumerate(before.dice) if seat not in after.live)
+        self._hold("dice are conserved", 0 <= taken <= left_behind, f"{before.dice} became {after.dice} by {events}")
+        if after.awaits is Expect.OVER and after.wagers:
+            bonus = sum(
+                wager.bet * wager.bet // wager.funds
+                for seat, wager in enumerate(after.wagers)
+                if seat in after.winners and wager.funds
+            )
+            self._hold("funds are conserved", sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
+
+    def _leaves(self, machine: Machine, signed: Signed) -> None:
+        if signed.message.author != machine.author:
+            return
+        self._hold(
+            "stored before sent",
+            signed.id in machine.disk.own,
+            f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
+        )
+        self._one_message_per_slot(machine, signed)
+
+    def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
+        """An honest player signs one message for one slot, whatever happens to process and disk (protocol.md §3)."""
+        place = slot(signed.message)
+        known = self._signed.setdefault(place, signed.id)
+        if known != signed.id and machine.author in self._restored and not self._is_held(known):
+            # The backup lost what nobody else ever got: it is as if it had never been signed.
+            self._signed[place] = known = signed.id
+        self._hold(
+            "one message per slot",
+            known == signed.id,
+            f"node {machine.node} signed two messages for step {signed.message.step}, now {signed.message.kind.name}",
+        )
+
+    def _is_held(self, message: bytes) -> bool:
+        for machine in self.world.honest():
+            if message in machine.disk.own:
+                return True
+            if machine.match is not None:
+                record = machine.match.record
+                held = [*record.held.values(), *(each for place in record.chain for each in place.entries.values())]
+                if any(signed.id == message for signed in held):
+                    return True
+        return False
+
+    def _buffers_are_bounded(self, machine: Machine) -> None:
+        """Whatever peers send, what a node keeps of it is bounded (protocol.md §5, §9)."""
+        match = machine.match
+        assert match is not None
+        players = self.world.plan.players
+        kept = max((len(messages) for messages in match._future.values()), default=0)
+        self._hold("kept for later", kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
+        bound = 64 * players + len(match.record.chain)
+        for name, value in vars(match).items():
+            if isinstance(value, dict | list | set):
+                self._hold("buffers are bounded", len(value) <= bound, f"{name} has {len(value)} entries")
+
+    def _proof_convinces(self, machine: Machine, author: int) -> None:
+        """Whoever never took part comes to the same judgement from the bytes alone (protocol.md §5, §10)."""
+        match = machine.match
+        assert match is not None
+        evidence = match._culprits[author].evidence
+        file = write_transcript(match.record) + encode(evidence[-1].wire)
+        if len(evidence) == 2 and evidence[0].message.step >= match.record.position.step:
+            # Both of the two messages belong to the open step, which the transcript of closed steps does not hold.
+            file = write_transcript(match.record) + b"".join(encode(signed.wire) for signed in evidence)
+        verdict = verify(file)
+        name = match.record.genesis.roster[author].join.nickname
+        self._hold(
+            "the verifier names the culprit",
+            verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
+            f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
+        )

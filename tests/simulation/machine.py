@@ -1,0 +1,341 @@
+"""One node of the world: a real :class:`protocol.match.Match` in a shell that does what :mod:`protocol.node` does.
+
+What a turn of the event loop causes is gathered and then carried out in the order of the node: the store is written,
+frames leave, the owner is told. Between any two of these the process can die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
+from p2pdice.players import Player
+from protocol.effects import (
+    Broadcast,
+    Choose,
+    Conceded,
+    Effect,
+    Ended,
+    Formed,
+    Left,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Paged,
+    Persist,
+    Played,
+    Received,
+    Send,
+    Show,
+    Ticked,
+    WakeAt,
+)
+from protocol.events import NodeEvent, YourTurn
+from protocol.match import Match, StaleMoveError
+from protocol.messages import MalformedMessageError, Signed, parse_signed
+from protocol.store import StoreError
+from protocol.transcript import write_transcript
+from protocol.wire import Carried, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
+from tests.simulation.disk import Disk
+from tests.simulation.scheduler import Timer
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+BATCH: Final = 64
+"""Messages of others that are kept in memory before they are stored without an own one, as in the node."""
+
+TICK: Final = 1e-6
+"""Seconds that a turn of the event loop takes at least."""
+
+
+class Crash(Exception):
+    """The process dies here."""
+
+
+class Machine:
+    """A node and its owner.
+
+    :param node: its number in the network; beyond the roster for a second machine with a copied key.
+    :param author: index in the roster of the key that it plays with.
+    """
+
+    make_match: Callable[..., Match] = Match
+
+    def __init__(self, world: Simulation, node: int, author: int, disk: Disk, player: Player) -> None:
+        self.world = world
+        self.node = node
+        self.author = author
+        self.disk = disk
+        self.player = player
+        self.is_honest = True
+        self.is_on_loopback = world.plan.is_on_loopback
+        """Rates of messages are not limited."""
+        self.match: Match | None = None
+        self.is_running = False
+        self.is_asleep = False
+        self.transcript = b""
+        self.confirmed: bool | None = None
+        self.shown: list[NodeEvent] = []
+        self.armed: tuple[str, float] | None = None
+        """(point, seconds): where the process will die, and for how long."""
+        self.starts = 0
+        self._turn: YourTurn | None = None
+        self._wake: Timer | None = None
+        self._batch: list[Signed] = []
+        self._outbox: list[tuple[int | None, Frame]] = []
+        self._ending: list[Effect] = []
+        self._flush_is_due = False
+        self._deferred: list[Callable[[], None]] = []
+        disk.point = self._point
+
+    # Life and death
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether a dialler gets an answer."""
+        return self.is_running and not self.is_asleep
+
+    def start(self) -> None:
+        """Start the process from its disk; of the first time that is empty."""
+        world = self.world
+        stored = self.disk.load()
+        self.starts += 1
+        world.note("start", self.node, len(stored.messages))
+        self._turn, self._wake, self._batch, self._outbox, self._ending = None, None, [], [], []
+        self._flush_is_due, self._deferred = False, []
+        self.is_running, self.is_asleep = True, False
+        known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
+        self.match = self.make_match(world.data_for(self.author), self.author, world.seeds[self.author], *known)
+        self._feed(Ticked())
+        world.network.dial_all(self.node)
+
+    def die(self, *, loses_power: bool = False) -> None:
+        """Lose everything that is not on the disk."""
+        if not self.is_running:
+            return
+        self.world.note("died", self.node, loses_power)
+        self.is_running, self.is_asleep, self.armed = False, False, None
+        self._wake = None
+        self.match = None
+        self.disk.close()
+        self.world.network.process_died(self.node, loses_power)
+
+    def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
+        """Die and be started again by the owner."""
+        self.die(loses_power=loses_power)
+        self.world.scheduler.after(seconds, self.start_again)
+
+    def start_again(self) -> None:
+        """What the owner does who finds the program ended."""
+        if not self.is_running:
+            self.start()
+
+    def sleep(self, seconds: float) -> None:
+        """Close the lid: nothing happens here until it is opened, and all timers fire late."""
+        if not self.is_listening:
+            return
+        self.world.note("asleep", self.node)
+        self.is_asleep = True
+        self.world.network.fell_asleep(self.node)
+        starts = self.starts
+
+        def wake() -> None:
+            if self.is_asleep and self.starts == starts:
+                self.world.note("awake", self.node)
+                self.is_asleep = False
+                deferred, self._deferred = self._deferred, []
+                for call in deferred:
+                    self._run(call)
+                self.world.network.woke_up()
+
+        self.world.scheduler.after(seconds, wake)
+
+    def _point(self, name: str) -> None:
+        self.world.figures.points[name] += 1
+        if self.armed is not None and self.armed[0] in (name, "anywhere"):
+            seconds, self.armed = self.armed[1], None
+            self.world.figures.crashes[name] += 1
+            raise Crash(str(seconds))
+
+    def _run(self, call: Callable[[], None]) -> None:
+        """Let something happen in this process, unless it died or sleeps."""
+        try:
+            call()
+        except Crash as crash:
+            self.die_for(float(str(crash)))
+
+    def plan(self, time: float, call: Callable[[], None]) -> Timer:
+        """Let something happen in this process at a time; a machine that sleeps then does it when it wakes."""
+        starts = self.starts
+
+        def happen() -> None:
+            if not self.is_running or self.starts != starts:
+                return
+            if self.is_asleep:
+                self._deferred.append(call)
+            else:
+                self._run(call)
+
+        return self.world.scheduler.at(time, happen)
+
+    # What the network calls
+
+    def link_up(self, author: int) -> None:
+        """The link to a player is up, perhaps in place of another."""
+        self._run(lambda: self._feed(Linked(author)))
+
+    def link_down(self, author: int) -> None:
+        """The link to a player is down."""
+        if self.is_running:
+            self._run(lambda: self._feed(Left(author)))
+
+    def receive(self, author: int, data: bytes) -> None:
+        """A frame came."""
+        self._run(lambda: self._take(author, data))
+
+    def _take(self, author: int, data: bytes) -> None:
+        assert self.match is not None
+        match = self.match.record.match
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError:
+            self.world.network.disconnect(self.node, author)
+            return
+        if isinstance(frame, Carried):
+            try:
+                signed = parse_signed(frame.data, frame.signature)
+            except MalformedMessageError:
+                self.world.network.disconnect(self.node, author)
+                return
+            if signed.message.match == match:
+                self._feed(Received(author, signed))
+        elif isinstance(frame, Need | Page):
+            if frame.match != match:
+                return
+            if isinstance(frame, Page):
+                self._feed(Paged(author, frame))
+            elif frame.step <= self.match.record.position.step:
+                self._feed(Needed(author, frame))
+        elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
+            self.world.network.disconnect(self.node, author)
+
+    # The match
+
+    def _feed(self, item: MatchInput) -> None:
+        match = self.match
+        if match is None or not self.is_running:
+            return
+        effects = match.handle(item, self.world.scheduler.now)
+        try:
+            for effect in effects:
+                match effect:
+                    case Choose():
+                        self.disk.add_choice(effect.step, effect.text)
+                    case Persist():
+                        self._batch.append(effect.signed)
+                    case Send():
+                        self._outbox.append((effect.author, effect.frame))
+                    case Broadcast():
+                        self._outbox.append((None, effect.frame))
+                    case WakeAt():
+                        if self._wake is not None:
+                            self._wake.cancel()
+                        # Exactly then; but a clock has moved on before anything that is due at once can happen.
+                        due = max(effect.time, self.world.scheduler.now + TICK)
+                        self._wake = self.plan(due, lambda: self._feed(Ticked()))
+                    case _:
+                        self._ending.append(effect)
+        except StoreError as error:
+            self._fall_silent(error)
+            return
+        self.world.checks.after_input(self)
+        if (self._outbox or self._ending) and not self._flush_is_due:
+            self._flush_is_due = True
+            self.plan(self.world.scheduler.now, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        outbox, self._outbox = self._outbox, []
+        ending, self._ending = self._ending, []
+        must_store = bool(outbox) or len(self._batch) >= BATCH or any(isinstance(effect, Ended) for effect in ending)
+        try:
+            if self._batch and must_store:
+                batch, self._batch = self._batch, []
+                self.disk.write(batch)
+            if outbox:
+                self._point("before sending")
+            for author, frame in outbox:
+                for receiver in self._peers() if author is None else (author,):
+                    self._send(receiver, frame)
+                    self._point("between two frames")
+            if outbox:
+                self._point("after sending")
+            for effect in ending:
+                self._carry_out(effect)
+        except StoreError as error:
+            self._fall_silent(error)
+
+    def _peers(self) -> tuple[int, ...]:
+        return tuple(author for author in range(self.world.plan.players) if author != self.author)
+
+    def _send(self, author: int, frame: Frame) -> None:
+        for bent in self.world.bent(self, author, frame):
+            if isinstance(bent, bytes):
+                data = bent
+            else:
+                data = encode_frame(bent)
+                self.world.checks.before_sending(self, author, bent, data)
+            self.world.network.send(self.node, author, data)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match = self.match
+        assert match is not None
+        match effect:
+            case Show():
+                self._show(effect.event)
+            case Formed():
+                self.disk.mark_formed()
+            case Ended():
+                self._point("before the transcript")
+                self.transcript = write_transcript(match.record)
+                self.world.note("ended", self.node)
+                self._point("after the transcript")
+            case Over():
+                self.disk.mark_over()
+                self.confirmed = effect.confirmed
+                self.world.note("over", self.node, effect.confirmed)
+            case _:
+                self.world.carry_out(self, effect)
+
+    def _fall_silent(self, error: StoreError) -> None:
+        """What cannot be stored must not be sent: end everything, until the owner starts again."""
+        self.world.note("silent", self.node, error)
+        self.die()
+        self.world.fell_silent(self)
+
+    # The owner
+
+    def _show(self, event: NodeEvent) -> None:
+        self.shown.append(event)
+        self.world.checks.shown(self, event)
+        if isinstance(event, YourTurn):
+            self._turn = event
+            self.plan(self.world.scheduler.now + self.world.think(), lambda: self._move(event))
+
+    def _move(self, turn: YourTurn) -> None:
+        if self._turn is not turn:
+            return
+        self._turn = None
+        is_stake = turn.view.state.awaits is Expect.STAKES
+        move: Move = self.player.stake(NEWCOMER_COINS, 0) if is_stake else self.player.choose(turn.view)
+        self.world.note("move", self.node, turn.token, move)
+        try:
+            self._feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
+        except StaleMoveError:
+            self.world.figures.stale_moves += 1
+        except RulesError:
+            if self.is_honest:
+                raise

@@ -1,0 +1,636 @@
+"""Players who cheat: each class bends one thing that an otherwise honest node signs, sends or withholds.
+
+A cheat has the keys and secrets of one seat and whatever that node hears. It cannot sign for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from p2pdice import NEWCOMER_COINS, Bid, Play, RulesError, Ruleset, apply, view
+from protocol.canonical import Value
+from protocol.effects import Broadcast
+from protocol.genesis import Genesis, make_join_record
+from protocol.keys import Identity, MatchKey
+from protocol.match import Match
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
+from protocol.record import COMMITMENTS, MisconductError, Position, Purpose, RejectedMessageError
+from protocol.wire import Carried, Frame, Hello, MatchAim, Page, encode_frame
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Machine
+
+
+class BentMatch(Match):
+    """The production class with a cheat at the place where it signs."""
+
+    cheat: Misbehaviour
+
+    def __init__(self, cheat: Misbehaviour, *arguments: Any) -> None:
+        self.cheat = cheat
+        self._given_up = -1
+        """Step at which the cheat signed what its own node cannot accept."""
+        super().__init__(*arguments)
+
+    def _do_what_is_owed(self) -> bool:
+        position = self.record.position
+        if self._given_up == position.step or self.cheat.withholds(position):
+            return False
+        return super()._do_what_is_owed()
+
+    def _sign(self, kind: Kind, body: Value) -> None:
+        body = self.cheat.body(self, kind, body)
+        try:
+            super()._sign(kind, body)
+        except (MisconductError, RejectedMessageError):
+            self._given_up = self.record.position.step
+            self._effects.append(Broadcast(Carried(*self.cheat.sign(kind, body).wire)))
+
+
+class Misbehaviour:
+    """What cheats have in common.
+
+    :param machine: the node that is bent.
+    """
+
+    least: ClassVar = 2
+    """Players that it takes."""
+    is_proven: ClassVar = False
+    """Every honest node that goes on hearing of the match can name the culprit."""
+    may_stop: ClassVar = False
+    """An honest majority may have to vote the culprit out before the match goes on."""
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        self.machine = machine
+        self.random = stream
+        self.acted = 0
+        """How often something was bent."""
+        self.patient = stream.choice((0, 0, 1, 3))
+        """Opportunities to let pass."""
+        others = [author for author in range(machine.world.plan.players) if author != machine.author]
+        stream.shuffle(others)
+        self.others = tuple(others)
+        self.fooled = tuple(sorted(others[: stream.randrange(1, len(others))] if len(others) > 1 else others))
+        """Who is shown something else than the rest."""
+
+    @classmethod
+    def suits(cls, ruleset: Ruleset) -> bool:
+        """Tell whether there is anything to bend in a match by these rules."""
+        return True
+
+    # What a cheat may override
+
+    def withholds(self, position: Position) -> bool:
+        """Tell whether nothing is signed in this step, or not yet."""
+        return False
+
+    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+        """Return what is signed instead."""
+        return body
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        """Yield what a player is sent instead; bytes are sent as they are."""
+        yield frame
+
+    def noticed(self) -> None:
+        """The node has taken an input."""
+
+    def delay(self) -> float:
+        """Return for how many seconds everything is held back."""
+        return 0.0
+
+    # What cheats use
+
+    @property
+    def match(self) -> Match:
+        """The bent node's match."""
+        assert self.machine.match is not None
+        return self.machine.match
+
+    @property
+    def position(self) -> Position:
+        """Its open step."""
+        return self.match.record.position
+
+    def has_come(self) -> bool:
+        """Tell whether the opportunity is to be taken."""
+        self.patient -= 1
+        return self.patient < 0
+
+    def sign(self, kind: Kind, body: Value, *, at: tuple[int, bytes] | None = None, **changes: Any) -> Signed:
+        """Sign anything with the seat's key, for the open step or for ``at``."""
+        step, tip = at or (self.position.step, self.position.tip)
+        message = Message(self.match.record.match, step, tip, self.machine.author, kind, body)._replace(**changes)
+        return sign(message, MatchKey(self.machine.world.seeds[self.machine.author]))
+
+    def spread(self, data: Signed | Frame | bytes, to: Iterable[int] | None = None) -> None:
+        """Send something at once, past the node."""
+        self.acted += 1
+        if isinstance(data, Signed):
+            data = Carried(*data.wire)
+        if not isinstance(data, bytes):
+            data = encode_frame(data)
+        for author in sorted(self.others if to is None else to):
+            self.machine.world.network.send(self.machine.node, author, data)
+
+    def own(self, frame: Frame, *kinds: Kind) -> Message | None:
+        """Return the node's own message of these kinds that a frame carries."""
+        if not isinstance(frame, Carried):
+            return None
+        signed = self.match.record.held.get(self.machine.author) or self.position.entries.get(self.machine.author)
+        if signed is None or signed.wire != (frame.data, frame.signature) or signed.message.kind not in kinds:
+            return None
+        return signed.message
+
+    def bytes(self, count: int = 32) -> bytes:
+        """Return random bytes."""
+        return self.random.randbytes(count)
+
+
+class _TwoFaced(Misbehaviour):
+    """Signs two messages for one slot and shows some players the one, the rest the other."""
+
+    least = 3
+    is_proven = True
+    may_stop = True
+    kinds: ClassVar[tuple[Kind, ...]]
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._original: tuple[bytes, bytes] | None = None
+        self._forged: Signed | None = None
+
+    def other(self, message: Message) -> tuple[Kind, Value]:
+        """Return the second message's kind and body."""
+        raise NotImplementedError
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        message = self.own(frame, *self.kinds)
+        if message is not None and self._forged is None and self.has_come():
+            assert isinstance(frame, Carried)
+            self._original = (frame.data, frame.signature)
+            kind, body = self.other(message)
+            self._forged = self.sign(kind, body, at=(message.step, message.tip))
+        if isinstance(frame, Carried) and (frame.data, frame.signature) == self._original and author in self.fooled:
+            assert self._forged is not None
+            self.acted += 1
+            frame = Carried(*self._forged.wire)
+        elif isinstance(frame, Page) and self._forged is not None and author in self.fooled:
+            forged = self._forged.wire
+            frame = frame._replace(
+                messages=tuple(forged if each == self._original else each for each in frame.messages)
+            )
+        yield frame
+
+
+class DifferentCommitments(_TwoFaced):
+    """Shows different commitments to different players."""
+
+    kinds = (Kind.COMMIT, Kind.OPEN)
+
+    def other(self, message: Message) -> tuple[Kind, Value]:
+        assert isinstance(message.body, tuple)
+        if message.kind is Kind.OPEN:
+            return Kind.OPEN, (message.body[0], self.bytes(), self.bytes())
+        return Kind.COMMIT, tuple(self.bytes() for _ in message.body)
+
+
+class TwoMoves(_TwoFaced):
+    """Makes two moves in one turn."""
+
+    kinds = (Kind.MOVE,)
+
+    def other(self, message: Message) -> tuple[Kind, Value]:
+        before = self.match.record.chain[message.step]
+        assert before.state is not None
+        legal = view(before.state, before.seats.index(message.author), self.match._hand_at(before)).legal
+        others = [str(move) for move in legal if str(move) not in (message.body, "concede")]
+        return (Kind.MOVE, self.random.choice(others)) if others else (Kind.RESIGN, ())
+
+
+class _WrongOnce(Misbehaviour):
+    """Signs something else than it ought to."""
+
+    is_proven = True
+    may_stop = True
+    kinds: ClassVar[tuple[Kind, ...]]
+
+    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+        """Return the body that is wrong."""
+        raise NotImplementedError
+
+    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+        if kind not in self.kinds or self.acted or not self.has_come():
+            return body
+        self.acted += 1
+        return self.other(match, kind, body)
+
+
+class OtherShare(_WrongOnce):
+    """Reveals another share than the one committed to."""
+
+    kinds = (Kind.REVEAL,)
+
+    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+        return self.bytes()
+
+
+class OtherHand(_WrongOnce):
+    """Opens another hand than the one committed to."""
+
+    kinds = (Kind.OPEN,)
+
+    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+        assert isinstance(body, tuple)
+        return (self.bytes(), *body[1:])
+
+
+class IllegalMove(_WrongOnce):
+    """Signs a move that the rules forbid."""
+
+    kinds = (Kind.MOVE,)
+
+    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+        position = match.record.position
+        assert position.state is not None
+        for text in ("liar", "1x2", "exact", "side accused"):
+            try:
+                apply(
+                    position.state,
+                    Play(position.seats.index(self.machine.author), Bid(1, 2) if text == "1x2" else _move(text)),
+                )
+            except RulesError:
+                return text
+        return "900x6"
+
+
+def _move(text: str) -> Any:
+    from p2pdice import parse_move
+
+    return parse_move(text)
+
+
+class WrongStateHash(_WrongOnce):
+    """Locks another state than everybody else has."""
+
+    kinds = (Kind.LOCK,)
+    is_proven = False
+
+    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+        return self.bytes()
+
+
+class StakeAboveFunds(Misbehaviour):
+    """Stakes more than it has."""
+
+    is_proven = True
+    may_stop = True
+
+    @classmethod
+    def suits(cls, ruleset: Ruleset) -> bool:
+        return ruleset.stakes
+
+    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+        position = match.record.position
+        salt = bytes(32)
+        if kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
+            context = Context(match.record.match, position.step, position.tip)
+            return (stake_commitment(context, self.machine.author, NEWCOMER_COINS + 1, 0, salt),)
+        if kind is Kind.STAKE:
+            self.acted += 1
+            return (NEWCOMER_COINS + 1, 0, salt)
+        return body
+
+
+class WithheldReveal(Misbehaviour):
+    """Never reveals its share once it has seen those of the others."""
+
+    may_stop = True
+    kind: ClassVar = Kind.REVEAL
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._since = -1
+
+    def withholds(self, position: Position) -> bool:
+        if position.kind is not self.kind or self.machine.author not in position.owed:
+            return False
+        if not self.acted:
+            if position.step == self._since or not self.has_come():
+                self._since = position.step
+                return False
+            self.acted += 1
+        return True
+
+
+class WithheldOpening(WithheldReveal):
+    """Never opens its dice."""
+
+    kind = Kind.OPEN
+
+
+class RefusedResult(WithheldReveal):
+    """Does not co-sign the result."""
+
+    may_stop = False
+    kind = Kind.RESULT
+
+    def withholds(self, position: Position) -> bool:
+        if position.purpose is Purpose.END:
+            self.acted += 1
+            return True
+        return False
+
+
+class CopiedCommitment(Misbehaviour):
+    """Waits for another's commitments and signs the same."""
+
+    is_proven = True
+    may_stop = True
+
+    def withholds(self, position: Position) -> bool:
+        return position.kind is Kind.COMMIT and not self._originals(position)
+
+    def _originals(self, position: Position) -> list[int]:
+        held = self.match.record.held if self.machine.match is not None else {}
+        return [author for author in position.owed if author in held and author != self.machine.author]
+
+    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+        if kind is not Kind.COMMIT:
+            return body
+        self.acted += 1
+        return match.record.held[self._originals(match.record.position)[0]].message.body
+
+
+class LateCommitment(Misbehaviour):
+    """Commits a second time after it has seen what the others reveal."""
+
+    is_proven = True
+    may_stop = True
+
+    def noticed(self) -> None:
+        position, record = self.position, self.match.record
+        if self.acted or position.kind is not Kind.REVEAL or not set(record.held) - {self.machine.author}:
+            return
+        assert position.standing is not None
+        context = position.standing.context
+        first = record.chain[context.step + 1].entries.get(self.machine.author)
+        if first is None or not self.has_come():
+            return
+        message = first.message
+        share, hand = self.bytes(), self.bytes()
+        body: tuple[Value, ...] = (share_commitment(context, message.author, share),)
+        if COMMITMENTS[position.purpose] == 2:
+            body = (hand_commitment(context, message.author, hand), *body)
+        if message.kind is Kind.OPEN:
+            assert isinstance(message.body, tuple)
+            body = (message.body[0], *body)
+        self.spread(self.sign(message.kind, body, at=(context.step, context.tip)))
+
+
+class OutOfTurn(Misbehaviour):
+    """Moves although it is another's turn."""
+
+    may_stop = True
+    is_proven = True
+    least = 2
+
+    def noticed(self) -> None:
+        position = self.position
+        if self.acted or position.kind is not Kind.MOVE or self.machine.author in position.owed or not self.has_come():
+            return
+        self.spread(self.sign(Kind.MOVE, "liar"))
+
+
+class ForgedAuthor(Misbehaviour):
+    """Signs in the name of another, with its own key."""
+
+    def noticed(self) -> None:
+        position = self.position
+        if self.acted < 10 and position.owed and self.has_come():
+            victim = self.random.choice(position.owed)
+            body: Value = "liar" if position.kind is Kind.MOVE else self.bytes()
+            kind = Kind.MOVE if position.kind is Kind.MOVE else Kind.LOCK
+            if victim != self.machine.author:
+                self.spread(self.sign(kind, body, author=victim))
+
+
+class Replay(Misbehaviour):
+    """Sends old messages again, its own and those of others, some of them as if from another match."""
+
+    def noticed(self) -> None:
+        record = self.match.record
+        if len(record.chain) < 3 or self.acted > 30 or self.random.random() < 0.5:
+            return
+        entries = self.random.choice(record.chain[1:]).entries
+        if not entries:
+            return
+        signed = entries[self.random.choice(sorted(entries))]
+        self.spread(signed, [self.random.choice(self.others)])
+        mine = record.chain[1].entries[self.machine.author].message
+        self.spread(self.sign(mine.kind, mine.body, match=self.bytes()), [self.random.choice(self.others)])
+
+
+class _BadHistory(Misbehaviour):
+    """Answers whoever catches up with something else than what happened."""
+
+    may_stop = True  # who restarted waits for a readable answer of everybody
+
+    def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return another's message as it is passed on."""
+        raise NotImplementedError
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if isinstance(frame, Page) and frame.messages:
+            self.acted += 1
+            frame = frame._replace(messages=tuple(map(self.bend, frame.messages)))
+        yield frame
+
+
+class AlteredRelay(_BadHistory):
+    """Alters what it passes on."""
+
+    def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        data, signature = wire
+        place = self.random.randrange(len(data) + len(signature))
+        both = bytearray(data + signature)
+        both[place] ^= 1 << self.random.randrange(8)
+        return bytes(both[: len(data)]), bytes(both[len(data) :])
+
+
+class ForgedHistory(_BadHistory):
+    """Makes up what others are said to have signed."""
+
+    def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        from protocol.messages import parse_signed
+
+        message = parse_signed(*wire).message
+        if message.author == self.machine.author:
+            return wire
+        body = "liar" if message.kind is Kind.MOVE else message.body
+        return sign(message._replace(body=body), MatchKey(self.machine.world.seeds[self.machine.author])).wire
+
+
+class FloodOfFutureSteps(Misbehaviour):
+    """Signs for steps that do not exist yet, many of them."""
+
+    def noticed(self) -> None:
+        if self.position.step < 1 or self.acted or not self.has_come():
+            return
+        for ahead in range(1, 101):
+            place = (self.position.step + ahead, self.bytes())
+            self.spread(self.sign(Kind.LOCK, self.bytes(), at=place))
+
+
+class Garbage(Misbehaviour):
+    """Sends what is no frame, or no message, or a message of another version, and is cut off for it."""
+
+    def noticed(self) -> None:
+        if self.acted >= 6 or not self.has_come():
+            return
+        self.patient = 3
+        old = self.sign(Kind.LOCK, self.bytes())
+        message = old.message
+        hello = Hello((0,), "p2pdice 0", 7000, MatchAim(message.match, 0, message.tip))
+        choices: tuple[bytes, ...] = (
+            self.bytes(self.random.randrange(1, 200)),
+            b"\x91" * 60_000,  # arrays in arrays
+            b"\xdd\xff\xff\xff\xff",  # an array of 2^32-1 items
+            b"\x92\xcd\x00\x07\xc0",  # a long form of 7, and nil
+            b"\x83\x01\x01\x01\x01\x01\x01",  # a map with one key three times
+            b"\xc7\x01\x05\x00",  # an extension type
+            b"\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",  # not a number
+            encode_frame(Carried(old.data.replace(b"p2pdice/1", b"p2pdice/0"), old.signature)),
+            encode_frame(Carried(old.data, old.signature[:63])),
+            encode_frame(hello),
+        )
+        self.spread(self.random.choice(choices), [self.random.choice(self.others)])
+
+
+class ReconnectStorm(Misbehaviour):
+    """Breaks its links and comes back, again and again."""
+
+    def noticed(self) -> None:
+        if self.acted < 40 and self.random.random() < 0.3:
+            self.acted += 1
+            world, other = self.machine.world, self.random.choice(self.others)
+            world.scheduler.after(0.01, lambda: world.network.reset(self.machine.node, other, self.random.random()))
+
+
+class Stalling(Misbehaviour):
+    """Sends everything just before the patience of the others ends."""
+
+    may_stop = True  # the bank of each player runs out
+
+    def delay(self) -> float:
+        self.acted += 1
+        return self.machine.world.plan.patience.automatic - 1.0
+
+
+class OneKeyTwoMachines(Misbehaviour):
+    """Plays on two machines with a copied home: each is honest by itself, and each has its own owner."""
+
+    least = 3
+    may_stop = True
+
+    def noticed(self) -> None:
+        if self.position.step < 1 or self.acted or not self.has_come():
+            return
+        self.acted += 1
+        self.machine.world.copy_home(self.machine, self.fooled)
+
+
+class Proposal:
+    """A convenor who proposes another genesis than the lobby agreed on: no guest signs it, so there is no match."""
+
+    least: ClassVar = 2
+    is_proven: ClassVar = False
+    may_stop: ClassVar = True
+
+    @classmethod
+    def suits(cls, ruleset: Ruleset) -> bool:
+        """Tell whether there is anything to bend in a match by these rules."""
+        return True
+
+    @staticmethod
+    def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
+        """Return the bytes that the guest with this identity is sent."""
+        raise NotImplementedError
+
+
+class RulesDowngrade(Proposal):
+    """Proposes other rules than the table's."""
+
+    @staticmethod
+    def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
+        raise_ = "either" if genesis.ruleset.raise_ != "either" else "standard"
+        return genesis._replace(ruleset=genesis.ruleset.with_options({"raise": raise_})).encoded()
+
+
+class VersionDowngrade(Proposal):
+    """Proposes a genesis of another version of the protocol."""
+
+    @staticmethod
+    def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
+        return genesis.encoded().replace(b"p2pdice/1/genesis", b"p2pdice/0/genesis")
+
+
+class SmallOrderKey(Proposal):
+    """Sits somebody down whose match key is of small order: one signature fits many messages."""
+
+    @staticmethod
+    def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
+        place = next(index for index, record in enumerate(genesis.roster) if record.join.identity != guest)
+        record = genesis.roster[place]
+        weak = bytes(31) + b"\x80" if stream.random() < 0.5 else b"\x01" + bytes(31)
+        bent = record._replace(data=record.data.replace(record.join.match_key, weak), match_signature=weak + bytes(32))
+        return genesis._replace(roster=(*genesis.roster[:place], bent, *genesis.roster[place + 1 :])).encoded()
+
+
+class AlteredRecord(Proposal):
+    """Changes the guest's own join record."""
+
+    @staticmethod
+    def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        place = next(index for index, record in enumerate(genesis.roster) if record.join.identity == guest)
+        stranger = Identity(Ed25519PrivateKey.from_private_bytes(stream.randbytes(32)))
+        key = MatchKey(stream.randbytes(32))
+        join = genesis.roster[place].join._replace(identity=stranger.public, match_key=key.public)
+        roster = [*genesis.roster[:place], make_join_record(join, stranger, key), *genesis.roster[place + 1 :]]
+        return genesis._replace(roster=tuple(sorted(roster, key=lambda record: record.join.identity))).encoded()
+
+
+MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
+    "different commitments": DifferentCommitments,
+    "two moves": TwoMoves,
+    "other share": OtherShare,
+    "other hand": OtherHand,
+    "illegal move": IllegalMove,
+    "wrong state hash": WrongStateHash,
+    "stake above funds": StakeAboveFunds,
+    "withheld reveal": WithheldReveal,
+    "withheld opening": WithheldOpening,
+    "refused result": RefusedResult,
+    "copied commitment": CopiedCommitment,
+    "late commitment": LateCommitment,
+    "out of turn": OutOfTurn,
+    "forged author": ForgedAuthor,
+    "replay": Replay,
+    "altered relay": AlteredRelay,
+    "forged history": ForgedHistory,
+    "flood of future steps": FloodOfFutureSteps,
+    "garbage": Garbage,
+    "reconnect storm": ReconnectStorm,
+    "stalling": Stalling,
+    "one key on two machines": OneKeyTwoMachines,
+    "rules downgrade": RulesDowngrade,
+    "version downgrade": VersionDowngrade,
+    "small-order key": SmallOrderKey,
+    "altered record": AlteredRecord,
+}
+"""Every misbehaviour by its name in the reports."""

@@ -1,0 +1,103 @@
+"""What a seed stands for: who plays what, on which machines, and which trouble there will be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from p2pdice import PRESETS, Ruleset
+from protocol.genesis import Patience
+from tests.simulation.faults import DISK, NETWORK, Fault, plan_faults
+from tests.simulation.misbehaviour import MISBEHAVIOURS
+
+MODES: Final = ("calm", "faults", "misbehaviour", "both", "faulty core")
+_WEIGHTS: Final = (5, 40, 25, 20, 10)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One world, before it begins."""
+
+    seed: int
+    preset: str
+    """What the ruleset was made of."""
+    mode: str
+    players: int
+    ruleset: Ruleset
+    patience: Patience
+    think: float
+    """Mean seconds that an owner thinks about a move."""
+    quits: float
+    """Chance that an owner concedes instead of moving."""
+    is_random: bool
+    """Owners move at random instead of by odds."""
+    is_on_loopback: bool
+    usual_latency: float
+    faults: tuple[Fault, ...] = ()
+    core: str = ""
+    """What one node, link or disk does for ever, in the mode ``faulty core``."""
+    misbehaviour: str = ""
+    culprit: int = -1
+    """Author of the misbehaviour; −1 for nobody."""
+    is_on_real_store: bool = False
+
+    def __str__(self) -> str:
+        rules = f"{self.preset}, {self.ruleset.dice} dice" + (", stakes" if self.ruleset.stakes else "")
+        who = f", {self.misbehaviour} by {self.culprit}" if self.misbehaviour else ""
+        core = f", {self.core} for ever at {self.culprit_of_core}" if self.core else ""
+        return f"seed {self.seed}: {self.mode}, {self.players} players, {rules}{who}{core}, {len(self.faults)} faults"
+
+    @property
+    def culprit_of_core(self) -> int:
+        """The node whose hardware is bad."""
+        return self.seed % self.players
+
+
+CORES: Final = ("lame link", "lame node", "lame disk", "restless process", "sleepy machine")
+"""Ways in which one thing is bad for ever while all others are perfect."""
+
+
+def draw(seed: int) -> Plan:
+    """Return the plan that a seed stands for."""
+    stream = Random(f"{seed}/scenario")
+    mode = stream.choices(MODES, _WEIGHTS)[0]
+    players = stream.choices((2, 3, 4, 5, 6, 10), (20, 36, 22, 11, 8, 3))[0]
+    name = stream.choice(tuple(PRESETS))
+    ruleset = PRESETS[name]
+    if ruleset.motes:
+        players = min(players, 3)  # such matches have hundreds of steps
+    else:
+        ruleset = ruleset.with_options({"dice": stream.choices(("1", "2", "3"), (70, 27, 3))[0]})
+        if stream.random() < 0.2:
+            ruleset = ruleset.with_options({"stakes": "yes"})
+    misbehaviour, culprit = "", -1
+    if mode in ("misbehaviour", "both"):
+        fitting = [kind for kind, made in MISBEHAVIOURS.items() if made.least <= players and made.suits(ruleset)]
+        misbehaviour, culprit = stream.choice(fitting), stream.randrange(players)
+    faults: tuple[Fault, ...] = ()
+    if mode in ("faults", "both"):
+        # A backup brought back while somebody lies is promised nothing: the liar may be the only one who knows better.
+        disk = tuple(kind for kind in DISK if kind != "restored backup" or not misbehaviour)
+        kinds = stream.choice((tuple(NETWORK), disk, (*NETWORK, *disk)))
+        count = stream.choice((1, 2, 4, 8, 16))
+        faults = plan_faults(stream, kinds, count, players, events=stream.choice((20, 100, 400)) * players)
+    backups = any(fault.kind == "restored backup" for fault in faults)
+    return Plan(
+        seed=seed,
+        preset=name,
+        mode=mode,
+        players=players,
+        ruleset=ruleset,
+        patience=Patience(*stream.choice(((120, 15), (30, 5), (5, 5)))),
+        think=stream.choice((0.0, 0.05, 0.5, 3.0)),
+        quits=stream.choice((0.0, 0.0, 0.0, 0.02, 0.2)),
+        is_random=stream.random() < 0.4,
+        is_on_loopback=stream.random() < 0.7,
+        usual_latency=stream.choice((0.0, 0.002, 0.02, 0.3)),
+        faults=faults,
+        core=stream.choice(CORES) if mode == "faulty core" else "",
+        misbehaviour=misbehaviour,
+        culprit=culprit,
+        is_on_real_store=stream.random() < 0.01 and not backups,
+    )

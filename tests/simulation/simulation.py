@@ -1,0 +1,342 @@
+"""A whole world: nodes, network, disks and trouble of one plan, run until it is over."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from p2pdice import Concede, Move, View
+from p2pdice.players import OddsPlayer, Player
+from protocol.effects import Effect
+from protocol.genesis import Genesis, MalformedGenesisError, match_id
+from protocol.keys import MatchKey
+from protocol.lobby import HostedTable, Seat, TableSettings
+from protocol.record import Position
+from protocol.wire import Frame, encode_frame
+from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
+from tests.simulation.faults import STRIKES, Fault
+from tests.simulation.invariants import Checks, Violation
+from tests.simulation.machine import Machine
+from tests.simulation.misbehaviour import MISBEHAVIOURS, BentMatch, Misbehaviour, Proposal
+from tests.simulation.network import Network
+from tests.simulation.scenario import Plan
+from tests.simulation.scheduler import Scheduler, Streams, Trace
+from tests.simulation.world import TABLE, join_record, match_seed
+
+HAS_VOTES: Final = False
+"""Whether an honest majority gets rid of whoever is silent or proved to cheat. Until it does, a match in which somebody
+misbehaves or is gone for good may stay suspended."""
+
+PATIENCE: Final = 60.0
+"""Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
+
+
+@dataclass
+class Figures:
+    """What happened in one world, or in many."""
+
+    matches: int = 0
+    finished: int = 0
+    suspended: int = 0
+    refused: int = 0
+    """Proposals that no guest signed."""
+    players: int = 0
+    frames: int = 0
+    steps: int = 0
+    stale_moves: int = 0
+    seconds: float = 0.0
+    """Virtual."""
+    faults: Counter[str] = field(default_factory=Counter)
+    misbehaviours: Counter[str] = field(default_factory=Counter)
+    rulesets: Counter[str] = field(default_factory=Counter)
+    points: Counter[str] = field(default_factory=Counter)
+    """How often a process passed each point at which it could die."""
+    crashes: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Figures) -> None:
+        """Add what happened in another world."""
+        for name, value in vars(other).items():
+            if isinstance(value, Counter):
+                getattr(self, name).update(value)
+            else:
+                setattr(self, name, getattr(self, name) + value)
+
+
+class Owner(Player):
+    """Whoever sits at a machine: plays well or at random, and may give up."""
+
+    def __init__(self, world: Simulation) -> None:
+        self._world = world
+        self._odds = OddsPlayer(world.streams.bots)
+
+    def choose(self, view: View) -> Move:
+        plan, chance = self._world.plan, self._world.streams.bots
+        if chance.random() < plan.quits:
+            return Concede()
+        return chance.choice(view.legal) if plan.is_random else self._odds.choose(view)
+
+
+class Simulation:
+    """See the module.
+
+    :param keep: told every line of the trace.
+    """
+
+    def __init__(self, plan: Plan, keep: Callable[[str], None] | None = None) -> None:
+        self.plan = plan
+        self.streams = Streams(plan.seed)
+        self.scheduler = Scheduler()
+        self.trace = Trace(keep)
+        self.figures = Figures()
+        self.checks = Checks(self)
+        self.network = Network(self.scheduler, self.streams.network, self.trace)
+        self.network.usual_latency = plan.usual_latency
+        self.healed_at = 0.0
+        """When the last trouble so far is over."""
+        self._faults = list(plan.faults)
+        self._resources = ExitStack()
+        self.genesis, self.seeds = self._sit_down()
+        self.data = self.genesis.encoded()
+        self.cheat: Misbehaviour | None = None
+        for author in range(plan.players):
+            self.network.machines[author] = Machine(self, author, author, self._disk(author), Owner(self))
+        self._bend()
+
+    # Before the match
+
+    def _sit_down(self) -> tuple[Genesis, tuple[bytes, ...]]:
+        """Let everybody sit down at a table as in the lobby; return what the convenor proposes, and all match seeds."""
+        plan = self.plan
+        seed = plan.seed.to_bytes(8, "big")
+        records = [join_record(seed, number) for number in range(plan.players)]
+        settings = TableSettings("table", plan.ruleset, plan.players, plan.patience)
+        table = HostedTable(settings, TABLE, records[0], "")
+        for record in records[1:]:
+            table.admit(record.join.identity, record.wire)
+        genesis = table.genesis()
+        self._seats = {}
+        for record in records[1:]:
+            seat = Seat(record, records[0].join.identity)
+            seat.update(table.frame())
+            self._seats[record.join.identity] = seat
+        by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
+        return genesis, tuple(by_identity[record.join.identity] for record in genesis.roster)
+
+    def _disk(self, author: int) -> Disk:
+        if not self.plan.is_on_real_store:
+            return MemoryDisk()
+        folder = self._resources.enter_context(tempfile.TemporaryDirectory())
+        seed = self.seeds[author]
+        disk = SqliteDisk(Path(folder) / "store.sqlite3", match_id(self.data), self.data, MatchKey(seed).public, seed)
+        self._resources.callback(disk.close)
+        return disk
+
+    def _bend(self) -> None:
+        kind = MISBEHAVIOURS.get(self.plan.misbehaviour)
+        if kind is None or issubclass(kind, Proposal):
+            return
+        machine = self.network.machines[self.plan.culprit]
+        machine.is_honest = False
+        cheat = self.cheat = kind(machine, self.streams.misbehaviour)
+        machine.make_match = lambda *arguments: BentMatch(cheat, *arguments)
+
+    def data_for(self, author: int) -> bytes:
+        """Return the genesis that a player was sent."""
+        return self.data
+
+    def copy_home(self, machine: Machine, friends: Iterable[int]) -> None:
+        """Start a second machine from a copied home; these players see only that one from now on."""
+        node = len(self.network.machines)
+        disk = machine.disk.copy() if isinstance(machine.disk, MemoryDisk) else MemoryDisk()
+        copy = Machine(self, node, machine.author, disk, Owner(self))
+        copy.is_honest = False
+        copy.starts = 1
+        self.network.machines[node] = copy
+        for friend in sorted(friends):
+            self.network.want_no_more(machine.node, friend)
+            self.network.want(node, friend)
+        copy.start()
+
+    # What machines ask
+
+    def note(self, what: str, *details: object) -> None:
+        """Something happened that belongs in the trace."""
+        self.trace.note(self.scheduler.now, what, *details)
+
+    def honest(self) -> list[Machine]:
+        """Return all machines of players who do not misbehave."""
+        return [machine for _, machine in sorted(self.network.machines.items()) if machine.is_honest]
+
+    def is_honest(self, author: int) -> bool:
+        """Tell whether a player never misbehaves."""
+        return all(machine.is_honest for machine in self.network.machines.values() if machine.author == author)
+
+    def think(self) -> float:
+        """Return how many seconds an owner thinks now."""
+        mean = self.plan.think
+        return round(self.streams.bots.expovariate(1 / mean), 3) if mean else 0.0
+
+    def bent(self, machine: Machine, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        """Return what leaves a machine in place of a frame."""
+        cheat = self.cheat
+        if cheat is None or cheat.machine is not machine:
+            return (frame,)
+        frames = tuple(cheat.outgoing(author, frame))
+        seconds = cheat.delay()
+        if not seconds:
+            return frames
+        for each in frames:
+            data = each if isinstance(each, bytes) else encode_frame(each)
+            machine.plan(
+                self.scheduler.now + seconds,
+                lambda data=data: self.network.send(machine.node, author, data),  # type: ignore[misc]
+            )
+        return ()
+
+    def carry_out(self, machine: Machine, effect: Effect) -> None:
+        """Carry out an effect that only some versions of the match have."""
+        raise AssertionError(f"nobody carries out {effect}")
+
+    def fell_silent(self, machine: Machine) -> None:
+        """A node stopped at a disk error; its owner will start it again."""
+        self.heal_after(self.streams.disk.uniform(0.5, 5.0), machine.start_again)
+
+    def is_closed_by_votes(self, position: Position) -> bool:
+        """Tell whether a majority of the base voted a step closed without somebody."""
+        return False
+
+    # Trouble
+
+    def heal_after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Let a trouble be over in so many seconds."""
+        self.healed_at = max(self.healed_at, self.scheduler.now + seconds)
+        self.scheduler.after(seconds, call)
+
+    def hold_off(self, one: int, other: int, seconds: float) -> None:
+        """Let two nodes not be linked anew before so many seconds have passed."""
+        pairs = [(one, other), (other, one)]
+        self.network.forbid(pairs)
+        self.heal_after(seconds, lambda: self.network.allow(pairs))
+
+    def _strike(self, fault: Fault) -> None:
+        self.note("fault", *fault)
+        if STRIKES[fault.kind](self, fault):
+            self.figures.faults[fault.kind] += 1
+        self.healed_at = max(self.healed_at, self.scheduler.now + fault.seconds)
+
+    # Running
+
+    def run(self) -> Figures:
+        """Run the world to its end.
+
+        :raises Violation: if something does not hold.
+        """
+        with self._resources:
+            self._run()
+        return self.figures
+
+    def _run(self) -> None:
+        plan, figures = self.plan, self.figures
+        figures.matches, figures.players = 1, plan.players
+        figures.rulesets[plan.preset] += 1
+        kind = MISBEHAVIOURS.get(plan.misbehaviour)
+        if kind is not None and issubclass(kind, Proposal):
+            self._propose(kind)
+        else:
+            self._play()
+        if self.cheat is not None and self.cheat.acted:
+            figures.misbehaviours[plan.misbehaviour] += 1
+        figures.frames = self.network.delivered
+        figures.seconds = self.scheduler.now
+        figures.checks = self.checks.counts
+
+    def _propose(self, kind: type[Proposal]) -> None:
+        """Let every guest judge what the convenor proposes."""
+        for identity, seat in sorted(self._seats.items()):
+            try:
+                seat.check_proposal(kind.bend(self.genesis, identity, self.streams.misbehaviour))
+            except MalformedGenesisError as error:
+                self.note("refused", str(error))
+            else:
+                raise Violation("no guest signs a false proposal", f"{self.plan.misbehaviour} was accepted")
+            self.checks.counts["no guest signs a false proposal"] += 1
+        self.figures.refused += 1
+        self.figures.misbehaviours[self.plan.misbehaviour] += 1
+
+    def _play(self) -> None:
+        for seat in self._seats.values():
+            seat.check_proposal(self.data)
+        nodes = sorted(self.network.machines)
+        for node in nodes:
+            self.network.machines[node].start()
+        for node in nodes:
+            for other in nodes[:node]:
+                self.network.want(node, other)
+        best, progress_at = -1, 0.0
+        while not self._is_over():
+            while self._faults and self.scheduler.events >= self._faults[0].after:
+                self._strike(self._faults.pop(0))
+            if not self.scheduler.step():
+                if not self._faults:
+                    break
+                self._strike(self._faults.pop(0))
+            if self.cheat is not None and self.cheat.machine.is_listening:
+                self.cheat.noticed()
+            if self.scheduler.events % 16 == 0:
+                progress = self._progress()
+                if progress > best:
+                    best, progress_at = progress, self.scheduler.now
+                if self.scheduler.now - max(progress_at, self.healed_at) > self._limit():
+                    break
+        self._judge()
+
+    def _progress(self) -> int:
+        return sum(
+            machine.match.record.position.step + (machine.confirmed is not None)
+            for machine in self.honest()
+            if machine.match is not None
+        )
+
+    def _limit(self) -> float:
+        slow = self.plan.think * 20 + self.plan.usual_latency * 100
+        if self.cheat is not None and self.cheat.acted:
+            slow += 4 * self.plan.patience.automatic
+        return PATIENCE + slow
+
+    def _is_over(self) -> bool:
+        return all(machine.is_running and machine.confirmed is not None for machine in self.honest())
+
+    def _judge(self) -> None:
+        plan, figures = self.plan, self.figures
+        ended = self._is_over()
+        cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
+        if ended:
+            figures.finished += 1
+        elif (cheat is not None and cheat.may_stop and not HAS_VOTES) or (plan.core and not HAS_VOTES):
+            figures.suspended += 1
+        else:
+            stuck = {machine.node: self._where(machine) for machine in self.honest()}
+            raise Violation("every match ends", f"nothing moves any more: {stuck}")
+        self.checks.counts["every match ends"] += 1
+        if cheat is not None and cheat.is_proven:
+            self.checks.counts["the culprit is named"] += 1
+            if plan.culprit not in self.checks.blamed:
+                raise Violation("the culprit is named", f"nobody found out about {plan.misbehaviour}")
+        self.checks.at_the_end()
+        figures.steps = max(
+            (machine.match.record.position.step for machine in self.honest() if machine.match is not None), default=0
+        )
+
+    def _where(self, machine: Machine) -> str:
+        if machine.match is None:
+            return "down"
+        record = machine.match.record
+        position = record.position
+        kind = position.kind.name if position.kind is not None else "nothing"
+        return f"step {position.step} ({position.purpose.value}, {kind}) awaiting {record.missing()}"

@@ -1,0 +1,25 @@
+"""Hundreds of small hostile worlds: nothing that must hold is ever broken. ``python -m tests.simulation`` runs more."""
+
+import pytest
+
+from tests.simulation.campaign import run_seed
+
+GROUP = 25
+ORDINARY = 500
+
+
+def assert_all_hold(seeds: range) -> None:
+    failures = [result for result in map(run_seed, seeds) if result.failure]
+    if failures:
+        pytest.fail("\n\n".join(map(str, failures)), pytrace=False)
+
+
+@pytest.mark.parametrize("group", range(ORDINARY // GROUP))
+def test_what_must_hold_does(group: int) -> None:
+    assert_all_hold(range(group * GROUP, (group + 1) * GROUP))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thousand", range(1, 11))
+def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
+    assert_all_hold(range(thousand * 1_000, (thousand + 1) * 1_000))
