@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -201,7 +201,7 @@ class Identity:
         except TypeError:
             wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
             raise KeyFileError(f"{path} {wanted}") from None
-        except ValueError:
+        except (ValueError, InternalError):  # the second: what decrypts well, but to a key of no right length
             raise KeyFileError(
                 f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
             ) from None

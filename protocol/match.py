@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, plain, view
+from p2pdice import IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
 from p2pdice import State as GameState
 from protocol import agreement as agreed
 from protocol import limits
@@ -162,9 +162,7 @@ class Match:
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
         for step, text in (choices or {}).items():
-            choice = parse_move(text)
-            assert isinstance(choice, Stake)
-            self._choices[step] = choice
+            self._choices[step] = _stored_choice(text)
         self._clock = PatienceClock(self.record.genesis.patience)
         self._timers = _Timers()
         self._now = 0.0
@@ -778,6 +776,16 @@ class Match:
             self._effects.append(Over(confirmed))
         else:
             wake.append(due)
+
+
+def _stored_choice(text: str) -> Stake:
+    try:
+        choice = parse_move(text)
+    except RulesError as error:
+        raise RejectedMessageError(f"a stored choice is none: {error}") from None
+    if not isinstance(choice, Stake):
+        raise RejectedMessageError("a stored choice is no stake")
+    return choice
 
 
 def _is_choice(position: Position) -> bool:

@@ -481,7 +481,9 @@ class Node:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
             match_key = MatchKey(stored.seed).public
             roster = parse_genesis(stored.genesis).roster
-            me = next(author for author, record in enumerate(roster) if record.join.match_key == match_key)
+            me = next((author for author, record in enumerate(roster) if record.join.match_key == match_key), None)
+            if me is None or match_id(stored.genesis) != stored.match:
+                raise StoreError("its seed or its genesis is that of another match")
             match = Match(stored.genesis, me, stored.seed, messages, choices)
             self._take_part(match, resumed=True)
         except (

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# Nothing asserts how long something takes: a machine may be busy.
+hypothesis.settings.register_profile("p2pdice", deadline=None)
+hypothesis.settings.load_profile("p2pdice")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

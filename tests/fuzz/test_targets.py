@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,7 +17,7 @@ from tests.fuzz.targets import TARGETS
 
 EXPENSIVE = {"identity": 15, "store": 25, "verifier": 60, "verify-command": 15}
 """Targets of which one input takes many milliseconds, and how many inputs they get here."""
-RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
@@ -44,3 +48,22 @@ def test_any_bytes(target: Target) -> None:
         target.check(data)
 
     any_bytes()
+
+
+def test_a_long_run_runs_or_says_what_it_needs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.fuzz.long", "move", "--seconds", "1", "--findings", str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    if importlib.util.find_spec("atheris") is None:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "pip install" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "stat::number_of_executed_units" in done.stderr
+
+
+def test_a_finding_can_be_given_to_its_target_again(tmp_path: Path) -> None:
+    finding = tmp_path / "finding"
+    finding.write_bytes(b"3x5")
+    command = [sys.executable, "-m", "tests.fuzz.long", "move", "--replay", str(finding)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    assert "accepted" in done.stdout

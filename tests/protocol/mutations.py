@@ -15,7 +15,7 @@ from typing import Final, cast
 from unittest.mock import patch
 
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
-from protocol import verifier
+from protocol import limits, verifier
 from protocol.canonical import Value, decode, encode
 from protocol.genesis import Genesis, Patience
 from protocol.keys import MatchKey
@@ -585,6 +585,8 @@ def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
         author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
         yield _proof(history, first, second), author
         yield _proof(history, second, first), author
+        behind = second if first in history.encodings else first + second
+        yield history.data + behind, author
 
 
 def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
@@ -594,6 +596,10 @@ def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
         for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
             yield _proof(history, *messages)
         yield _proof(history, first, encode((wire[0], bytes(64))))
+        behind = second if first in history.encodings else first + second
+        for after in (behind + history.foreign[0], behind + first, behind[:-1], encode((wire[0], bytes(64))) + behind):
+            yield history.data + after
+        yield history.data + behind * limits.EVIDENCE + behind
         yield _proof(history, first, encode_loosely(rng, wire))
         whole = _proof(history, first, second)
         yield whole[: rng.randrange(len(whole))]

@@ -26,6 +26,7 @@ from protocol.keys import (
     is_strict_public_key,
     parse_fingerprint,
 )
+from tests.fuzz.targets.identity import DAMAGED, PASSPHRASE
 
 
 def verdict(public: bytes, signature: bytes, message: bytes) -> bool:
@@ -161,3 +162,12 @@ def test_of_two_processes_that_make_an_identity_at_once_both_get_the_same(
     monkeypatch.setattr(Path, "exists", lambda self: False)  # as it was when the second one looked
     second, is_new = Identity.load_or_create(tmp_path)
     assert (second.public, is_new) == (first.public, False)
+
+
+def test_an_encrypted_key_with_a_wrong_bit_is_called_unreadable(tmp_path: Path) -> None:
+    path = tmp_path / IDENTITY_FILE
+    path.write_bytes(DAMAGED)
+    path.chmod(0o600)
+    with pytest.raises(KeyFileError, match="not a readable key"):
+        Identity.load_or_create(tmp_path, PASSPHRASE)
+    assert path.read_bytes() == DAMAGED

@@ -22,6 +22,15 @@ from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 
 PASSPHRASE = "correct horse"
+DAMAGED = b"""\
+-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIGjMF8GCSqGSIb3DQEFDTBSMDEGCSqGSIb3DQEFDDAkBBA8ej+G+eofzoy6Prfz
+fhMNAgIIADAMBggqhkiG9w0CCQUAMB0GCWCGSAFlAwQBKgQQZ88Bm1XwF+vVNge9
+OeVuiARAa2fTL4K9MWvxJsGlP+LWEaA3tbGXHUTie8Gmt/wybM5AJdaEO99fiGWL
+lnA8fhv7OJjrO+iFzXtHtxl7xWdqbg==
+-----END ENCRYPTED PRIVATE KEY-----
+"""
+"""One bit is another: it still decrypts under the passphrase, but not to a key."""
 
 
 def check(data: bytes) -> None:
@@ -58,6 +67,7 @@ def examples() -> tuple[bytes, ...]:
         key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
         *(other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, plain) for other in others),
         others[0].private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, plain),
+        DAMAGED,
         b"",
     )
 

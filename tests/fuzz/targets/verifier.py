@@ -36,7 +36,9 @@ def judged(data: bytes) -> Verdict:
     assert verdict.reason
     assert (verdict.culprit is None) is (verdict.verdict is not Judgement.MISCONDUCT)
     assert verdict.culprit is None or verdict.culprit in verdict.players
-    assert bool(verdict.winners) is (verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN))
+    if verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN):
+        assert verdict.winners
+    assert not verdict.winners or verdict.verdict not in (Judgement.ALTERED, Judgement.INCOMPLETE)
     assert set(verdict.winners) <= set(verdict.players)
     assert encode(tuple(verdict.players))
     return verdict
@@ -59,6 +61,7 @@ def examples() -> tuple[bytes, ...]:
         silenced(),
         encode((TRANSCRIPT_TAG, genesis)) + before + encode(wrong.wire),
         encode((PROOF_TAG, genesis)) + encode(right.wire) + encode(wrong.wire),
+        fair + encode(wrong.wire),
     )
 
 
