@@ -20,6 +20,7 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
+from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.match import StaleMoveError
 from protocol.messages import Kind, Message, sign
@@ -134,6 +135,15 @@ def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed
     world.run()
     assert_all_agree(world)
     assert not any(shown(world, me, Misbehaved) for me in range(3))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int) -> None:
+    world = World(CLASSIC, 3, seed, patience=Patience(120, 15))
+    world.cut(1, 2)
+    world.run()
+    assert_all_agree(world)
+    assert world.now < 15
 
 
 def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
