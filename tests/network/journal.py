@@ -1,4 +1,4 @@
-"""Everything that the players of a test have ever signed: written down as it leaves them, and read from their stores."""
+"""What the players of a test have ever signed: written down as it leaves them, and read from their stores."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 
-from protocol.genesis import parse_genesis
 from protocol.home import STORE_FILE
 from protocol.messages import VOTES, Signed, parse_signed
 from protocol.node import Node
 from protocol.proofs import contradiction
+from protocol.record import Record
 from protocol.transcript import open_transcript
 from protocol.wire import Carried, Page, decode_frame
 
@@ -76,7 +76,24 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
     return [pair for each in by_place.values() for pair in combinations(each, 2) if contradiction(*pair)]
 
 
-def voters(messages: Iterable[Signed], transcript: bytes) -> set[str]:
-    """Return who has voted that anybody is absent in the match of a transcript, by name."""
-    roster = parse_genesis(open_transcript(transcript).genesis).roster
-    return {roster[signed.message.author].join.nickname for signed in messages if signed.message.kind in VOTES}
+def history(transcript: bytes) -> tuple[bytes, ...]:
+    """Return the ids of what stands in a transcript but votes, of which any majority will do."""
+    return tuple(signed.id for signed in open_transcript(transcript).messages if signed.message.kind not in VOTES)
+
+
+def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
+    """Return who has voted that who is absent, by name, in the match of a transcript."""
+    opened = open_transcript(transcript)
+    record = Record(opened.genesis)
+    for signed in opened.messages:
+        record.add(signed)
+    names = [entry.join.nickname for entry in record.genesis.roster]
+    found = set()
+    for message in (signed.message for signed in messages if signed.message.kind in VOTES):
+        assert message.tip == record.chain[message.step].tip
+        assert type(message.body) is tuple
+        entries = message.body[1]
+        assert type(entries) is tuple
+        absent = [author for author, entry in zip(record.chain[message.step].owed, entries, strict=True) if not entry]
+        found.update((names[message.author], names[author]) for author in absent)
+    return found

@@ -1,8 +1,8 @@
 """One player as a process: ``python -m tests.network.player --home DIR --name NAME …``, played by a house bot.
 
 Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``, and what
-befalls others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After the end it
-stays, so that others can fetch what they lack, until its standard input is closed.
+befalls others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After the end
+it stays, so that others can fetch what they lack, until its standard input is closed.
 
 With ``--journal FILE`` every signed message that leaves it is appended there before it leaves.
 """

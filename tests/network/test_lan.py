@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.verifier import verify
-from tests.network.journal import contradictions, everything_signed, voters
+from tests.network.journal import blamed, contradictions, everything_signed
 from tests.network.namespaces import Lan, lan
 from tests.network.processes import Process, Processes, agree, processes
 
@@ -55,7 +55,7 @@ async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path,
     """The short time passes by retransmission; in the long one the links are found dead and made anew."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
-            players = await started(at, wire, delay=0.05)
+            players = await started(at, wire, delay=0.05, patience=(120, 60))
             await players[0].until("moved", times=3)
             wire.pull_cable(2)
             await asyncio.sleep(seconds)
@@ -107,7 +107,7 @@ async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_pat
             await asyncio.sleep(3)
             wire.bring_back(*away)
             transcript = await agree(*players)
-    assert voters(everything_signed(tmp_path), transcript) == set()
+    assert blamed(everything_signed(tmp_path), transcript) == set()
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: 
             transcript = await agree(*players)
             for player, other in ((players[1], "C"), (players[2], "B")):
                 assert other not in {line["player"] for line in player.told("back")}
-    assert voters(everything_signed(tmp_path), transcript) == set()
+    assert blamed(everything_signed(tmp_path), transcript) == set()
 
 
 @pytest.mark.slow
@@ -179,5 +179,5 @@ async def test_two_who_lose_sight_of_each_other_in_mid_match_play_on_through_the
             wire.keep_apart(2, 3)
             transcript = await agree(*players)
             assert "C" in {line["player"] for line in players[1].told("lost")}
-    assert voters(everything_signed(tmp_path), transcript) == set()
+    assert blamed(everything_signed(tmp_path), transcript) == set()
     nobody_contradicts_themselves(tmp_path)
