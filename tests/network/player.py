@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import sys
@@ -70,7 +71,8 @@ async def play(node: Node, options: argparse.Namespace) -> None:
             if isinstance(move, Concede):
                 node.concede()
             else:
-                node.play(move, event.token)
+                with contextlib.suppress(NodeError):  # that turn is over: others went on without this player
+                    node.play(move, event.token)
         elif isinstance(event, MatchOver):
             places = [[event.players[seat].name for seat in place] for place in event.places]
             say("over", transcript=str(event.transcript), confirmed=event.confirmed, places=places)
