@@ -641,6 +641,9 @@ class Match:
             if self._announced == 1:
                 self._effects.append(Formed())
                 self._show(MatchFormed(self.record.match.hex()))
+                # Whom this node never reached at all: no link will change and say so.
+                self._timers.doubt_until = self._now + DOUBT
+                self._tell_cut()
             if before.state is None and position.state is not None:
                 self._show_start(position.state, resumed=False)
             for event, state in position.happened:

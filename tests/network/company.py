@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from p2pdice import PRESETS, Concede
 from p2pdice.players import OddsPlayer
 from protocol.events import Happened, MatchOver, Misbehaved, NodeEvent, TableOpened, YourTurn
+from protocol.genesis import Patience
 from protocol.limits import Limits
 from protocol.node import Node
 from protocol.node import TableSettings as Settings
@@ -26,6 +27,10 @@ CLASSIC = PRESETS["classic"]
 HOST = "127.0.0.1"
 PATIENCE = 30.0
 """Seconds; far above anything that is waited for, so only a failing test takes so long."""
+WAITING = Patience()
+"""What players have with each other, if a test says nothing else."""
+IMPATIENT = Patience(5, 5)
+"""The least that a table may have."""
 
 E = TypeVar("E")
 
@@ -150,10 +155,12 @@ class Company:
         self.players.append(player)
         return player
 
-    async def table(self, seats: int, names: str = "ABCDEFGHIJ", **options: Any) -> tuple[list[Player], TableOpened]:
+    async def table(
+        self, seats: int, names: str = "ABCDEFGHIJ", patience: Patience = WAITING, **options: Any
+    ) -> tuple[list[Player], TableOpened]:
         """Open a table and fill it; the first name hosts. With as many names as seats the match begins."""
         host = await self.sit(names[0], **options)
-        opened = await host.node.host(Settings("Friday", CLASSIC, seats))
+        opened = await host.node.host(Settings("Friday", CLASSIC, seats, patience))
         players = [host]
         for name in names[1:seats]:
             guest = await self.sit(name, **options)

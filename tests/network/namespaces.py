@@ -31,8 +31,9 @@ class Lan:
 
     def build(self) -> None:
         _ip("netns", "add", self.switch)
-        _ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
-        _ip("-n", self.switch, "link", "set", "br0", "up")
+        for bridge in ("br0", "br1"):
+            _ip("-n", self.switch, "link", "add", bridge, "type", "bridge")
+            _ip("-n", self.switch, "link", "set", bridge, "up")
         for number, laptop in enumerate(self.laptops, 1):
             _ip("netns", "add", laptop)
             peer = ("peer", "name", "eth0", "netns", laptop)
@@ -63,6 +64,21 @@ class Lan:
     def plug_in(self, laptop: int) -> None:
         """Put the cable back."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "up")
+
+    def move_to_another_room(self, *laptops: int) -> None:
+        """Join these laptops by another bridge than the rest: each side reaches its own people only."""
+        for laptop in laptops:
+            _ip("-n", self.switch, "link", "set", f"port{laptop}", "master", "br1")
+
+    def bring_back(self, *laptops: int) -> None:
+        """Join these laptops to the first bridge again."""
+        for laptop in laptops:
+            _ip("-n", self.switch, "link", "set", f"port{laptop}", "master", "br0")
+
+    def keep_apart(self, *laptops: int) -> None:
+        """Let these laptops reach all others, but not each other."""
+        for laptop in laptops:
+            _ip("-n", self.switch, "link", "set", "dev", f"port{laptop}", "type", "bridge_slave", "isolated", "on")
 
 
 @contextlib.contextmanager

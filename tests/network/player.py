@@ -1,13 +1,17 @@
 """One player as a process: ``python -m tests.network.player --home DIR --name NAME …``, played by a house bot.
 
-Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``. After
-the end it stays, so that others can fetch what they lack, until its standard input is closed.
+Prints one JSON object a line: ``{"event": "opened" | "joined" | "started" | "moved" | "over" | "failed", …}``, and what
+befalls others: ``out``, ``lost``, ``back``, ``suspended``, ``continued``, ``taken-back``, ``misbehaved``. After the end
+it stays, so that others can fetch what they lack, until its standard input is closed.
+
+With ``--journal FILE`` every signed message that leaves it is appended there before it leaves.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import sys
@@ -15,10 +19,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from p2pdice import PRESETS, Concede
+from p2pdice.events import PlayerOut
 from p2pdice.players import OddsPlayer
-from protocol.events import Happened, MatchOver, MatchStarted, YourTurn
+from protocol.events import (
+    Continued,
+    Happened,
+    MatchOver,
+    MatchStarted,
+    Misbehaved,
+    NodeEvent,
+    PeerBack,
+    PeerLost,
+    Stopped,
+    Suspended,
+    TakenBack,
+    YourTurn,
+)
+from protocol.genesis import Patience
 from protocol.limits import RATE, Limits
 from protocol.node import Node, NodeError, TableSettings
+from tests.network.journal import write_down
 
 LAN = Limits(own_machine_rate=RATE, paces_own_machine=True)
 
@@ -30,7 +50,8 @@ def say(event: str, **fields: object) -> None:
 async def sit(node: Node, options: argparse.Namespace) -> None:
     if options.host:
         ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
-        opened = await node.host(TableSettings(options.table, ruleset, options.host))
+        patience = Patience(*options.patience)
+        opened = await node.host(TableSettings(options.table, ruleset, options.host, patience))
         say("opened", join_line=opened.join_line, advertised=opened.advertised)
     elif options.watch:
         await node.watch(options.watch)
@@ -55,12 +76,38 @@ async def play(node: Node, options: argparse.Namespace) -> None:
             if isinstance(move, Concede):
                 node.concede()
             else:
-                node.play(move, event.token)
-        elif isinstance(event, Happened):
-            say("moved")
+                with contextlib.suppress(NodeError):  # that turn is over: others went on without this player
+                    node.play(move, event.token)
         elif isinstance(event, MatchOver):
-            say("over", transcript=str(event.transcript), confirmed=event.confirmed)
+            places = [[event.players[seat].name for seat in place] for place in event.places]
+            say("over", transcript=str(event.transcript), confirmed=event.confirmed, places=places)
             return
+        else:
+            tell(event, node)
+
+
+def tell(event: NodeEvent, node: Node) -> None:
+    """Say what needs no answer."""
+    match event:
+        case Happened(PlayerOut(seat=seat, reason=reason)):
+            assert node.match is not None
+            say("out", player=node.match.by_seat()[seat].name, reason=reason)
+        case Happened():
+            say("moved")
+        case PeerLost():
+            say("lost", player=event.player.name)
+        case PeerBack():
+            say("back", player=event.player.name)
+        case Suspended():
+            say("suspended", awaited=[player.name for player in event.awaited])
+        case Continued():
+            say("continued")
+        case TakenBack():
+            say("taken-back")
+        case Misbehaved():
+            say("misbehaved", player=event.player.name, reason=event.reason, proof=str(event.proof))
+        case Stopped():
+            say("stopped", reason=event.reason)
 
 
 async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambda node: None) -> None:
@@ -74,6 +121,8 @@ async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambd
             port=options.port,
             bounds=LAN if options.lan else None,
         )
+        if options.journal:
+            write_down(node, options.journal)
         await sit(node, options)
     except NodeError as error:
         say("failed", code=error.code, reason=error.reason)
@@ -96,6 +145,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to think before a move")
     parser.add_argument("--dice", type=int, default=5, help="at the start of the match, for the host")
+    parser.add_argument("--patience", type=int, nargs=2, default=(), metavar="SECONDS", help="of people, of programs")
+    parser.add_argument("--journal", type=Path, help="where every signed message is written before it leaves")
     parser.add_argument("--lan", action="store_true", help="take other processes of this machine for other machines")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.verifier import verify
+from tests.network.journal import history
 
 PATIENCE = 60.0
 """Seconds; only a failing test takes so long."""
@@ -60,6 +63,14 @@ class Process:
             self.process.kill()
         await self.process.wait()
         await self._reading
+
+    def fall_asleep(self) -> None:
+        """Stop the process where it is, as closing a laptop's lid does. Not on Windows."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def wake_up(self) -> None:
+        """Let the process go on."""
+        os.kill(self.process.pid, signal.SIGCONT)
 
     async def dismiss(self) -> int:
         """Tell the process that it may go; return its exit code."""
@@ -122,12 +133,43 @@ def contents(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-async def agree(*players: Process) -> bytes:
-    """Wait for the end of the match, let the processes go and return the one fair transcript that all have."""
+async def agree(*players: Process, verdict: str = "fair") -> bytes:
+    """Wait for the end of the match, let the processes go and return the one transcript that all have.
+
+    Where somebody was put out, each may have kept the votes of another majority.
+    """
     ends = [await player.until("over") for player in players]
     transcripts = {contents(end["transcript"]) for end in ends}
-    assert len(transcripts) == 1
+    if verdict == "fair":
+        assert len(transcripts) == 1
+    assert len({history(transcript) for transcript in transcripts}) == 1
+    assert {verify(transcript).verdict for transcript in transcripts} == {verdict}
     transcript = transcripts.pop()
-    assert verify(transcript).verdict == "fair"
+    assert len({str(end["places"]) for end in ends}) == 1
+    for player in players:
+        assert player.told("misbehaved") == []
     assert [await player.dismiss() for player in players] == [0] * len(players)
     return transcript
+
+
+async def table(
+    at: Processes, names: str, *options: str, patience: tuple[int, int] = (120, 15), home: str = "{}"
+) -> dict[str, Process]:
+    """Let players sit down at a table of the first one's on this machine, until the match has started for all."""
+    everyone = ("--interface", "127.0.0.1", *options)
+    patiently = ("--patience", *map(str, patience))
+    first, *others = names
+    host = await at.start(first, "--host", str(len(names)), *patiently, *everyone, home=home.format(first))
+    line = (await host.until("opened"))["join_line"]
+    players = {first: host}
+    for name in others:
+        players[name] = await at.start(name, "--join", line, *everyone, home=home.format(name))
+        await players[name].until("joined")
+    for player in players.values():
+        await player.until("started")
+    return players
+
+
+async def resume(at: Processes, name: str, match: str, *options: str, home: str = "") -> Process:
+    """Start the process of a player anew, in the same home."""
+    return await at.start(name, "--resume", match, "--interface", "127.0.0.1", *options, home=home)

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from protocol.verifier import verify
+from tests.network.journal import blamed, contradictions, everything_signed
 from tests.network.namespaces import Lan, lan
 from tests.network.processes import Process, Processes, agree, processes
 
 
-async def started(at: Processes, wire: Lan, delay: float) -> list[Process]:
+async def started(at: Processes, wire: Lan, delay: float, patience: tuple[int, int] = (120, 15)) -> list[Process]:
     """Host on the first laptop, join by the table's name from all others."""
-    options = ("--discovery", "--delay", str(delay))
-    players = [await at.start("A", "--host", str(len(wire.laptops)), *options, prefix=wire.on(1))]
+    options = ("--discovery", "--delay", str(delay), "--journal", str(at.folder / "sent"))
+    table = ("--host", str(len(wire.laptops)), "--patience", *map(str, patience))
+    players = [await at.start("A", *table, *options, prefix=wire.on(1))]
     assert (await players[0].until("opened"))["advertised"]
     for laptop, name in zip(range(2, len(wire.laptops) + 1), "BCDE", strict=False):
         players.append(await at.start(name, "--join", "Friday", *options, prefix=wire.on(laptop)))
@@ -22,6 +25,23 @@ async def started(at: Processes, wire: Lan, delay: float) -> list[Process]:
     for player in players:
         await player.until("started")
     return players
+
+
+async def comes_back(at: Processes, wire: Lan, laptop: int, match: str, *options: str) -> Process:
+    """Start a player's program anew on their laptop."""
+    return await at.start(
+        "ABCDE"[laptop - 1],
+        *("--resume", match, "--discovery", "--journal", str(at.folder / "sent"), *options),
+        prefix=wire.on(laptop),
+    )
+
+
+def nobody_contradicts_themselves(folder: Path) -> None:
+    assert contradictions(everything_signed(folder)) == []
+
+
+def are_out(player: Process) -> set[str]:
+    return {line["player"] for line in player.told("out") if line["reason"] == "evicted"}
 
 
 async def test_two_laptops_find_each_other_by_multicast_and_play_a_whole_match(tmp_path: Path) -> None:
@@ -35,25 +55,132 @@ async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path,
     """The short time passes by retransmission; in the long one the links are found dead and made anew."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
-            players = await started(at, wire, delay=0.05)
+            players = await started(at, wire, delay=0.05, patience=(120, 60))
             await players[0].until("moved", times=3)
             wire.pull_cable(2)
             await asyncio.sleep(seconds)
             for player in players:
-                assert not [line for line in player.lines if line["event"] == "over"]
+                assert player.told("over") == []
             wire.plug_in(2)
             await agree(*players)
+    nobody_contradicts_themselves(tmp_path)
 
 
-async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("laptop", [pytest.param(1, marks=pytest.mark.slow), 3], ids=["the host", "a guest"])
+async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int) -> None:
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05)
-            match = (await players[2].until("started"))["match"]
+            match = players[0].told("started")[0]["match"]
             await players[0].until("moved", times=3)
-            await players[2].kill()
-            players[2] = await at.start("C", "--resume", match, "--discovery", prefix=wire.on(3))
+            await players[laptop - 1].kill()
+            players[laptop - 1] = await comes_back(at, wire, laptop, match)
             await agree(*players)
+    nobody_contradicts_themselves(tmp_path)
+
+
+@pytest.mark.slow
+async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tmp_path: Path) -> None:
+    """Nothing that any of them knows of the others' addresses is true any more."""
+    with lan(3) as wire:
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0.05)
+            match = players[0].told("started")[0]["match"]
+            await players[0].until("moved", times=3)
+            for player in players:
+                await player.kill()
+            back = [await comes_back(at, wire, laptop, match, "--port", str(7700 + laptop)) for laptop in (3, 1, 2)]
+            await agree(*back)
+    nobody_contradicts_themselves(tmp_path)
+
+
+# Partitions
+
+
+@pytest.mark.parametrize("away", [(4,), (3, 4)], ids=["one of four", "two of four"])
+async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_path: Path, away: tuple[int, ...]) -> None:
+    with lan(4) as wire:
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0.05)
+            await players[0].until("moved", times=3)
+            wire.move_to_another_room(*away)
+            await asyncio.sleep(3)
+            wire.bring_back(*away)
+            transcript = await agree(*players)
+    assert blamed(everything_signed(tmp_path), transcript) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("laptops", [3, 4])
+async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_until_it_heals(
+    tmp_path: Path, laptops: int
+) -> None:
+    with lan(laptops) as wire:
+        async with processes(tmp_path) as at:
+            *majority, alone = await started(at, wire, delay=0.3, patience=(5, 5))
+            name = "ABCD"[laptops - 1]
+            await majority[0].until("moved", times=3)
+            wire.move_to_another_room(laptops)
+            for player in majority:
+                assert (await player.until("out"))["player"] == name
+            await alone.until("suspended")
+            assert are_out(alone) == set()
+            assert alone.told("over") == []
+            wire.bring_back(laptops)
+            transcript = await agree(*majority, alone, verdict="unproven")
+            for player in (*majority, alone):
+                assert are_out(player) == {name}
+                assert player.told("over")[0]["places"][-1] == [name]
+    judged = verify(transcript)
+    assert name in judged.reason
+    nobody_contradicts_themselves(tmp_path)
+
+
+@pytest.mark.slow
+async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
+    """Neither is a majority, so nobody is put out although both sides wait longer than anybody's patience."""
+    with lan(4) as wire:
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0.1, patience=(5, 5))
+            await players[0].until("moved", times=3)
+            wire.move_to_another_room(3, 4)
+            for player in players:
+                await player.until("suspended")
+                assert player.told("over") == []
+            wire.bring_back(3, 4)
+            await agree(*players)
+            for player in players:
+                assert are_out(player) == set()
+    nobody_contradicts_themselves(tmp_path)
+
+
+# Relaying
+
+
+@pytest.mark.parametrize("laptops", [3, pytest.param(4, marks=pytest.mark.slow)])
+async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
+    with lan(laptops) as wire:
+        wire.keep_apart(2, 3)
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0, patience=(10, 10))
+            transcript = await agree(*players)
+            for player, other in ((players[1], "C"), (players[2], "B")):
+                assert other not in {line["player"] for line in player.told("back")}
+    assert blamed(everything_signed(tmp_path), transcript) == set()
+
+
+@pytest.mark.slow
+async def test_two_who_lose_sight_of_each_other_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
+    """Longer than it takes to find a link dead: that nobody can be heard directly must cost nobody their seat."""
+    with lan(3) as wire:
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0.3, patience=(60, 30))
+            await players[0].until("moved", times=3)
+            wire.keep_apart(2, 3)
+            transcript = await agree(*players)
+            assert "C" in {line["player"] for line in players[1].told("lost")}
+    assert blamed(everything_signed(tmp_path), transcript) == set()
+    nobody_contradicts_themselves(tmp_path)
 
 
 @pytest.mark.parametrize("moved", [[1], [2], [1, 2]], ids=["the host", "a guest", "both"])

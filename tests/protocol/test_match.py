@@ -135,6 +135,15 @@ def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed
     assert not any(shown(world, me, Misbehaved) for me in range(3))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int) -> None:
+    world = World(CLASSIC, 3, seed, patience=Patience(120, 15))
+    world.cut(1, 2)
+    world.run()
+    assert_all_agree(world)
+    assert world.now < 15
+
+
 def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
     world = World(CLASSIC, 3, seed=3)
     for _ in range(150):

@@ -31,7 +31,8 @@ from protocol.node import Node, NodeError, TableSettings
 from protocol.store import StoreError
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, Page
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, company, in_mid_match
+from tests.protocol.test_node import multicast
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -198,6 +199,70 @@ async def test_who_quits_in_the_middle_can_come_back(people: Company) -> None:
     await back.node.resume(unfinished.match.hex()[:6])
     await agree(host, back)
     assert back.node.unfinished() == ()
+
+
+# The convenor, who is like anyone else once the match has begun
+
+
+async def away(player: Player, is_killed: bool) -> Path:
+    """Let a player go, with or without taking leave; return the home they left."""
+    if is_killed:
+        return await player.kill()
+    await player.leave()
+    return player.node.home.path
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
+async def test_when_the_convenor_leaves_right_after_the_start_the_others_go_on(
+    people: Company, is_killed: bool
+) -> None:
+    (convenor, *others), _ = await people.table(3, patience=IMPATIENT)
+    await convenor.until(MatchFormed)
+    await away(convenor, is_killed)
+    ends = [await other.until(MatchOver) for other in others]
+    assert ends[0].transcript.read_bytes() == ends[1].transcript.read_bytes()
+    assert ends[0].places == ends[1].places
+    assert [ends[0].players[seat].name for seat in ends[0].places[-1]] == ["A"]
+    assert verify(ends[0].transcript.read_bytes()).verdict == "unproven"
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
+@pytest.mark.parametrize("through", ["B", "C"])
+async def test_the_convenor_comes_back_through_any_other_player(people: Company, is_killed: bool, through: str) -> None:
+    """One of the others is away at the time, and comes back later."""
+    (convenor, *others), _ = await people.table(3)
+    await convenor.until(MatchFormed)
+    for player in others:
+        player.hold()
+    home = await away(convenor, is_killed)
+    there = next(player for player in others if player.name == through)
+    missing = next(player for player in others if player is not there)
+    missing_home = await missing.kill()
+    back = await people.sit("A", home=home)
+    await back.node.resume()
+    await back.until_true(lambda: back.node._mesh.is_linked(there.node.identity.public))
+    returned = await people.sit(missing.name, home=missing_home)
+    await returned.node.resume()
+    there.go_on()
+    await agree(back, there, returned)
+
+
+async def test_who_resumes_at_another_port_finds_all_others_by_multicast_though_they_moved_too(
+    people: Company,
+) -> None:
+    """Nobody listens where anybody else last saw them."""
+    await multicast()
+    players, _ = await people.table(3, discovery=True)
+    await in_mid_match(players[0])
+    known = {player.node.port for player in players}
+    homes = [await player.kill() for player in players]
+    back = []
+    for name, home in zip("CAB", (homes[2], homes[0], homes[1]), strict=True):
+        port = free_port()
+        assert port not in known
+        back.append(await people.sit(name, home=home, port=port, discovery=True))
+        await back[-1].node.resume()
+    await agree(*back)
 
 
 async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Company) -> None:

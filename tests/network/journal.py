@@ -1,0 +1,99 @@
+"""What the players of a test have ever signed: written down as it leaves them, and read from their stores."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from pathlib import Path
+
+from protocol.home import STORE_FILE
+from protocol.messages import VOTES, Signed, parse_signed
+from protocol.node import Node
+from protocol.proofs import contradiction
+from protocol.record import Record
+from protocol.transcript import open_transcript
+from protocol.wire import Carried, Page, decode_frame
+
+SUFFIX = ".journal"
+
+
+def write_down(node: Node, path: Path) -> None:
+    """Have each frame that a node sends to players written to a file before it is sent; each process has its own."""
+    known: set[bytes] = set()
+    file = os.open(path.with_suffix(f".{os.getpid()}{SUFFIX}"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    send = node._mesh.send
+
+    def note_and_send(identity: bytes, frame: bytes) -> None:
+        if frame not in known:
+            known.add(frame)
+            os.write(file, len(frame).to_bytes(4, "big") + frame)
+        send(identity, frame)
+
+    node._mesh.send = note_and_send  # type: ignore[method-assign]
+
+
+def _sent(path: Path) -> Iterator[Signed]:
+    data = path.read_bytes()
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        frame_data, data = data[4 : 4 + size], data[4 + size :]
+        if len(frame_data) < size:
+            return  # killed while it wrote this down, so before it was sent
+        frame = decode_frame(frame_data)
+        if isinstance(frame, Carried):
+            yield parse_signed(frame.data, frame.signature)
+        elif isinstance(frame, Page):
+            yield from (parse_signed(*each) for each in frame.messages)
+
+
+def stored(store: Path) -> tuple[Signed, ...]:
+    """Return all messages in a store that no process has open."""
+    with contextlib.closing(sqlite3.connect(store)) as database:
+        rows = database.execute("SELECT data, signature FROM messages ORDER BY match, place").fetchall()
+    return tuple(parse_signed(data, signature) for data, signature in rows)
+
+
+def everything_signed(folder: Path) -> tuple[Signed, ...]:
+    """Return what the journals and the stores below a folder hold, each message once."""
+    found = {}
+    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+        found.update({signed.id: signed for signed in _sent(path)})
+    for path in sorted(folder.rglob(STORE_FILE)):
+        found.update({signed.id: signed for signed in stored(path)})
+    return tuple(found.values())
+
+
+def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
+    """Return all pairs of messages that no honest player signs both of."""
+    by_place: dict[tuple[bytes, int, bytes, int], list[Signed]] = defaultdict(list)
+    for signed in messages:
+        message = signed.message
+        by_place[message.match, message.step, message.tip, message.author].append(signed)
+    return [pair for each in by_place.values() for pair in combinations(each, 2) if contradiction(*pair)]
+
+
+def history(transcript: bytes) -> tuple[bytes, ...]:
+    """Return the ids of what stands in a transcript but votes, of which any majority will do."""
+    return tuple(signed.id for signed in open_transcript(transcript).messages if signed.message.kind not in VOTES)
+
+
+def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
+    """Return who has voted that who is absent, by name, in the match of a transcript."""
+    opened = open_transcript(transcript)
+    record = Record(opened.genesis)
+    for signed in opened.messages:
+        record.add(signed)
+    names = [entry.join.nickname for entry in record.genesis.roster]
+    found = set()
+    for message in (signed.message for signed in messages if signed.message.kind in VOTES):
+        assert message.tip == record.chain[message.step].tip
+        assert type(message.body) is tuple
+        entries = message.body[1]
+        assert type(entries) is tuple
+        absent = [author for author, entry in zip(record.chain[message.step].owed, entries, strict=True) if not entry]
+        found.update((names[message.author], names[author]) for author in absent)
+    return found

@@ -1,0 +1,176 @@
+"""Who is gone for good, and who cheats: the others end the match, and files tell anybody what can be known about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from cli.exits import ExitCode
+from p2pdice import Bid, Liar, apply
+from p2pdice.inputs import Play
+from protocol.events import Continued, MatchOver, Misbehaved, Overdue, PeerLost, Suspended
+from protocol.genesis import Patience
+from protocol.match import Match
+from protocol.messages import Kind, Signed, sign
+from protocol.verifier import verify
+from protocol.wire import Carried, encode_frame
+from tests.network.company import IMPATIENT, PATIENCE, Company, Player, company, in_mid_match
+from tests.network.journal import history
+from tests.network.processes import ROOT
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+def names(over: MatchOver) -> list[str]:
+    """Return who ended where, the winner first."""
+    return [over.players[seat].name for place in over.places for seat in place]
+
+
+async def one_transcript(*players: Player) -> Path:
+    """Wait for the end and return one player's transcript of the history that all of them have."""
+    ends = [await player.until(MatchOver) for player in players]
+    assert len({history(end.transcript.read_bytes()) for end in ends}) == 1
+    assert len({end.places for end in ends}) == 1
+    return ends[0].transcript
+
+
+async def verify_command(*arguments: str) -> tuple[int, str]:
+    """Run ``p2pdice verify`` as a process, while the nodes go on; return its exit code and what it printed."""
+    command = (sys.executable, "-m", "p2pdice", "verify", *arguments)
+    environment = os.environ | {"COLUMNS": "80", "PYTHONUTF8": "1"}
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(PATIENCE):
+        output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, " ".join(output.decode().split())
+
+
+@pytest.mark.parametrize("dying", ["A", "C"], ids=["the convenor", "a guest"])
+async def test_the_others_end_a_match_without_who_is_gone_for_good_and_nobody_can_prove_why(
+    people: Company, dying: str
+) -> None:
+    players, _ = await people.table(3, patience=IMPATIENT)
+    gone = next(player for player in players if player.name == dying)
+    others = [player for player in players if player is not gone]
+    await in_mid_match(gone)
+    await gone.kill()
+    for other in others:
+        await other.until(PeerLost)
+        await other.until(Overdue, lambda event: [player.name for player in event.awaited] == [dying])
+    transcript = await one_transcript(*others)
+    for other in others:
+        assert names(other.told(MatchOver)[0])[-1] == dying
+        assert other.told(Misbehaved) == []
+    judged = verify(transcript.read_bytes())
+    assert judged.verdict == "unproven"
+    assert judged.culprit is None
+    assert f"{dying} was silent" in judged.reason
+    code, shown = await verify_command(str(transcript))
+    assert code == ExitCode.UNPROVEN == 13
+    assert f"{dying} was silent" in shown
+
+
+async def test_who_comes_back_too_late_sees_that_they_are_out_and_how_it_goes_on(people: Company) -> None:
+    players, _ = await people.table(3, patience=Patience(10, 5))  # the one who holds must not be put out as well
+    late, *others = players
+    await in_mid_match(late)
+    home = await late.kill()
+    holding = others[0]
+    holding.hold()
+    for other in others:
+        await other.until_true(lambda other=other: "A" in are_out(other))  # type: ignore[misc]
+    back = await people.sit("A", home=home)
+    await back.node.resume()
+    await back.until_true(lambda: "A" in are_out(back))
+    holding.go_on()
+    await one_transcript(back, *others)
+    assert names(back.told(MatchOver)[0])[-1] == "A"
+
+
+def are_out(player: Player) -> set[str]:
+    """Return who is out of the match, as one player sees it."""
+    match = player.node.match
+    assert match is not None
+    state = match.record.position.state
+    assert state is not None
+    return {match.by_seat()[seat].name for gone in state.exits for seat in gone.seats}
+
+
+async def test_of_two_players_none_can_put_the_other_out(people: Company) -> None:
+    """However long it lasts: who is left waits, and the match goes on when the other is back."""
+    players, _ = await people.table(2, patience=IMPATIENT)
+    dying, other = players
+    await in_mid_match(dying)
+    home = await dying.kill()
+    await other.until(Suspended)
+    due = other.node._shell.loop.time() + 2 * IMPATIENT.human
+    await other.until_true(lambda: other.node._shell.loop.time() > due)
+    assert other.told(MatchOver) == []
+    back = await people.sit("A", home=home)
+    await back.node.resume()
+    await other.until(Continued)
+    transcript = await one_transcript(back, other)
+    assert verify(transcript.read_bytes()).verdict == "fair"
+
+
+def two_moves(match: Match) -> tuple[Signed, Signed]:
+    """Return a move that this node made, and another one that it could have made instead, as signed."""
+    chain = match.record.chain
+    for before, after in zip(chain, chain[1:], strict=False):
+        said = after.entries.get(match.me) if match.me is not None else None
+        if said is not None and said.message.kind is Kind.MOVE and before.state is not None:
+            seat = before.seats.index(said.message.author)
+            for move in (Liar(), Bid(2, 3), Bid(3, 3), Bid(4, 6)):
+                try:
+                    apply(before.state, Play(seat, move))
+                except ValueError:
+                    continue
+                if str(move) != said.message.body:
+                    return said, sign(said.message._replace(body=str(move)), match._key)
+    raise AssertionError("no move yet")
+
+
+async def test_two_contradicting_moves_are_a_proof_that_convinces_anybody(people: Company) -> None:
+    players, _ = await people.table(3)
+    cheat = players[2]
+    moved = cheat.node
+    await cheat.until_true(lambda: has_moved(moved.match))
+    await in_mid_match(players[0], 1)
+    assert moved.match is not None
+    _, other = two_moves(moved.match)
+    moved._mesh.send(players[0].node.identity.public, encode_frame(Carried(*other.wire)))
+    for honest in players[:2]:
+        blamed = await honest.until(Misbehaved)
+        assert blamed.player.name == "C"
+        assert blamed.proof is not None
+        code, shown = await verify_command("--json", str(blamed.proof))
+        assert code == ExitCode.MISCONDUCT == 10
+        judged = json.loads(shown)
+        assert (judged["culprit"], judged["step"]) == ("C", other.message.step)
+        code, shown = await verify_command(str(blamed.proof))
+        assert code == ExitCode.MISCONDUCT
+        assert "MISCONDUCT by C" in shown
+    players[0].go_on()
+    await one_transcript(*players[:2])
+    assert not any(player.told(Misbehaved)[1:] for player in players[:2])
+
+
+def has_moved(match: Match | None) -> bool:
+    """Tell whether a node has made a move that is history."""
+    return match is not None and any(
+        signed.message.kind is Kind.MOVE
+        for position in match.record.chain[1:]
+        for author, signed in position.entries.items()
+        if author == match.me
+    )
