@@ -108,6 +108,7 @@ def as_markdown(total: Figures) -> str:
     tables: tuple[tuple[str, Counter[str]], ...] = (
         ("fault", total.faults),
         ("process died", total.crashes),
+        ("faulty for ever, all else perfect", total.cores),
         ("misbehaviour", total.misbehaviours),
         ("ruleset", total.rulesets),
         ("check", total.checks),

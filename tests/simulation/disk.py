@@ -89,8 +89,8 @@ class Disk(ABC):
         """Open the disk after a start."""
 
     @abstractmethod
-    def restore(self, share: float) -> None:
-        """Put a backup back that holds only this share of the transactions, the oldest, 0 to 1."""
+    def lose(self, share: float) -> None:
+        """Put a backup back that lacks the last transaction and this share of all others, 0 to 1, the newest."""
 
     def close(self) -> None:  # noqa: B027 - nothing to do in memory
         """Let go of it."""
@@ -130,8 +130,8 @@ class MemoryDisk(Disk):
         self.own = {signed.id for signed in messages}
         return Stored(tuple(messages), choices, is_over)
 
-    def restore(self, share: float) -> None:
-        del self._journal[round(share * len(self._journal)) :]
+    def lose(self, share: float) -> None:
+        del self._journal[max(0, len(self._journal) - 1 - int(share * len(self._journal))) :]
 
     def copy(self) -> MemoryDisk:
         """Return what a copied home holds."""
@@ -177,7 +177,7 @@ class SqliteDisk(Disk):
         self.own = {signed.id for signed in messages}
         return Stored(messages, store.choices(self._match), known.over)
 
-    def restore(self, share: float) -> None:
+    def lose(self, share: float) -> None:
         raise NotImplementedError("backups are taken of the journal in memory")
 
     def close(self) -> None:

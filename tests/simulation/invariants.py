@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from p2pdice import Expect, State, settlement
@@ -11,9 +12,10 @@ from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.canonical import encode
 from protocol.events import Misbehaved, NodeEvent
-from protocol.messages import Message, Signed, parse_signed
+from protocol.messages import Kind, Message, Signed, parse_signed
+from protocol.randomness import derive_secret
 from protocol.record import Position
-from protocol.transcript import write_transcript
+from protocol.transcript import TRANSCRIPT_TAG
 from protocol.verifier import Judgement, verify
 from protocol.wire import Carried, Frame, Page
 
@@ -55,6 +57,8 @@ class Checks:
         self._looked: dict[int, tuple[int, int]] = {}
         self._signed: dict[Hashable, bytes] = {}
         self._restored: set[int] = set()
+        self._followed: set[bytes] = set()
+        self._parsed: dict[tuple[bytes, bytes], Signed] = {}
 
     def _hold(self, check: str, holds: bool, text: str) -> None:
         self.counts[check] += 1
@@ -75,6 +79,7 @@ class Checks:
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
             if step:
+                self._follows(chain[step - 1], chain[step])
                 self._steps_close_with_all(machine, chain[step - 1], chain[step])
                 if chain[step].happened:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
@@ -86,11 +91,12 @@ class Checks:
         if not machine.is_honest:
             return
         self._hold("frames fit", len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
+        self._secrets_stay(machine, data)
         if isinstance(frame, Carried):
-            self._leaves(machine, parse_signed(frame.data, frame.signature))
+            self._leaves(machine, (frame.data, frame.signature))
         elif isinstance(frame, Page):
             for wire in frame.messages:
-                self._leaves(machine, parse_signed(*wire))
+                self._leaves(machine, wire)
 
     def shown(self, machine: Machine, event: NodeEvent) -> None:
         """An owner is told something."""
@@ -155,7 +161,10 @@ class Checks:
             )
             self._hold("funds are conserved", sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
 
-    def _leaves(self, machine: Machine, signed: Signed) -> None:
+    def _leaves(self, machine: Machine, wire: tuple[bytes, bytes]) -> None:
+        signed = self._parsed.get(wire)
+        if signed is None:
+            signed = self._parsed[wire] = parse_signed(*wire)
         if signed.message.author != machine.author:
             return
         self._hold(
@@ -164,6 +173,60 @@ class Checks:
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
         self._one_message_per_slot(machine, signed)
+        if signed.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE):
+            self._no_secret_before_a_lock(machine, signed.message)
+        self._resigns_only_when_asked(machine, signed.message)
+
+    def _follows(self, before: Position, after: Position) -> None:
+        """T names all that came before, as protocol.md §3 spells it: worked out here once more, by other code."""
+        if after.tip in self._followed:
+            return
+        self._followed.add(after.tip)
+        players = self.world.plan.players
+        ids = [after.entries[author].id if author in after.entries else b"" for author in range(players)]
+        parts = [before.tip, before.step.to_bytes(8, "big"), *ids]
+        tag = b"p2pdice/1/step"
+        head = bytes((len(tag),)) + tag + bytes((len(parts),))
+        tip = sha256(head + b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
+        self._hold("T is the hash of the step", after.tip == tip, f"step {after.step}")
+        locks = [signed.message.body for signed in after.entries.values() if signed.message.kind is Kind.LOCK]
+        self._hold("locks agree", len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
+
+    def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
+        """Before a secret leaves, every live player has signed the same history (protocol.md, its one rule)."""
+        assert machine.match is not None
+        chain = machine.match.record.chain
+        before = chain[message.step].entries.values() if message.step < len(chain) else ()
+        self._hold(
+            "no secret before a lock",
+            any(signed.message.kind is Kind.LOCK for signed in before),
+            f"node {machine.node} sends {message.kind.name} in step {message.step}",
+        )
+
+    def _secrets_stay(self, machine: Machine, data: bytes) -> None:
+        """No share and no hand key is in any frame before the step that opens it."""
+        assert machine.match is not None
+        position = machine.match.record.position
+        seed = self.world.seeds[machine.author]
+        secrets = []
+        for standing in (position.standing, position.riding):
+            if standing is not None:
+                secrets.append(derive_secret(seed, standing.context, "hand"))
+                if position.kind is not Kind.REVEAL:
+                    secrets.append(derive_secret(seed, standing.context, "share"))
+        if position.deal is not None and position.kind is not Kind.OPEN:
+            secrets.append(derive_secret(seed, position.deal.context, "hand"))
+        self._hold(
+            "unopened secrets are in no frame",
+            not any(secret in data for secret in secrets),
+            f"node {machine.node} gives a secret away in step {position.step}",
+        )
+
+    def _resigns_only_when_asked(self, machine: Machine, message: Message) -> None:
+        """A crash costs nothing (protocol.md §10); only a backup may have lost what cannot be opened any more."""
+        if message.kind is Kind.RESIGN:
+            willing = machine.has_conceded or machine.author in self._restored
+            self._hold("nobody resigns unasked", willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
         """An honest player signs one message for one slot, whatever happens to process and disk (protocol.md §3)."""
@@ -196,6 +259,8 @@ class Checks:
         players = self.world.plan.players
         kept = max((len(messages) for messages in match._future.values()), default=0)
         self._hold("kept for later", kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
+        if self.world.scheduler.events % 8:
+            return
         bound = 64 * players + len(match.record.chain)
         for name, value in vars(match).items():
             if isinstance(value, dict | list | set):
@@ -205,11 +270,14 @@ class Checks:
         """Whoever never took part comes to the same judgement from the bytes alone (protocol.md §5, §10)."""
         match = machine.match
         assert match is not None
-        evidence = match._culprits[author].evidence
-        file = write_transcript(match.record) + encode(evidence[-1].wire)
-        if len(evidence) == 2 and evidence[0].message.step >= match.record.position.step:
-            # Both of the two messages belong to the open step, which the transcript of closed steps does not hold.
-            file = write_transcript(match.record) + b"".join(encode(signed.wire) for signed in evidence)
+        error = match._culprits[author]
+        record = match.record
+        # The closed steps before the offence; with two messages also its own step, if that is closed.
+        closed = error.step if len(error.evidence) == 1 else error.step + 1
+        before = [signed for position in record.chain[1 : closed + 1] for signed in position.entries.values()]
+        offence = error.evidence if error.step >= record.position.step else error.evidence[-1:]
+        header = encode((TRANSCRIPT_TAG, record.genesis_data))
+        file = header + b"".join(encode(signed.wire) for signed in (*before, *offence))
         verdict = verify(file)
         name = match.record.genesis.roster[author].join.nickname
         self._hold(

@@ -71,11 +71,14 @@ class Machine:
         self.disk = disk
         self.player = player
         self.is_honest = True
+        self.is_gone = False
+        """It will never come back."""
         self.is_on_loopback = world.plan.is_on_loopback
         """Rates of messages are not limited."""
         self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
+        self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
         self.shown: list[NodeEvent] = []
@@ -130,7 +133,7 @@ class Machine:
 
     def start_again(self) -> None:
         """What the owner does who finds the program ended."""
-        if not self.is_running:
+        if not self.is_running and not self.is_gone:
             self.start()
 
     def sleep(self, seconds: float) -> None:
@@ -332,6 +335,7 @@ class Machine:
         is_stake = turn.view.state.awaits is Expect.STAKES
         move: Move = self.player.stake(NEWCOMER_COINS, 0) if is_stake else self.player.choose(turn.view)
         self.world.note("move", self.node, turn.token, move)
+        self.has_conceded = self.has_conceded or isinstance(move, Concede)
         try:
             self._feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
         except StaleMoveError:

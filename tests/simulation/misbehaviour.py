@@ -392,11 +392,9 @@ class LateCommitment(Misbehaviour):
 
 
 class OutOfTurn(Misbehaviour):
-    """Moves although it is another's turn."""
+    """Moves although it is another's turn: named by whoever hears of it before the turn is over."""
 
     may_stop = True
-    is_proven = True
-    least = 2
 
     def noticed(self) -> None:
         position = self.position
@@ -434,7 +432,7 @@ class Replay(Misbehaviour):
         self.spread(self.sign(mine.kind, mine.body, match=self.bytes()), [self.random.choice(self.others)])
 
 
-class _BadHistory(Misbehaviour):
+class BadHistory(Misbehaviour):
     """Answers whoever catches up with something else than what happened."""
 
     may_stop = True  # who restarted waits for a readable answer of everybody
@@ -450,7 +448,7 @@ class _BadHistory(Misbehaviour):
         yield frame
 
 
-class AlteredRelay(_BadHistory):
+class AlteredRelay(BadHistory):
     """Alters what it passes on."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
@@ -461,7 +459,7 @@ class AlteredRelay(_BadHistory):
         return bytes(both[: len(data)]), bytes(both[len(data) :])
 
 
-class ForgedHistory(_BadHistory):
+class ForgedHistory(BadHistory):
     """Makes up what others are said to have signed."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:

@@ -18,6 +18,7 @@ from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
 from protocol.record import Position
 from protocol.wire import Frame, encode_frame
+from tests.simulation.cores import CORES
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
 from tests.simulation.invariants import Checks, Violation
@@ -34,6 +35,9 @@ misbehaves or is gone for good may stay suspended."""
 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
+
+EVENTS: Final = 300_000
+"""More than any match of these sizes takes, trouble included."""
 
 
 @dataclass
@@ -52,6 +56,7 @@ class Figures:
     seconds: float = 0.0
     """Virtual."""
     faults: Counter[str] = field(default_factory=Counter)
+    cores: Counter[str] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     rulesets: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
@@ -278,6 +283,9 @@ class Simulation:
         for node in nodes:
             for other in nodes[:node]:
                 self.network.want(node, other)
+        if self.plan.core:
+            CORES[self.plan.core].begin(self, self.plan.seed % self.plan.players)
+            self.figures.cores[self.plan.core] += 1
         best, progress_at = -1, 0.0
         while not self._is_over():
             while self._faults and self.scheduler.events >= self._faults[0].after:
@@ -288,6 +296,8 @@ class Simulation:
                 self._strike(self._faults.pop(0))
             if self.cheat is not None and self.cheat.machine.is_listening:
                 self.cheat.noticed()
+            if self.scheduler.events > EVENTS:
+                raise Violation("work is bounded", f"still busy after {EVENTS} events")
             if self.scheduler.events % 16 == 0:
                 progress = self._progress()
                 if progress > best:
@@ -305,12 +315,21 @@ class Simulation:
 
     def _limit(self) -> float:
         slow = self.plan.think * 20 + self.plan.usual_latency * 100
-        if self.cheat is not None and self.cheat.acted:
-            slow += 4 * self.plan.patience.automatic
-        return PATIENCE + slow
+        if self.plan.core:
+            slow += 5 * PATIENCE  # a sleeper may miss the same moment several times
+        if self._may_stop() and not HAS_VOTES:
+            return slow + 2 * self.plan.patience.automatic
+        return PATIENCE + slow + (4 * self.plan.patience.automatic if self.cheat is not None else 0.0)
+
+    def _may_stop(self) -> bool:
+        """Tell whether the match may need a vote to go on."""
+        cheat, core = self.cheat, CORES.get(self.plan.core)
+        return (cheat is not None and cheat.acted > 0 and cheat.may_stop) or (core is not None and core.may_stop)
 
     def _is_over(self) -> bool:
-        return all(machine.is_running and machine.confirmed is not None for machine in self.honest())
+        return all(
+            machine.is_gone or (machine.is_running and machine.confirmed is not None) for machine in self.honest()
+        )
 
     def _judge(self) -> None:
         plan, figures = self.plan, self.figures
@@ -318,13 +337,13 @@ class Simulation:
         cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
         if ended:
             figures.finished += 1
-        elif (cheat is not None and cheat.may_stop and not HAS_VOTES) or (plan.core and not HAS_VOTES):
+        elif not HAS_VOTES and self._may_stop():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
             raise Violation("every match ends", f"nothing moves any more: {stuck}")
         self.checks.counts["every match ends"] += 1
-        if cheat is not None and cheat.is_proven:
+        if cheat is not None and cheat.is_proven and not plan.faults:  # else the proof may be lost on its way
             self.checks.counts["the culprit is named"] += 1
             if plan.culprit not in self.checks.blamed:
                 raise Violation("the culprit is named", f"nobody found out about {plan.misbehaviour}")
