@@ -9,10 +9,11 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import cli
 from cli.exits import ExitCode
+from protocol.home import private_opener
 
 PATIENCE: Final = 3.0
 """Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
@@ -35,7 +36,7 @@ async def start_house_bot(arguments: Sequence[str], log: Path, *, is_heard: bool
     root = str(Path(cli.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with log.open("ab") as complaints:
+    with _appended(log) as complaints:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -48,6 +49,10 @@ async def start_house_bot(arguments: Sequence[str], log: Path, *, is_heard: bool
             stderr=complaints,
             env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
         )
+
+
+def _appended(log: Path) -> BinaryIO:
+    return open(log, "ab", opener=private_opener)
 
 
 async def end(processes: Iterable[Process]) -> None:

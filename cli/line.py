@@ -31,6 +31,7 @@ from protocol.events import (
     PlayerInfo,
     Stopped,
     TableClosed,
+    TakenBack,
     YourTurn,
 )
 
@@ -89,11 +90,16 @@ class LineTable:
         """Return how to return, for who leaves now."""
         if not self._match:
             return "You have left the table."
-        words = ["resume", self._match[:8]]
-        if self._settings.home_option is not None:
-            words += ["--home", str(self._settings.home_option)]
-        left = f"You have left{self._farewell}; the match goes on when all are back."
+        words = ["resume", self._match[:8], *self._home_words()]
+        if len(self._players) > 2:
+            left = f"You have left{self._farewell}. If you are away for long, the others can go on without you."
+        else:
+            left = f"You have left{self._farewell}; the match goes on when you are both back."
         return f"{left} Return with:\n    {command_line(*words)}"
+
+    def _home_words(self) -> list[str]:
+        home = self._settings.home_option
+        return [] if home is None else ["--home", str(home)]
 
     # What the node tells
 
@@ -127,6 +133,9 @@ class LineTable:
                 self._turn = None
                 if isinstance(event.event, events.HandsShown):
                     self._hand = ()
+            case TakenBack():
+                self._state = event.state
+                self._turn = None
             case YourTurn():
                 self._turn = event
                 self._hand = event.view.hand
@@ -166,10 +175,13 @@ class LineTable:
         while not self._has_left:
             line = await self.lines.read()
             if line is None:
-                self._quit("")
+                await self._end_of_input()
             else:
                 self.obey(line)
                 self.lines.refresh()
+
+    async def _end_of_input(self) -> None:
+        self._quit("")
 
     def obey(self, line: str) -> None:
         """Do what a line says; whatever it is, nothing is lost by it."""
@@ -224,6 +236,9 @@ class LineTable:
             moves = " ".join(legal[:6] + (["…", *legal[-2:]] if len(legal) > 8 else legal[6:]))
         self._say(f"    {moves}")
         self._say("At any time:")
+        self._list_words()
+
+    def _list_words(self) -> None:
         width = max(map(len, self._words))
         for word, (meaning, _) in self._words.items():
             self._say(f"    {word:{width}}  {meaning}")
@@ -265,6 +280,8 @@ class LineTable:
         true = percent(at_least(quantity, face, self._hand, unknown, state.ones_wild))
         to_the_die = percent(exactly(quantity, face, self._hand, unknown, state.ones_wild))
         known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
+        if not self._hand:
+            known = f"with {dice_count(unknown)} hidden"
         return f"{bid(quantity, face)} is true with {true}, true to the die with {to_the_die}: {known}."
 
     def _who(self, _rest: str) -> None:

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import logging
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Final
+from typing import Any
 
 from cli.render import escape
-from protocol.home import Home
-
-LOG_BYTES: Final = 1_000_000
-"""Then the file is put aside once: a peer who provokes warnings fills no disk."""
+from protocol.home import Home, private_opener
+from protocol.limits import LOG_BYTES
 
 
 class EscapingFormatter(logging.Formatter):
-    """Writes no control character but the line break: a log is read in a terminal, and peers have their say in it."""
+    """Writes no control character but its own line breaks: a log is read in a terminal, and peers have their say in it.
+
+    A record is one line and the lines of a traceback are indented: nobody can write a line that looks like a record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(escape(line) for line in super().format(record).split("\n"))
+        record.exc_text = None  # what another formatter made of the traceback, and left there, is not escaped
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return escape(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {escape(line)}" for line in text.split("\n"))
+
+
+class PrivateFileHandler(RotatingFileHandler):
+    """Writes to a file that nobody but its owner can read: it tells who was played with, and where they are."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=private_opener)
 
 
 def log_path(home: Path) -> Path:
@@ -35,7 +58,7 @@ def open_log(home: Path) -> Path:
     root = logging.getLogger()
     if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        handler = PrivateFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         root.addHandler(handler)
     return path

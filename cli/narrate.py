@@ -31,19 +31,26 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _your_turn(event, seating)
         case node.MatchStarted() | node.MatchOver() | node.MatchFormed() | node.ConcedeAccepted():
             return _match(event, seating)
-        case node.TableOpened() | node.TableJoined() | node.LobbyChanged() | node.TableClosed():
+        case node.TableOpened() | node.TableJoined() | node.TableWatched() | node.LobbyChanged() | node.TableClosed():
             return _lobby(event)
-        case node.PeerLost() | node.PeerBack() | node.Suspended() | node.Continued() | node.Misbehaved():
+        case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event)
+        case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
+            return _course(event, seating)
         case node.Stopped():
             return f"Your node has stopped: {sentence(escape(event.reason))} The match can be resumed."
+        case node.Diverged():
+            told = f"The players' programs disagree about the game at step {event.step}. That is a bug in one of them"
+            return f"{told}, and no player's fault. The match cannot go on. What this one holds is in the log."
         case node.Notice():
             return sentence(escape(event.text))
         case _:
             assert_never(event)
 
 
-def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node.TableClosed) -> str:
+def _lobby(
+    event: node.TableOpened | node.TableJoined | node.TableWatched | node.LobbyChanged | node.TableClosed,
+) -> str:
     match event:
         case node.TableOpened():
             lines = [
@@ -55,10 +62,12 @@ def _lobby(event: node.TableOpened | node.TableJoined | node.LobbyChanged | node
             elif event.problem:
                 lines.append(f"It is not advertised on the network: {sentence(escape(event.problem))}")
             return "\n".join(lines)
-        case node.TableJoined():
+        case node.TableJoined() | node.TableWatched():
             host = f"{escape(event.host.name)} ({event.host.fingerprint})"
-            table = f'"{escape(event.name)}", hosted by {host}'
-            return f"You sit at {table}; {_rules(event.ruleset)}, {counted(event.seats, 'seat')}."
+            table = f'"{escape(event.name)}", hosted by {host}; {_rules(event.ruleset)}, {counted(event.seats, "seat")}'
+            if isinstance(event, node.TableJoined):
+                return f"You sit at {table}."
+            return f"You watch {table}. You will see the match as soon as it begins."
         case node.LobbyChanged():
             return _sitting(event)
         case node.TableClosed():
@@ -92,8 +101,9 @@ def _match(
         case node.MatchStarted():
             order = seating.everyone(range(len(seating.names)))
             if event.resumed:
-                back = f"You are back in match {event.match_id[:8]} of {order}, by {_rules(event.ruleset)}."
-                return f"{back} {standing(event.state, seating)}"
+                role = "You watch" if event.my_seat is None else "You are back in"
+                match = f"{role} match {event.match_id[:8]} of {order}, by {_rules(event.ruleset)}."
+                return f"{match} {standing(event.state, seating)}"
             return f"The match begins, by {_rules(event.ruleset)}. Clockwise sit {order}."
         case node.ConcedeAccepted():
             return "You give up; you are out as soon as the others have heard of it."
@@ -107,20 +117,37 @@ def _match(
             return f"{kept} The transcript is {path}\nVerify it with:\n    {command_line('verify', path)}"
 
 
-def _peers(event: node.PeerLost | node.PeerBack | node.Suspended | node.Continued | node.Misbehaved) -> str:
+def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved) -> str:
     match event:
         case node.PeerLost():
             return f"{escape(event.player.name)} cannot be reached at the moment."
         case node.PeerBack():
             return f"{escape(event.player.name)} is back."
+        case node.Misbehaved():
+            proven = f"at step {event.step}, as their own signature proves"
+            told = f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+            if event.proof is None:
+                return told
+            path = str(event.proof)
+            return f"{told} The proof is {path}\nShow it to anybody with:\n    {command_line('verify', path)}"
+
+
+def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
+    match event:
         case node.Suspended():
             names = listing(display_names(event.awaited))
             return f"The match waits for {names}. You may wait, or quit and resume it another day."
         case node.Continued():
             return "The match goes on."
-        case node.Misbehaved():
-            proven = f"at step {event.step}, as their own signature proves"
-            return f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+        case node.Overdue():
+            seconds = counted(event.seconds, "second")
+            if any(player.is_me for player in event.awaited):
+                return f"You have {seconds} left; then the others may go on without you."
+            names = listing(display_names(event.awaited))
+            return f"Waiting for {names}. In {seconds} the others may go on without them."
+        case node.TakenBack():
+            void = "What happened last is void: most players have agreed on another course."
+            return f"{void} {standing(event.state, seating)}"
 
 
 def _your_turn(event: node.YourTurn, seating: Seating) -> str:

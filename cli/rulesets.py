@@ -26,6 +26,8 @@ SetOption = Annotated[
 FILE_SUFFIX: Final = ".toml"
 LARGEST_FILE: Final = 64 * 1024
 """Bytes: far more than all options take; what is larger is something else."""
+_LARGEST_NUMBER: Final = 2**63
+"""As in TOML; Python reads longer ones, but does not write them in any length."""
 
 
 def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
@@ -75,7 +77,9 @@ def _from_file(path: Path) -> Ruleset:
         table = tomllib.loads(data.decode())
     except OSError as error:
         raise typer.BadParameter(f"{shown} cannot be read: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise typer.BadParameter(f"{shown} is nested too deeply for a ruleset.") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number with too many digits
         raise typer.BadParameter(f"{shown} is not TOML: {escape(str(error))}.") from None
     base = table.pop("base", "classic")
     if not isinstance(base, str):
@@ -84,7 +88,7 @@ def _from_file(path: Path) -> Ruleset:
     for option, value in table.items():
         if isinstance(value, bool):
             values[option] = "yes" if value else "no"
-        elif isinstance(value, str | int):
+        elif isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST_NUMBER):
             values[option] = str(value)
         else:
             raise typer.BadParameter(f"{shown}: {escape(option)} takes a word or a number, as in dice = 3.")

@@ -54,7 +54,8 @@ def check_playable(state: State, seat: int, power: Power) -> Mischief:
     :raises IllegalMove: if it may not; it says what stands in the way.
     """
     motes = state.motes
-    assert motes is not None
+    if motes is None:
+        raise IllegalMove(f"{power} is not possible: this match is played without motes")
     if power not in playable(state, seat):
         raise IllegalMove(f"{power} is not possible: {_obstacle(state, motes, seat, power.die)}")
     return motes

@@ -27,17 +27,20 @@ from zeroconf import (
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import Address, interface_addresses
-from protocol.limits import ADDRESSES_PER_PEER, PLAYERS, RULES_CHARACTERS, TABLE_NAME_CHARACTERS, TABLES
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    PLAYERS,
+    RULES_CHARACTERS,
+    TABLE_ANSWER,
+    TABLE_NAME_CHARACTERS,
+    TABLES,
+    TABLES_ASKED_FOR,
+)
 
 SERVICE_TYPE: Final = "_p2pdice._tcp.local."
 
 LOBBY: Final = "lobby"
 PLAYING: Final = "playing"
-
-_RESOLVE: Final = 3.0
-"""Seconds to ask for the details of a table that came without them."""
-_RESOLVING: Final = 8
-"""Tables asked for at once; further ones wait their turn."""
 
 
 class DiscoveryUnavailable(Exception):
@@ -145,7 +148,7 @@ class Discovery:
         self._advertised: tuple[Advertisement, int] | None = None
         self._tables: dict[str, Sighting] = {}
         self._resolving: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(_RESOLVING)
+        self._turns = asyncio.Semaphore(TABLES_ASKED_FOR)
         self._announcements: set[asyncio.Future[object]] = set()
         self._change = asyncio.Event()
         # 128 random bits cannot be in use by anybody else. RFC 6762, §8.1 says to skip probing then, which would take
@@ -292,7 +295,7 @@ class Discovery:
     async def _resolve(self, zeroconf: Zeroconf, info: AsyncServiceInfo) -> None:
         with contextlib.suppress(OSError, Error):
             async with self._turns:
-                if await info.async_request(zeroconf, _RESOLVE * 1000, DNSQuestionType.QM):
+                if await info.async_request(zeroconf, TABLE_ANSWER * 1000, DNSQuestionType.QM):
                     self._put(info.name, _sighting(info))
 
     def _put(self, name: str, sighting: Sighting | None) -> None:

@@ -43,6 +43,13 @@ class Linked(NamedTuple):
     author: int
 
 
+class Severed(NamedTuple):
+    """A roster member says which others it cannot reach, so that their messages are passed on to it."""
+
+    sender: int
+    authors: tuple[int, ...]
+
+
 class Left(NamedTuple):
     """The link to a roster member is down."""
 
@@ -64,7 +71,7 @@ class Ticked(NamedTuple):
     """The time that the match asked to be woken at has come."""
 
 
-MatchInput = Received | Needed | Paged | Linked | Left | Played | Conceded | Ticked
+MatchInput = Received | Needed | Paged | Severed | Linked | Left | Played | Conceded | Ticked
 
 
 # Effects
@@ -81,6 +88,12 @@ class Persist(NamedTuple):
     """Store this message, together with all others of the same turn of the owner, before anything is sent."""
 
     signed: Signed
+
+
+class Replace(NamedTuple):
+    """Store these messages instead of all that was stored of the match so far."""
+
+    messages: tuple[Signed, ...]
 
 
 class Send(NamedTuple):
@@ -100,6 +113,15 @@ class Show(NamedTuple):
     """Tell the owner."""
 
     event: NodeEvent
+
+
+class Accuse(NamedTuple):
+    """A player broke the rules: write the proof down, where the owner keeps such, and tell."""
+
+    author: int
+    step: int
+    reason: str
+    proof: bytes
 
 
 class Formed(NamedTuple):
@@ -123,4 +145,4 @@ class WakeAt(NamedTuple):
     time: float
 
 
-Effect = Choose | Persist | Send | Broadcast | Show | Formed | Ended | Over | WakeAt
+Effect = Choose | Persist | Replace | Send | Broadcast | Show | Accuse | Formed | Ended | Over | WakeAt

@@ -52,6 +52,16 @@ class TableJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class TableWatched:
+    """This node watches somebody's table and waits for the start with it."""
+
+    name: str
+    host: PlayerInfo
+    ruleset: Ruleset
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
 class LobbyChanged:
     """Who sits at the table now, before the start."""
 
@@ -80,7 +90,7 @@ class MatchFormed:
 
 @dataclass(frozen=True, slots=True)
 class MatchStarted:
-    """The seats are drawn. Also the first event after a resume."""
+    """The seats are drawn. Also the first event after a resume, or where a spectator comes in later."""
 
     match_id: str
     ruleset: Ruleset
@@ -144,6 +154,22 @@ class Suspended:
 
 
 @dataclass(frozen=True, slots=True)
+class Overdue:
+    """Others are waited for; if nothing comes from them, the players who are there go on without them."""
+
+    awaited: tuple[PlayerInfo, ...]
+    seconds: int
+    """How long they are still waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What happened last is void: a majority has agreed on another course of this round, and play goes on from here."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Continued:
     """The match is no longer suspended."""
 
@@ -155,6 +181,8 @@ class Misbehaved:
     player: PlayerInfo
     step: int
     reason: str
+    proof: Path | None = None
+    """A file that shows it to anybody: ``p2pdice verify`` names the culprit with nothing but that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +208,18 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Diverged:
+    """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
+
+    The match cannot go on. What this program holds is to be kept for who looks for the bug.
+    """
+
+    step: int
+    state: str
+    """This node's state of the game, in canonical form, as text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something worth a line that is nobody's event (discovery failed, an address changed)."""
 
@@ -189,6 +229,7 @@ class Notice:
 NodeEvent = (
     TableOpened
     | TableJoined
+    | TableWatched
     | LobbyChanged
     | TableClosed
     | MatchFormed
@@ -200,9 +241,12 @@ NodeEvent = (
     | PeerLost
     | PeerBack
     | Suspended
+    | Overdue
+    | TakenBack
     | Continued
     | Misbehaved
     | MatchOver
     | Stopped
+    | Diverged
     | Notice
 )

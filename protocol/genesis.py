@@ -17,6 +17,7 @@ from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
 from protocol.limits import (
+    COMBINING_MARKS,
     JOIN_ADDRESSES,
     NICKNAME_CHARACTERS,
     PATIENCE_AUTOMATIC,
@@ -117,8 +118,8 @@ def check_nickname(name: str) -> str:
         marks = marks + 1 if category.startswith("M") else 0
         if (category[0] not in "LNMPS" and character != " ") or character in _UNSEEN:
             raise MalformedGenesisError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
-        if marks > 2:
-            raise MalformedGenesisError("a nickname has at most two combining marks on a character")
+        if marks > COMBINING_MARKS:
+            raise MalformedGenesisError(f"a nickname has at most {COMBINING_MARKS} combining marks on a character")
         if category[0] == "M" and character == name[0]:
             raise MalformedGenesisError("a nickname does not begin with a combining mark")
         if category[0] == "L":

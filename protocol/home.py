@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ from protocol.keys import IDENTITY_FILE
 
 STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
+PROOFS_FOLDER: Final = "proofs"
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
@@ -37,6 +39,15 @@ class Home:
     def transcript(self, match: bytes) -> Path:
         """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""
         return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
+
+    def proof(self, match: bytes, culprit: bytes) -> Path:
+        """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
+        return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""
+    return os.open(path, flags, 0o600)
 
 
 def default_home() -> Path:

@@ -13,11 +13,12 @@ import os
 import stat
 import sys
 from base64 import b32encode
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -29,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from protocol.hashing import tagged_hash
+from protocol.limits import KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
@@ -53,7 +55,7 @@ def _small_order_encodings() -> frozenset[bytes]:
 SMALL_ORDER: Final = _small_order_encodings()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEYS_REMEMBERED)
 def is_strict_public_key(raw: bytes) -> bool:
     """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
 
@@ -167,10 +169,9 @@ class Identity:
         path = home / IDENTITY_FILE
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists():
-                return cls._load(path, passphrase), False
-            return cls._create(path, passphrase), True
-        except FileExistsError:  # another process was first
+            if not path.exists():
+                with suppress(FileExistsError):  # another process was first, or a link leads nowhere
+                    return cls._create(path, passphrase), True
             return cls._load(path, passphrase), False
         except OSError as error:
             raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error
@@ -194,6 +195,7 @@ class Identity:
         # Windows keeps a user's profile private by access lists; its mode bits say nothing.
         if sys.platform != "win32" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+        key: object
         try:
             key = load_pem_private_key(path.read_bytes(), passphrase.encode() if passphrase else None)
         except TypeError:
@@ -203,6 +205,8 @@ class Identity:
             raise KeyFileError(
                 f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
             ) from None
+        except UnsupportedAlgorithm:
+            key = None
         if not isinstance(key, Ed25519PrivateKey):
             raise KeyFileError(f"{path} holds a key of another kind; move it away to start with a new identity")
         return cls(key)

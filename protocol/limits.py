@@ -34,14 +34,45 @@ LINKS_PER_MEMBER: Final = 3
 """A player may return before the old link is found dead; beyond this a player's newest link displaces their oldest."""
 HANDSHAKES: Final = 16
 """TLS handshakes under way at once; the address with most of them loses its oldest first."""
+HANDSHAKE_RATE: Final = 5.0
+"""Handshakes a second that one address of another machine may begin: each takes one to two milliseconds of computing
+here, and a stranger's are all in vain. Whoever comes back after a cut dials less often."""
+HANDSHAKE_BURST: Final = 20
+"""Handshakes that one address may begin at once: the players of one machine may all come at the same moment."""
+ACCEPT_RATE: Final = 40.0
+"""Handshakes a second that all other machines together may begin, as one of them can have any number of IPv6 addresses.
+Above it connections wait with the system; it takes some 5 % of a core."""
+ACCEPT_BURST: Final = 100
+"""Handshakes that all other machines together may begin at once."""
+REFUSAL_PAUSE: Final = 0.005
+"""Nothing more is accepted for so long after a connection of an address that is over its rate."""
+ADDRESSES_WATCHED: Final = 256
+"""Addresses whose handshakes are counted; the one that has not come for longest is forgotten first."""
+BACKLOG: Final = 64
+"""Connections that the system keeps waiting to be accepted; further ones have to knock again."""
+ACCEPT_PAUSE: Final = 0.05
+"""Nothing is accepted for so long after accepting failed: the system is out of descriptors or memory."""
 RATE: Final = 50.0
 """Messages a second from one peer: many times what people produce. Above it reading stops, and TCP slows the peer."""
 BURST: Final = 200
 """A joint step of ten players with relays, or a reconnect, comes as one burst."""
+CATCH_UP_RATE: Final = 512 * KIB
+"""Bytes a second of one peer's frames that are longer than a stranger's may be. Only answers to NEED are: they count
+here and not as messages, as each carries hundreds of them."""
+CATCH_UP_BURST: Final = 4 * KIB * KIB
+"""The history of a long match of ten players comes in one go."""
+THROTTLE: Final = 0.2
+"""Reading stops for so long when a peer is over its rate: long enough to let a few messages through at once."""
 OUTGOING_QUEUE: Final = 1024 * KIB
 """A peer that reads nothing is cut off here and catches up later: a queue never grows without end."""
 ADDRESSES_PER_PEER: Final = 16
 """Addresses dialled side by side for one peer; anyone on the LAN can advertise thousands."""
+ADDRESSES_REMEMBERED: Final = 4
+"""Addresses at which a player was reached, kept for the next time: at home, at work, by cable and by radio."""
+BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
+"""Between two attempts to reach a wanted peer; the last one repeats."""
+KEYS_REMEMBERED: Final = 4096
+"""Keys of which it is remembered whether they are admissible, which takes longer to find out than to remember."""
 REPLACEMENT: Final = 2.0
 """An identity's newest link replaces the older one at most once in this time: a copied key must not make a storm."""
 
@@ -50,6 +81,16 @@ REPLACEMENT: Final = 2.0
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept for later steps than the open one. Links are in order each, but not among each other, so an author can
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
+EVIDENCE: Final = 64
+"""Messages behind the end of a transcript that are looked at: two for each player would do."""
+IDS_PER_SLOT: Final = 2
+"""Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
+VOTES_PER_AUTHOR: Final = 8
+"""Votes of each kind kept of one author on one step, the latest: a round lasts one patience, nobody needs old ones."""
+VOTE_ROUNDS_AHEAD: Final = 1000
+"""How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
+STEPS: Final = 2**32
+"""Steps of a match: what four bytes hold, and longer than anybody plays."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 PLAYERS: Final = 10
@@ -70,6 +111,12 @@ PATIENCE_HUMAN: Final = 120
 PATIENCE_AUTOMATIC: Final = 15
 """For messages that a program sends by itself: as long as it takes to find a link dead."""
 
+GRACE: Final = 3.0
+"""What a program may take for an answer without being charged: a busy laptop, a Wi-Fi that drops out for a moment."""
+BANK: Final = 4
+"""What each player's program may take beyond that in all steps of a match together, in patiences for a program."""
+REPRIEVES: Final = 3
+"""How often in one step the return of a player's link lets patience with them begin anew."""
 PATIENCE_BOUNDS: Final = (5, 3600)
 """What a convenor may propose: below, a slow link is called silence; above, nobody waits."""
 
@@ -78,8 +125,14 @@ PATIENCE_BOUNDS: Final = (5, 3600)
 TEXT_CHARACTERS: Final = 200
 """Names, reasons and versions in frames."""
 
+MOVE_CHARACTERS: Final = 200
+"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
 NICKNAME_CHARACTERS: Final = 20
+"""Two of them and a sentence between fit into a line."""
+COMBINING_MARKS: Final = 2
+"""Marks on one character: more stand on top of each other and cover the lines around."""
 TABLE_NAME_CHARACTERS: Final = 40
+"""At most 160 bytes, where an entry of a TXT record has 255."""
 RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
 
@@ -87,6 +140,18 @@ RULES_CHARACTERS: Final = 40
 
 TABLES: Final = 256
 """Advertised tables kept: anyone on the LAN can invent more, and nobody reads a longer list."""
+TABLES_ASKED_FOR: Final = 8
+"""Tables whose details are asked for at once; further ones wait their turn."""
+TABLE_ANSWER: Final = 3.0
+"""How long a table that came without its details is asked for them."""
+
+# Disk
+
+PROPOSALS: Final = 16
+"""Proposals of one table that are kept though they were never formed: one for whoever comes or goes, and any of them
+may have been formed where the others' word did not reach us. A host could send them without end."""
+LOG_BYTES: Final = 1_000_000
+"""Then the log is put aside once: a peer who provokes warnings fills no disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +169,28 @@ class Limits:
     links_per_address: int = LINKS_PER_ADDRESS
     links_per_member: int = LINKS_PER_MEMBER
     handshakes: int = HANDSHAKES
+    handshake_rate: float = HANDSHAKE_RATE
+    handshake_burst: int = HANDSHAKE_BURST
+    accept_rate: float = ACCEPT_RATE
+    accept_burst: int = ACCEPT_BURST
+    paces_own_machine: bool = False
+    """Whether handshakes from this machine are counted too."""
     rate: float = RATE
     burst: int = BURST
+    catch_up_rate: int = CATCH_UP_RATE
+    catch_up_burst: int = CATCH_UP_BURST
     own_machine_rate: float | None = None
     """Messages a second from processes of this machine; None for no limit, as bots play faster than people."""
     outgoing_queue: int = OUTGOING_QUEUE
+
+
+# Spectators
+
+SPECTATORS_OF_A_LOBBY: Final = 8
+"""Half of :data:`LINKS_OUTSIDE_ROSTER`: who wants a seat finds a free link."""
+SPECTATOR_PAGES: Final = 64
+"""Answers to NEED that a spectator may ask for at once: 3 MiB, more than any match of reasonable length."""
+SPECTATOR_PAGE_RATE: Final = 2.0
+"""Further answers a second: whoever asks for more costs a player bandwidth, and has all that there is already."""
+SPECTATOR_LINKS: Final = 3
+"""Players that a spectator follows side by side; each relays everything, so that any one of them would do."""

@@ -10,20 +10,17 @@ Everything runs in one event loop. Handlers are called in it, and never from wit
 from __future__ import annotations
 
 import asyncio
-import math
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from protocol.addresses import Address, is_own_machine
 from protocol.certificates import peer_key
 from protocol.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
-from protocol.limits import Limits
+from protocol.limits import THROTTLE, Limits
+from protocol.pace import Bucket
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
-
-_THROTTLE: Final = 0.2
-"""Seconds for which reading stops when a peer is over its rate: long enough to let a few messages through at once."""
 
 
 class LinkHandler(Protocol):
@@ -65,6 +62,9 @@ class Link(asyncio.Protocol):
         self._deadline: float | None = self._loop.time() + limits.handshake
         self._frame_began: float | None = None
         self._last_arrival = self._last_sending = self._loop.time()
+        self._messages: Bucket | None = None
+        self._catch_up: Bucket | None = None
+        """Of bytes."""
 
     # What the owner calls
 
@@ -111,11 +111,12 @@ class Link(asyncio.Protocol):
     def start(self, handler: LinkHandler, forget: Callable[[Link], None] | None = None) -> None:
         """Announce the link and begin to read. ``forget`` is called when the connection is gone altogether."""
         self._handler, self._forget = handler, forget
-        rate = self._limits.own_machine_rate if self.is_on_own_machine else self._limits.rate
-        self._rate = 0.0 if rate is None else rate
-        self._burst = math.inf if rate is None else float(self._limits.burst)
-        self._tokens = self._burst
-        self._refilled = self._last_arrival = self._loop.time()
+        limits = self._limits
+        rate = limits.own_machine_rate if self.is_on_own_machine else limits.rate
+        now = self._last_arrival = self._loop.time()
+        if rate is not None:
+            self._messages = Bucket(rate, limits.burst, now)
+            self._catch_up = Bucket(limits.catch_up_rate, limits.catch_up_burst, now)
         handler.link_up(self)
         if not self._is_over:
             self._connected().resume_reading()
@@ -162,11 +163,9 @@ class Link(asyncio.Protocol):
 
     def _deliver(self) -> None:
         now = self._last_arrival
-        self._tokens = min(self._burst, self._tokens + (now - self._refilled) * self._rate)
-        self._refilled = now
         frame_ended = False
         while not self._is_over:
-            if self._tokens < 1:
+            if self._is_over_its_rate(now):
                 self._throttle()
                 return
             try:
@@ -176,7 +175,7 @@ class Link(asyncio.Protocol):
                 return
             if frame is None:
                 break
-            self._tokens -= 1
+            self._count(frame)
             frame_ended = True
             if frame:
                 cast(LinkHandler, self._handler).frame_received(self, frame)
@@ -185,13 +184,24 @@ class Link(asyncio.Protocol):
         elif self._frame_began is None or frame_ended:
             self._frame_began = now
 
+    def _is_over_its_rate(self, now: float) -> bool:
+        return any(bucket is not None and bucket.wait(now) > 0 for bucket in (self._messages, self._catch_up))
+
+    def _count(self, frame: bytes) -> None:
+        """Count a frame against the rate: long ones, which are history for catch-up, by their bytes, others as one."""
+        if self._messages is not None and self._catch_up is not None:
+            if len(frame) > self._limits.frame_before_welcome:
+                self._catch_up.take(len(frame))
+            else:
+                self._messages.take()
+
     def _throttle(self) -> None:
         """Stop reading for a while: TCP tells the peer to wait, and nothing that it sent is lost."""
         if not self._is_throttled:
             self._is_throttled = True
             self._connected().pause_reading()
         self._frame_began = None
-        self._loop.call_later(_THROTTLE, self._go_on)
+        self._loop.call_later(THROTTLE, self._go_on)
 
     def _go_on(self) -> None:
         if self._is_over:

@@ -6,10 +6,10 @@ to say who is invited to sign. Until everybody named has locked the genesis ther
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass, field
 
 from p2pdice import Ruleset
+from protocol.admission import admits
 from protocol.canonical import Value
 from protocol.genesis import (
     Genesis,
@@ -23,7 +23,7 @@ from protocol.genesis import (
     parse_patience,
     parse_ruleset,
 )
-from protocol.wire import Table, TableAim
+from protocol.wire import Table, TableAim, WatchAim
 
 
 class NotAdmittedError(Exception):
@@ -32,6 +32,15 @@ class NotAdmittedError(Exception):
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
+
+
+def check_token(table: bytes, token: str) -> None:
+    """Hold what a dialler shows against what a table asks for.
+
+    :raises NotAdmittedError: if the table is private and the token is wrong.
+    """
+    if not admits(table, token):
+        raise NotAdmittedError("refused", "this table is private: it takes the whole join line of its host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +59,9 @@ class TableSettings:
 class HostedTable:
     """The convenor's side of a lobby.
 
+    :param table: its id, from :mod:`protocol.admission`.
     :param own: the convenor's own join record.
-    :param token: the secret that the join line of a private table carries; empty for an open one.
+    :param token: the secret behind the id of a private table, for its join line; empty for an open one.
     """
 
     def __init__(self, settings: TableSettings, table: bytes, own: JoinRecord, token: str) -> None:
@@ -71,15 +81,15 @@ class HostedTable:
         """Every seat is taken."""
         return len(self.records) >= self.settings.seats
 
-    def check_aim(self, aim: TableAim) -> None:
+    def check_aim(self, aim: TableAim | WatchAim) -> None:
         """Hold what a dialler wants against what this table is.
 
         :raises NotAdmittedError: if it is another table, or a private one and the token is wrong.
         """
-        if aim.table not in (b"", self.table):
+        wanted = aim.id if isinstance(aim, WatchAim) else aim.table
+        if wanted not in (b"", self.table):
             raise NotAdmittedError("no-table", "that table is gone; another one is open here")
-        if not hmac.compare_digest(aim.token.encode(), self.token.encode()):
-            raise NotAdmittedError("refused", "this table is private: it takes the whole join line of its host")
+        check_token(self.table, aim.token)
 
     def admit(self, identity: bytes, value: Value) -> None:
         """Give the player behind a link a seat; again for who already sits here replaces the join record.
@@ -119,11 +129,11 @@ class HostedTable:
         return Genesis(self.table, self.settings.ruleset, self.settings.patience, roster)
 
 
-class Seat:
-    """A guest's side of a lobby."""
+class Lobby:
+    """A table as everybody but its convenor sees it: a guest, or a spectator who waits for the start."""
 
-    def __init__(self, own: JoinRecord, convenor: bytes) -> None:
-        self.own = own
+    def __init__(self, table_id: bytes, convenor: bytes) -> None:
+        self.id = table_id
         self.convenor = convenor
         """Identity key of the table's host."""
         self.table: Table | None = None
@@ -147,21 +157,45 @@ class Seat:
         self.ruleset = ruleset
         self.table = table
 
-    def check_proposal(self, data: bytes) -> Genesis:
-        """Return the proposed genesis if this player can sign it.
+    def check_genesis(self, data: bytes) -> Genesis:
+        """Return the genesis if it is one for this table.
 
-        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and this player's own
-            join record, unaltered.
+        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and its convenor.
         """
-        genesis = parse_genesis(data)
-        for record in genesis.roster:
-            check_nickname(record.join.nickname)
-        if genesis.table != self.own.join.table:
+        genesis = parse_public_genesis(data)
+        if genesis.table != self.id:
             raise MalformedGenesisError("the proposal is for another table")
         if genesis.ruleset != self.ruleset:
             raise UnknownRulesError("the proposal has other rules than the table")
-        if self.own not in genesis.roster:
-            raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
         if all(record.join.identity != self.convenor for record in genesis.roster):
             raise MalformedGenesisError("the host is not in the proposal")
         return genesis
+
+
+class Seat(Lobby):
+    """A guest's side of a lobby."""
+
+    def __init__(self, own: JoinRecord, convenor: bytes) -> None:
+        super().__init__(own.join.table, convenor)
+        self.own = own
+
+    def check_proposal(self, data: bytes) -> Genesis:
+        """Return the proposed genesis if this player can sign it.
+
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, or this player's own join record is not in it.
+        """
+        genesis = self.check_genesis(data)
+        if self.own not in genesis.roster:
+            raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
+        return genesis
+
+
+def parse_public_genesis(data: bytes) -> Genesis:
+    """Return a genesis whose players have names that can be shown.
+
+    :raises MalformedGenesisError: for any other.
+    """
+    genesis = parse_genesis(data)
+    for record in genesis.roster:
+        check_nickname(record.join.nickname)
+    return genesis

@@ -1,26 +1,32 @@
-"""A match as one node lives it: the record, who I am, my secrets, and what is due now. Sans-I/O.
+"""A match as one node lives it: the agreement, who I am, my secrets, and what is due now. Sans-I/O.
 
 The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order: whatever is to be
 persisted is on the disk before the first frame is sent. Clock, keys, randomness and storage come from outside, so the
 same class runs under asyncio, in the simulator and, without a seat, as a spectator.
 
-Everything a program decides by itself (commitments, locks, reveals, openings, receipts) is sent as soon as it is owed;
-only moves wait for the owner. After a restart nothing is signed before all players of the base, and whoever else is
-linked, have shown what they hold: a message that was sent before the crash and lost from the store comes back from
-there and is adopted, never contradicted. (A majority would not do: the lost message may have reached one player only.)
+Everything a program decides by itself (commitments, locks, reveals, openings, receipts, votes) is sent as soon as it is
+owed; only moves wait for the owner. After a restart nothing is signed before the others have shown what they hold: a
+message that was sent before the crash and lost from the store comes back from there and is adopted, never contradicted.
+All players of the base, and whoever else is linked, are asked. (A majority might not do: the lost message may have
+reached one player only.) Only when patience with the others is over, more than half of the base are enough.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, view
+from p2pdice import IllegalMove, Move, Play, Stake, apply, check_wager, parse_move, plain, view
 from p2pdice import State as GameState
+from protocol import agreement as agreed
 from protocol import limits
+from protocol.absence import Vote, leaves_majority
+from protocol.agreement import Agreement, Reception
 from protocol.canonical import Value
 from protocol.effects import (
+    Accuse,
     Broadcast,
     Choose,
     Conceded,
@@ -36,7 +42,9 @@ from protocol.effects import (
     Persist,
     Played,
     Received,
+    Replace,
     Send,
+    Severed,
     Show,
     Ticked,
     WakeAt,
@@ -45,35 +53,39 @@ from protocol.events import (
     ConcedeAccepted,
     Continued,
     DiceRolled,
+    Diverged,
     Happened,
     MatchFormed,
     MatchStarted,
-    Misbehaved,
     NodeEvent,
     Notice,
+    Overdue,
     PeerBack,
     PeerLost,
     PlayerInfo,
     Suspended,
+    TakenBack,
     YourTurn,
 )
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
+from protocol.patience import OVERSLEPT, PatienceClock
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import (
     COMMITMENTS,
     MisconductError,
-    Outcome,
     Position,
     Purpose,
-    Record,
     RejectedMessageError,
     wager,
 )
-from protocol.wire import Carried, Need, Page
+from protocol.transcript import write_proof
+from protocol.wire import Carried, Cut, Need, Page
 
 AWAITED_AFTER: Final = 1.0
-"""Seconds that a player who is owed for may be unlinked before the match is shown as suspended."""
+"""Seconds that a player who is owed for may be unlinked before that is shown."""
+WARNING: Final = 30.0
+"""Seconds before the end of patience at which it is shown who is waited for although they are linked."""
 ASK_AGAIN: Final = 1.0
 """Seconds after which a node that knows it lacks messages asks its peers for them."""
 DOUBT: Final = 3.0
@@ -98,7 +110,11 @@ class _Timers:
     doubt_until: float = 0.0
     """Until when it suspects so because links changed."""
     ended_at: float | None = None
-    wished: float = 0.0
+    resumed_at: float | None = None
+    """When this node, restarted, began to ask what it had sent."""
+    round_began: float | None = None
+    """When this node came into its round of votes."""
+    wished: float = math.inf
     """When the owner was last asked to wake the match."""
 
 
@@ -111,6 +127,7 @@ class Match:
     :param stored: the messages that the store holds, when the match is resumed.
     :param choices: the owner's sealed choices that the store holds, by step.
     :raises MalformedGenesisError: for a genesis that is none.
+    :raises RejectedMessageError: if what is stored does not belong to this match.
     """
 
     def __init__(
@@ -121,7 +138,8 @@ class Match:
         stored: Iterable[Signed] | None = None,
         choices: Mapping[int, str] | None = None,
     ) -> None:
-        self.record = Record(genesis_data)
+        self.agreement = Agreement(genesis_data, me)
+        self.record = self.agreement.record
         self.me = me
         self.info = tuple(
             PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
@@ -131,13 +149,13 @@ class Match:
         self._key = MatchKey(seed)
         self._linked: set[int] = set()
         self._lost: set[int] = set()
-        self._future: dict[int, dict[int, Signed]] = {}
-        self._overflow = -1
-        """Highest step of a message that there was no room to keep for later: it must be asked for again."""
-        self._culprits: dict[int, MisconductError] = {}
+        self._cut: dict[int, tuple[int, ...]] = {}
+        """Whom a linked peer cannot reach, by peer."""
+        self._told_cut: tuple[int, ...] = ()
+        """Whom this node last said that it cannot reach."""
         self._complained_of: set[int] = set()
-        self._needed_of: set[int] = set()
-        """Who owes an answer to NEED: a page that nobody asked for is not looked at."""
+        self._needed_of: dict[int, int] = {}
+        """Who owes an answer to NEED, and from which step on: a page that nobody asked for is not looked at."""
         self._answered: dict[tuple[int, int], float] = {}
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
@@ -145,22 +163,33 @@ class Match:
             choice = parse_move(text)
             assert isinstance(choice, Stake)
             self._choices[step] = choice
+        self._clock = PatienceClock(self.record.genesis.patience)
         self._timers = _Timers()
+        self._now = 0.0
         self._effects: list[Effect] = []
         self._announced = 0
         """Index into the record's chain: what came before has been shown."""
-        self._asked = -1
-        """Step of the last YourTurn."""
+        self._asked = b""
+        """Tip of the step of the last YourTurn."""
+        self._turn = 0
+        """Token of the last YourTurn."""
+        self._pending: Move | None = None
+        """The owner's answer to it, while this node may not sign."""
         self._conceding = False
         self._suspended = False
+        self._diverged = False
+        self._warned = b""
+        """Tip of the step for which it was shown who is waited for."""
         self._over = False
         self._heard: set[int] | None = None
-        """Who has shown what they hold since the restart; None once that was everybody."""
+        """Who has shown what they hold since the restart; None once that is enough."""
         self._resumed = stored is not None
         if stored is not None:
             self._heard = set()
             for signed in stored:
-                self.record.add(signed)
+                self.agreement.take(signed)
+                self.agreement.settle()
+            self.agreement.news.clear()
             self._announced = len(self.record.chain) - 1
 
     # What the owner may ask
@@ -198,15 +227,20 @@ class Match:
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
+        self._now = now
+        if now > self._timers.wished + OVERSLEPT:
+            self._wake_up()
         match item:
             case Received():
                 self._take(item.sender, item.signed)
             case Played():
                 self._play(item.move, item.token)
             case Needed():
-                self._answer(item.sender, item.need, now)
+                self._answer(item.sender, item.need)
             case Paged():
                 self._take_page(item.sender, item.page)
+            case Severed():
+                self._cut[item.sender] = tuple(sorted(set(item.authors)))
             case Linked():
                 self._timers.doubt_until = now + DOUBT
                 self._link(item.author)
@@ -218,76 +252,111 @@ class Match:
                 self._show(ConcedeAccepted())
             case Ticked():
                 pass
-        self._pump(now)
+        self._pump()
         effects, self._effects = self._effects, []
         return effects
 
+    def _wake_up(self) -> None:
+        """This machine slept: nobody can be blamed for the time in between."""
+        self._clock.restart(range(self.record.players), self._now)
+        if self._timers.round_began is not None:
+            self._timers.round_began = self._now
+
     def _play(self, move: Move, token: int) -> None:
         position = self.record.position
-        if token != self._asked or position.step != token or self.me in self.record.held:
+        if token != self._turn or position.tip != self._asked or self.me in self.record.held or self._pending:
             raise StaleMoveError("that turn is over")
         assert position.state is not None
         assert self.me is not None
         if position.purpose is Purpose.STAKES:
-            self._stake(move, token)
+            if not isinstance(move, Stake):
+                raise IllegalMove("every player stakes something before the match, if only stake 0")
+            check_wager(wager(move.bet, move.tickets))
+            self._choices[position.step] = move
+            self._effects.append(Choose(position.step, str(move)))
             return
         # Judged before it is signed: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self.me), move))
-        self._sign(Kind.MOVE, str(move))
-
-    def _stake(self, move: Move, step: int) -> None:
-        if not isinstance(move, Stake):
-            raise IllegalMove("every player stakes something before the match, if only stake 0")
-        check_wager(wager(move.bet, move.tickets))
-        self._choices[step] = move
-        self._effects.append(Choose(step, str(move)))
+        self._pending = move
 
     def _link(self, author: int) -> None:
         self._linked.add(author)
+        self._clock.came_back(author, self._now)
         # What was answered over the old link may have been lost with it.
         self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
         if author in self._lost:
             self._lost.discard(author)
             self._show(PeerBack(self.info[author]))
-        self._need(author, self.record.position.step)
+        self._need(author, self.record.position.locked)
+        self._tell_cut(author)
 
     def _unlink(self, author: int) -> None:
         self._linked.discard(author)
-        self._needed_of.discard(author)
+        self._needed_of.pop(author, None)
+        self._cut.pop(author, None)
         if self.is_formed and not self.is_ended:
             self._lost.add(author)
             self._show(PeerLost(self.info[author]))
+        self._tell_cut()
+
+    def _tell_cut(self, newcomer: int | None = None) -> None:
+        """Tell the linked whom this node cannot reach, if that has changed or somebody does not know yet."""
+        if self.me is None or not self.is_formed:
+            return
+        cut = tuple(author for author in range(self.record.players) if author not in (self.me, *self._linked))
+        if cut != self._told_cut:
+            self._told_cut = cut
+            self._effects.append(Broadcast(Cut(self.record.match, cut)))
+        elif newcomer is not None and cut:
+            self._effects.append(Send(newcomer, Cut(self.record.match, cut)))
 
     # Messages from others
 
     def _take(self, sender: int, signed: Signed) -> None:
+        position = self.record.position
         try:
-            outcome = self.record.add(signed)
-            if outcome is Outcome.FUTURE:
-                self._keep_for_later(self.record.check_signature(signed))
-                return
+            reception = self.agreement.take(signed)
         except RejectedMessageError as error:
             self._complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return
-        except MisconductError as error:
-            self._accuse(error)
-            return
-        if outcome is Outcome.ADDED:
-            self._effects.append(Persist(signed))
-        elif outcome is Outcome.FOREIGN and self._differs(signed.message):
-            # The sender's history parts from ours at or before the step it names: ask further back until two messages
-            # of one slot meet and name who wrote both.
-            self._need(sender, max(0, min(signed.message.step, self.record.position.step) - 1))
+        if reception is Reception.FOREIGN and sender not in self._needed_of:
+            # The sender's history parts from ours after the last LOCK: what came since shows who wrote two messages.
+            self._need(sender, position.locked)
+        elif reception is Reception.NEWS and signed.message.author in position.owed:
+            self._clock.arrived(signed.message.author, self._now)
 
-    def _differs(self, message: Message) -> bool:
-        return message.tip != self.record.chain[message.step].tip
+    def _fetch_news(self) -> None:
+        news, self.agreement.news = self.agreement.news, []
+        for item in news:
+            match item:
+                case agreed.Kept():
+                    self._effects.append(Persist(item.signed))
+                    self._pass_on(item.signed)
+                case agreed.Proven():
+                    self._accuse(item.misconduct, item.is_first)
+                case agreed.Replaced():
+                    self._effects.append(Replace(item.messages))
+                    self._take_back(item.since)
+                case agreed.TakenBack():
+                    self._take_back(item.since)
 
-    def _keep_for_later(self, signed: Signed) -> None:
-        kept = self._future.setdefault(signed.message.author, {})
-        if len(kept) < limits.FUTURE_PER_AUTHOR:
-            kept.setdefault(signed.message.step, signed)
-        elif signed.message.step not in kept:
-            self._overflow = max(self._overflow, signed.message.step)
+    def _pass_on(self, signed: Signed) -> None:
+        """Forward a new message to who cannot hear its author."""
+        author = signed.message.author
+        if author != self.me:
+            for peer, cut in sorted(self._cut.items()):
+                if author in cut and peer != author:
+                    self._effects.append(Send(peer, Carried(signed.data, signed.signature)))
+
+    def _take_back(self, since: int) -> None:
+        self._timers.doubt_until = self._now + DOUBT
+        if self._announced > since:
+            self._announced = since
+            self._timers.ended_at = None
+            self._over = False
+            state = self.record.chain[since].state
+            if state is not None:
+                self._show(TakenBack(state))
 
     def _complain(self, sender: int, text: str) -> None:
         # Once: who sends nonsense may send any amount of it.
@@ -295,29 +364,39 @@ class Match:
             self._complained_of.add(sender)
             self._show(Notice(text))
 
-    def _accuse(self, error: MisconductError) -> None:
-        if error.author not in self._culprits:
-            self._culprits[error.author] = error
-            self._show(Misbehaved(self.info[error.author], error.step, str(error)))
+    def _accuse(self, error: MisconductError, is_first: bool) -> None:
+        if is_first:
+            proof = write_proof(self.record, error)
+            self._effects.append(Accuse(error.author, error.step, str(error), proof))
+        for signed in error.evidence:
+            self._effects.append(Broadcast(Carried(signed.data, signed.signature)))
 
     # Catching up
 
     def _need(self, author: int, step: int) -> None:
-        position = self.record.chain[step]
-        missing = self.record.missing() if step == self.record.position.step else ()
-        self._needed_of.add(author)
-        self._effects.append(Send(author, Need(self.record.match, step, position.tip, missing)))
+        self._ask_for(author, self.record.chain[step])
 
-    def _answer(self, sender: int, need: Need, now: float) -> None:
-        chain = self.record.chain
+    def _ask_for(self, author: int, position: Position) -> None:
+        missing = self.record.missing() if position is self.record.position else ()
+        self._needed_of[author] = position.step
+        self._effects.append(Send(author, Need(self.record.match, position.step, position.tip, missing)))
+
+    def _answer(self, sender: int, need: Need) -> None:
+        now, chain = self._now, self.record.chain
+        if need.step > self.record.position.step:
+            return  # whoever asks knows more than this node
         if now - self._answered.get((sender, need.step), -limits.NEED_ANSWER) < limits.NEED_ANSWER:
             return
         self._answered = {key: time for key, time in self._answered.items() if now - time < limits.NEED_ANSWER}
         self._answered[sender, need.step] = now
+        step = need.step
+        if chain[step].tip != need.tip:
+            # Another history. If it parted from ours behind a LOCK, only all of it shows who is to blame.
+            step = self.record.position.locked if step > self.record.position.locked else 0
         messages: list[tuple[bytes, bytes]] = []
         size = 0
         last = True
-        for signed in self._history(need.step):
+        for signed in self.agreement.history(step):
             size += len(signed.data) + len(signed.signature) + 8
             if size > limits.PAGE:
                 last = False
@@ -326,67 +405,121 @@ class Match:
         place = chain[-1]
         self._effects.append(Send(sender, Page(self.record.match, place.step, place.tip, last, tuple(messages))))
 
-    def _history(self, step: int) -> Iterable[Signed]:
-        for position in self.record.chain[step + 1 :]:
-            yield from position.entries.values()
-        yield from (self.record.held[author] for author in sorted(self.record.held))
-        yield from (self.record.results[author] for author in sorted(self.record.results))
-        # What we could not fold yet may be all that is left of a message that its author lost.
-        for author in sorted(self._future):
-            yield from (self._future[author][later] for later in sorted(self._future[author]))
-
     def _take_page(self, sender: int, page: Page) -> None:
         if sender not in self._needed_of:
             return
-        self._needed_of.discard(sender)
+        since = self._needed_of.pop(sender)
         before = self.record.position.step
+        messages: list[Signed] = []
         for data, signature in page.messages:
             try:
-                signed = parse_signed(data, signature)
+                messages.append(parse_signed(data, signature))
             except MalformedMessageError as error:
                 self._complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 return
+        for signed in messages:
             self._take(sender, signed)
-            self._drain_future()
+            self.agreement.settle()
+        if self.agreement.is_astray:
+            more = self.agreement.follow(sender, since, messages)
+            if more is not None and not page.last and more.step > since:
+                self._ask_for(sender, more)
+                return
+        self.agreement.find_way()
         if not page.last and self.record.position.step > before:
             self._need(sender, self.record.position.step)
         elif page.last and self._heard is not None:
             self._heard.add(sender)
-            if {*self.record.position.base, *self._linked} <= {*self._heard, self.me}:
-                self._heard = None
+
+    def _has_heard_enough(self) -> bool:
+        """Tell whether the others have shown enough of what they hold for this node to sign again."""
+        assert self._heard is not None
+        base = self.record.position.base
+        known = {*self._heard, self.me}
+        if {*base, *self._linked} <= known:
+            return True
+        assert self._timers.resumed_at is not None
+        is_patience_over = self._now >= self._timers.resumed_at + self._clock.round
+        return is_patience_over and 2 * len(known.intersection(base)) > len(base)
 
     # What is due
 
-    def _pump(self, now: float) -> None:
-        while True:
-            self._drain_future()
-            self._announce()
-            if not self._do_what_is_owed():
-                break
-        self._mind_the_time(now)
+    def _mind_divergence(self) -> None:
+        if self.is_formed and not self._diverged and self.agreement.is_diverged:
+            self._diverged = True
+            position = self.record.position
+            self._show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
-    def _drain_future(self) -> None:
-        progress = True
-        while progress and self._future:
-            progress = False
-            step = self.record.position.step
-            for author in sorted(self._future):
-                kept = self._future[author]
-                for old in [known for known in kept if known < step]:
-                    del kept[old]
-                signed = kept.pop(step, None)
-                if not kept:
-                    del self._future[author]
-                if signed is not None:
-                    self._take(author, signed)
-                    progress = True
-                    if self.record.position.step != step:
-                        break
+    def _pump(self) -> None:
+        if self._heard is not None and self._timers.resumed_at is None:
+            self._timers.resumed_at = self._now
+        while True:
+            self.agreement.settle()
+            self._fetch_news()
+            self._mind_divergence()
+            self._announce()
+            position = self.record.position
+            self._clock.open_step(position.tip, _is_choice(position), self._now)
+            if self._heard is not None and self._has_heard_enough():
+                self._heard = None
+            if not self._vote() and not self._do_what_is_owed():
+                break
+        self._mind_the_time()
+
+    def _vote(self) -> bool:
+        """Sign the votes that this node owes; tell whether there were any."""
+        if self.me is None or self._heard is not None or not self.is_formed or self._diverged:
+            return False
+        agreement, timers = self.agreement, self._timers
+        expired = {tip for tip, due in self._rounds_due() if self._now >= due}
+        if not expired and not agreement.absence.ballots:
+            return False
+        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.round / 2
+        settling = {place.tip for place in agreement.tail()} if is_settling else set()
+        votes = agreement.absence.due(agreement, expired, settling)
+        for vote in votes:
+            self._sign_vote(vote)
+        return bool(votes)
+
+    def _rounds_due(self) -> list[tuple[bytes, float]]:
+        """Return the steps in which this node begins a round of votes by itself, and when."""
+        if not self._has_quorum():
+            return []
+        agreement = self.agreement
+        due = [(tip, self._now) for tip in agreement.tainted()]
+        missing = self.record.missing()
+        if missing and not agreement.absence.has_voted(self.record.position.tip):
+            due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
+        began = self._timers.round_began
+        if began is not None and agreement.absence.ballots:
+            place = agreement.absence.contested(agreement)
+            if place is not None and place.tip in agreement.absence.ballots:
+                due.append((place.tip, began + self._clock.round))
+        return due
+
+    def _has_quorum(self) -> bool:
+        """Tell whether more than half of the base are here, so that a vote can come to something."""
+        base = self.record.position.base
+        return 2 * len({self.me, *self._linked}.intersection(base)) > len(base)
+
+    def _sign_vote(self, vote: Vote) -> None:
+        assert self.me is not None
+        step = next(place.step for place in self.agreement.tail() if place.tip == vote.tip)
+        body: Value = (vote.round, vote.entries) if vote.is_close else (vote.round, vote.entries, vote.newest)
+        kind = Kind.CLOSE if vote.is_close else Kind.ABSENT
+        if vote.newest >= 0:  # what it refers to goes first
+            for other in self.agreement.absence.ballots[vote.tip].certificates[vote.newest]:
+                self._effects.append(Broadcast(Carried(other.source.data, other.source.signature)))
+        if not vote.is_close:
+            self._timers.round_began = self._now
+        self._send(sign(Message(self.record.match, step, vote.tip, self.me, kind, body), self._key))
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
         record, position, me = self.record, self.record.position, self.me
-        if me is None or self._heard is not None:
+        if me is None or self._heard is not None or self._diverged:
+            return False
+        if self.agreement.absence.ballots and self.agreement.absence.is_reopened(self.agreement):
             return False
         if position.purpose is Purpose.END:
             if me in record.results:
@@ -401,7 +534,9 @@ class Match:
             self._sign(Kind.RESIGN, ())
         elif kind is Kind.MOVE:
             self._ask(position, me)
-            return False
+            if self._pending is None:
+                return False
+            self._sign(Kind.MOVE, str(self._pending))
         elif kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
             if position.step not in self._choices:
                 self._ask(position, me)
@@ -453,17 +588,21 @@ class Match:
     def _sign(self, kind: Kind, body: Value) -> None:
         assert self.me is not None
         position = self.record.position
-        signed = sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key)
-        outcome = self.record.add(signed)
-        assert outcome is Outcome.ADDED, outcome
-        self._effects.append(Persist(signed))
+        self._send(sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key))
+
+    def _send(self, signed: Signed) -> None:
+        reception = self.agreement.take(signed)
+        assert reception is Reception.NEWS, reception
+        self._fetch_news()  # stored before it is sent
         self._effects.append(Broadcast(Carried(signed.data, signed.signature)))
 
     def _ask(self, position: Position, me: int) -> None:
-        if self._asked != position.step:
-            self._asked = position.step
+        if self._asked != position.tip:
+            self._asked = position.tip
+            self._turn += 1
+            self._pending = None
             assert position.state is not None
-            self._show(YourTurn(view(position.state, position.seats.index(me), self.hand), position.step))
+            self._show(YourTurn(view(position.state, position.seats.index(me), self.hand), self._turn))
 
     # What the owner is told
 
@@ -508,70 +647,110 @@ class Match:
 
     # Time
 
-    def _mind_the_time(self, now: float) -> None:
-        timers = self._timers
-        wake: list[float] = []
+    def _mind_the_time(self) -> None:
+        now, timers = self._now, self._timers
+        wake = [due for _, due in self._rounds_due()] if self.me is not None and self.is_formed else []
         if self.is_ended:
-            self._mind_the_end(now, wake)
+            self._mind_the_end(wake)
         elif self.is_formed:
-            self._mind_the_awaited(now, wake)
-        in_doubt = now < timers.doubt_until and bool(self.record.missing())
-        overflowed = self._overflow >= self.record.position.step and not self._over
-        if self._future or overflowed or self._heard is not None or in_doubt:
+            self._mind_the_awaited(wake)
+        if self._heard is not None and timers.resumed_at is not None:
+            wake.append(timers.resumed_at + self._clock.round)
+        if self._is_lacking():
             if timers.lacking_since is None:
                 timers.lacking_since = now
             elif now - timers.lacking_since >= ASK_AGAIN:
                 timers.lacking_since = now
+                position = self.record.position
+                astray = self.agreement.is_astray or self.agreement.lacks_decided
                 for author in sorted(self._linked):
-                    self._need(author, self.record.position.step)
+                    self._need(author, position.locked if astray else position.step)
             wake.append(timers.lacking_since + ASK_AGAIN)
         else:
             timers.lacking_since = None
-        if wake:
-            due = min(wake)
-            if due != timers.wished or timers.wished <= now:  # else the owner knows already
-                timers.wished = due
+        due = min((time for time in wake if time > now), default=math.inf)
+        if due != timers.wished:  # else the owner knows already
+            timers.wished = due
+            if due < math.inf:
                 self._effects.append(WakeAt(due))
 
-    def _mind_the_awaited(self, now: float, wake: list[float]) -> None:
-        timers = self._timers
-        others = self.record.players - (self.me is not None)
-        if len(self._linked) == others and not self._culprits and not self._suspended:
-            timers.awaited_since = None
-            return
+    def _is_lacking(self) -> bool:
+        """Tell whether this node knows or suspects that others hold messages that it lacks."""
+        agreement = self.agreement
+        if agreement.is_waiting or agreement.lacks_decided or self._heard is not None:
+            return True
+        if agreement.overflow >= self.record.position.step and not self._over:
+            return True
+        in_doubt = self._now < self._timers.doubt_until and bool(self.record.missing())
+        return in_doubt or (agreement.is_astray and not self.is_ended)
+
+    def _mind_the_awaited(self, wake: list[float]) -> None:
+        timers, position, now = self._timers, self.record.position, self._now
+        missing = self.record.missing()
+        culprits = self.agreement.proven
         # Who proved to cheat cannot give an acceptable message any more than who is gone.
-        awaited = tuple(
+        gone = tuple(
             author
-            for author in self.record.missing()
-            if author != self.me and (author not in self._linked or author in self._culprits)
+            for author in position.owed
+            if author != self.me and (author in culprits or (author in missing and author not in self._linked))
         )
-        if not awaited:
+        if not gone:
             timers.awaited_since = None
             if self._suspended:
                 self._suspended = False
                 self._show(Continued())
+                self._clock.restart(missing, now)
+            self._warn_of_the_slow(missing, wake)
             return
         if timers.awaited_since is None:
             timers.awaited_since = now
-        due = timers.awaited_since + AWAITED_AFTER
-        if self._suspended:
+        if now < timers.awaited_since + AWAITED_AFTER:
+            wake.append(timers.awaited_since + AWAITED_AFTER)
             return
-        if now >= due:
-            self._suspended = True
-            self._show(Suspended(tuple(self.info[author] for author in awaited)))
+        place = self.record.place(position.step)
+        entries = tuple(b"" if author in gone else bytes(1) for author in place.owed)
+        if not self._has_quorum() or not leaves_majority(place, entries):
+            if not self._suspended:
+                self._suspended = True
+                self._show(Suspended(tuple(self.info[author] for author in gone)))
         else:
-            wake.append(due)
+            if self._suspended:
+                self._suspended = False
+                self._show(Continued())
+                self._clock.restart(missing, now)
+            self._warn(gone)
 
-    def _mind_the_end(self, now: float, wake: list[float]) -> None:
+    def _warn_of_the_slow(self, missing: tuple[int, ...], wake: list[float]) -> None:
+        if not missing or not self._has_quorum() or self.record.players == 2:
+            return
+        due = self._clock.due(missing, self.record.position.witnesses)
+        if self._now < due - WARNING:
+            wake.append(due - WARNING)
+        elif _is_choice(self.record.position):
+            self._warn(missing)
+
+    def _warn(self, awaited: tuple[int, ...]) -> None:
+        tip = self.record.position.tip
+        seconds = self._clock.due(awaited, self.record.position.witnesses) - self._now
+        if self._warned != tip and seconds > 0:
+            self._warned = tip
+            self._show(Overdue(tuple(self.info[author] for author in awaited), math.ceil(seconds)))
+
+    def _mind_the_end(self, wake: list[float]) -> None:
         if self._over:
             return
         if self._timers.ended_at is None:
-            self._timers.ended_at = now
+            self._timers.ended_at = self._now
         position = self.record.position
         confirmed = {*position.base} <= {*self.record.results}
         due = self._timers.ended_at + RECEIPTS
-        if confirmed or now >= due:
+        if confirmed or self._now >= due:
             self._over = True
             self._effects.append(Over(confirmed))
         else:
             wake.append(due)
+
+
+def _is_choice(position: Position) -> bool:
+    """Tell whether the step waits for what a person chooses."""
+    return position.kind is Kind.MOVE or (position.kind is Kind.COMMIT and position.purpose is Purpose.STAKES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from protocol import limits
 from protocol.addresses import Address
@@ -28,9 +28,6 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
-
-_BACKOFF: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3.0)
-"""Seconds between two attempts to reach a wanted peer; the last one repeats."""
 
 
 class RefusedError(Exception):
@@ -206,7 +203,7 @@ class Mesh:
             try:
                 await self.connect(addresses(), aim(), lambda key: key == identity)
             except (DialError, RefusedError):
-                await asyncio.sleep(_BACKOFF[min(attempt, len(_BACKOFF) - 1)])
+                await asyncio.sleep(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)])
                 attempt += 1
 
     # The links' side

@@ -23,11 +23,9 @@ from typing import Final, NamedTuple, cast
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import SIGNATURE_BYTES, MatchKey
+from protocol.limits import MOVE_CHARACTERS, PLAYERS, STEPS
 
 MESSAGE_TAG: Final = "p2pdice/1/message"
-
-MAX_MOVE_CHARACTERS: Final = 200
-"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
 
 
 class MalformedMessageError(ValueError):
@@ -53,17 +51,24 @@ class Kind(IntEnum):
     """The hash of the last state, outside the history: a receipt that its signer has the end too."""
     STAKE = 8
     """(bet in coins, run tickets, salt): opens the commitment to a stake."""
+    ABSENT = 9
+    """(round, ids, newest): a vote on what to close the step with, an empty id standing for who is absent; ``newest``
+    is the latest round with a majority of identical votes that the voter knows, or -1: :mod:`protocol.absence`."""
+    CLOSE = 10
+    """(round, ids): a vote to close the step with what a majority of ABSENTs of this round has named."""
 
 
 BODY_SHAPES: Final = {
     Kind.COMMIT: "array of 1 or 2 byte strings of 32 bytes",
     Kind.LOCK: "byte string of 32 bytes",
     Kind.REVEAL: "byte string of 32 bytes",
-    Kind.MOVE: f"text of 1 to {MAX_MOVE_CHARACTERS} characters",
+    Kind.MOVE: f"text of 1 to {MOVE_CHARACTERS} characters",
     Kind.OPEN: "array of 3 byte strings of 32 bytes",
     Kind.RESIGN: "empty array",
     Kind.RESULT: "byte string of 32 bytes",
     Kind.STAKE: "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes",
+    Kind.ABSENT: "array of a round, an array of byte strings of 32 or 0 bytes, and an earlier round or -1",
+    Kind.CLOSE: "array of a round and an array of byte strings of 32 or 0 bytes",
 }
 """The shape of each kind's body, checked when a message is parsed."""
 
@@ -103,9 +108,31 @@ def _is_hash(value: object) -> bool:
     return type(value) is bytes and len(value) == HASH_BYTES
 
 
+VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
+"""The kinds that are about a step and no part of it."""
+
+
+def _is_round(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**32
+
+
+def _are_entries(value: object) -> bool:
+    return (
+        type(value) is tuple
+        and 0 < len(value) <= PLAYERS
+        and all(type(each) is bytes and len(each) in (0, HASH_BYTES) for each in value)
+    )
+
+
 def _body_fits(kind: Kind, body: object) -> bool:
+    if kind is Kind.ABSENT:
+        if type(body) is not tuple or len(body) != 3 or not _is_round(body[0]) or not _are_entries(body[1]):
+            return False
+        return type(body[2]) is int and -1 <= body[2] < body[0]
+    if kind is Kind.CLOSE:
+        return type(body) is tuple and len(body) == 2 and _is_round(body[0]) and _are_entries(body[1])
     if kind is Kind.MOVE:
-        return type(body) is str and 0 < len(body) <= MAX_MOVE_CHARACTERS
+        return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
     if kind is Kind.RESIGN:
         return body == ()
     if kind is Kind.COMMIT or kind is Kind.OPEN:
@@ -137,7 +164,7 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
     _, match, step, tip, author, kind, body = value
     if not (_is_hash(match) and _is_hash(tip) and type(step) is int and type(author) is int and type(kind) is int):
         raise MalformedMessageError("a field of the message has the wrong type")
-    if not 0 <= step < 2**32 or not 0 <= author < 256:
+    if not 0 <= step < STEPS or not 0 <= author < 256:
         raise MalformedMessageError("a number of the message is out of range")
     if kind not in _KINDS:
         raise MalformedMessageError(f"there is no kind {kind}")

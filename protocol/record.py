@@ -17,8 +17,14 @@ The rule behind the scripts: no secret leaves a node before every live player ha
 REVEAL and every OPEN directly follows a LOCK. The commitments to the next deal ride in the OPEN of a showdown; the
 deal then starts at its LOCK.
 
-A RESIGN fills any slot that its author owes once the match is formed; the author is out when the step closes. If it
-fills the slot of a REVEAL, the whole roll is thrown away and made anew: its author may have known the outcome.
+A RESIGN fills any slot that its author owes once the match is formed; the author is out when the step closes. A step
+can also be closed with nothing from an author, if a majority of CLOSE votes says so (:mod:`protocol.absence`): the
+author is evicted. Either way, if a player who had committed is missing between the LOCK and the end of a roll or deal,
+it is thrown away and made anew: somebody may have known the outcome.
+
+Eliminated players are *witnesses*: they owe LOCKs, until they leave, at no further cost. Who signed the last complete
+LOCK is the *base* that votes. Nothing behind a complete LOCK is ever dropped; what came after it can be
+(:meth:`Record.fork`, :meth:`Record.adopt`).
 
 The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
 the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
@@ -26,7 +32,8 @@ the verifier (from a file), resume (from the store) and catch-up (from a peer) a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from enum import Enum
 from typing import Final, NamedTuple, cast
 
@@ -52,11 +59,12 @@ from p2pdice import (
     plain,
 )
 from p2pdice import Input as GameInput
+from protocol.absence import Entries, Place, Vote, leaves_majority
 from protocol.canonical import encode
 from protocol.genesis import match_id, parse_genesis
 from protocol.hashing import tagged_hash
 from protocol.keys import PublicKey
-from protocol.messages import Kind, Signed
+from protocol.messages import VOTES, Kind, Signed
 from protocol.randomness import (
     Context,
     beacon,
@@ -71,6 +79,13 @@ from protocol.randomness import (
 
 class RejectedMessageError(ValueError):
     """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
+
+
+class OtherStateError(RejectedMessageError):
+    """A LOCK signs another state of the game than follows from our history: one of the two programs has a bug."""
+
+    def __init__(self) -> None:
+        super().__init__("a LOCK on another state: one of the two programs has a bug")
 
 
 class MisconductError(Exception):
@@ -160,13 +175,15 @@ class Position(NamedTuple):
     owed: tuple[int, ...]
     """Authors (roster indices, ascending) from whom the step wants a message each."""
     base: tuple[int, ...]
-    """Authors who were live at the last completed LOCK: more than half of them is a majority."""
+    """Authors who signed the last completed LOCK, witnesses among them: more than half of them is a majority."""
+    locked: int = 0
+    """The step of that LOCK. Nothing before it can change any more."""
     state: State | None = None
     """The engine's, once the seats are drawn."""
     seats: tuple[int, ...] = ()
     """Author by seat."""
-    gone: tuple[int, ...] = ()
-    """Authors who left before the seats were drawn."""
+    left: tuple[int, ...] = ()
+    """Authors who resigned or were found absent, ascending. Who is merely eliminated is not among them."""
     standing: Standing | None = None
     """The commitments of the script under way."""
     riding: Standing | None = None
@@ -176,8 +193,15 @@ class Position(NamedTuple):
     """The hash that a LOCK or RESULT of this step signs; empty where neither is possible."""
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author."""
+    certificate: tuple[Signed, ...] = ()
+    """If somebody was missing when the step before was closed: the CLOSE votes that say so, by author."""
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
+
+    @property
+    def witnesses(self) -> tuple[int, ...]:
+        """Authors who are out of the game, of whom only LOCKs are wanted."""
+        return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
         """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
@@ -204,6 +228,8 @@ class Outcome(Enum):
     DUPLICATE = "duplicate"
     FUTURE = "future"
     """For a later step than the open one: keep it and offer it again."""
+    LATE = "late"
+    """For a step that was closed without it, on our history."""
     FOREIGN = "foreign"
     """For this match, but on another history: ask its sender for the step where it parts from ours."""
 
@@ -229,6 +255,10 @@ class Record:
         """The messages of the open step, by author."""
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
+        self._closes: list[Signed] = []
+        """Votes to close the open step, while there are too few."""
+        self._transition: _Transition | None = None
+        """What the move that is held makes of the game."""
 
     @property
     def position(self) -> Position:
@@ -243,6 +273,26 @@ class Record:
     def missing(self) -> tuple[int, ...]:
         """Return the authors whose message the open step still lacks."""
         return tuple(author for author in self.position.owed if author not in self.held)
+
+    def place(self, step: int) -> Place:
+        """Return what a vote on a step, closed or open, is held against."""
+        position = self.chain[step]
+        staying = tuple(author for author in position.base if author not in position.left)
+        return Place(step, position.tip, position.owed, position.base, staying)
+
+    def closed(self, step: int) -> Entries | None:
+        """Return the ids that a step was closed with, by owing author, empty for the missing; None if it is open."""
+        if step + 1 >= len(self.chain):
+            return None
+        entries = self.chain[step + 1].entries
+        return tuple(entries[author].id if author in entries else b"" for author in self.chain[step].owed)
+
+    def fork(self, step: int) -> Record:
+        """Return a record of the same match that shares this one's history up to ``step``, which is open in it."""
+        twin = copy(self)
+        twin.chain = self.chain[: step + 1]
+        twin.held, twin.results, twin._closes, twin._transition = {}, {}, [], None
+        return twin
 
     def check_signature(self, signed: Signed) -> Signed:
         """Return ``signed`` marked as checked.
@@ -261,13 +311,28 @@ class Record:
         return signed._replace(checked=True)
 
     def add(self, signed: Signed) -> Outcome:
-        """Fold one message in; close the open step if it was the last one owed.
+        """Fold one message in; close the open step if it was the last one owed, or the last vote to close it without.
+
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        """
+        if signed.message.kind is Kind.CLOSE:
+            return self._add_close(signed)
+        outcome = self.hold(signed)
+        if outcome is Outcome.ADDED and self.is_complete:
+            self.close()
+        return outcome
+
+    def hold(self, signed: Signed) -> Outcome:
+        """Check one message and keep it, if it is for the open step; close nothing.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
         :raises MisconductError: if its author proved to have broken the rules; nothing changes.
         """
         message = signed.message
         position = self.chain[-1]
+        if message.kind in VOTES:
+            raise RejectedMessageError("a vote about a step is no part of it")
         if message.match == self.match and (known := self._slot(message.step, message.author)) is not None:
             if known.id == signed.id:
                 return Outcome.DUPLICATE  # without the price of a signature check
@@ -277,14 +342,91 @@ class Record:
         if message.step > position.step:
             return Outcome.FUTURE
         signed = self.check_signature(signed)
-        if message.step < position.step or message.tip != position.tip:
+        if message.tip != self.chain[message.step].tip:
             return Outcome.FOREIGN
+        if message.step < position.step:
+            self._judge(self.chain[message.step], signed)
+            return Outcome.LATE
         if position.purpose is Purpose.END:
             return self._add_result(signed)
-        transition = self._judge(position, signed)
+        self._transition = self._judge(position, signed)
         self.held[message.author] = signed
-        if len(self.held) == len(position.owed):
-            self._close(transition)
+        return Outcome.ADDED
+
+    @property
+    def is_complete(self) -> bool:
+        """Everything that the open step is owed is there."""
+        return len(self.held) == len(self.position.owed) and self.position.kind is not None
+
+    def close(self) -> None:
+        """Close the open step with all that is held for it."""
+        entries = {author: self.held[author] for author in sorted(self.held)}
+        self._close(entries, ())
+
+    def close_without(self, closes: Sequence[Signed]) -> None:
+        """Close the open step with what a majority of CLOSE votes names; what else is held for it is dropped.
+
+        :param closes: by author, no more than a majority.
+        :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
+        """
+        position = self.chain[-1]
+        place = self.place(position.step)
+        votes = [self.check_vote(signed) for signed in closes]
+        voters = [vote.author for vote in votes]
+        if voters != sorted(set(voters)) or len(votes) != len(position.base) // 2 + 1:
+            raise RejectedMessageError("not a majority of votes, each once and in order")
+        if len({(vote.tip, vote.is_close, vote.round, vote.entries) for vote in votes}) != 1 or not votes[0].is_close:
+            raise RejectedMessageError("the votes to close the step differ")
+        named = dict(zip(position.owed, votes[0].entries, strict=True))
+        if votes[0].tip != position.tip or not leaves_majority(place, votes[0].entries):
+            raise RejectedMessageError("the votes are not on this step, or leave no majority")
+        ids = {author: signed.id for author, signed in self.held.items()}
+        if any(entry and ids.get(author) != entry for author, entry in named.items()):
+            raise RejectedMessageError("a message that the votes name is missing")
+        entries = {author: self.held[author] for author in sorted(named) if named[author]}
+        self._close(entries, tuple(closes) if len(entries) < len(named) else ())
+
+    def check_vote(self, signed: Signed) -> Vote:
+        """Return what an ABSENT or CLOSE on a step of this history says.
+
+        :raises RejectedMessageError: if it is none, not rightly signed, or by nobody who votes on that step.
+        """
+        message = signed.message
+        if message.kind not in VOTES or not 0 < message.step < len(self.chain):
+            raise RejectedMessageError("not a vote on a step that was or is open")
+        position = self.chain[message.step]
+        signed = self.check_signature(signed)
+        number, entries, *newest = cast("tuple[int, tuple[bytes, ...], int]", message.body)
+        if message.tip != position.tip or message.author not in position.base or len(entries) != len(position.owed):
+            raise RejectedMessageError("a vote that fits no step of this history")
+        is_close = message.kind is Kind.CLOSE
+        return Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
+
+    def goes_through(self, position: Position) -> bool:
+        """Tell whether this history comes to ``position``."""
+        return position.step < len(self.chain) and self.chain[position.step].tip == position.tip
+
+    def adopt(self, other: Record) -> None:
+        """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
+
+        :raises ValueError: if it parts from this one before the last completed LOCK: what lies there is final.
+        """
+        if not other.goes_through(self.chain[self.position.locked]):
+            raise ValueError("nothing behind a completed LOCK is dropped")
+        self.chain, self.held, self.results = other.chain, other.held, other.results
+        self._closes, self._transition = [], other._transition
+
+    def _add_close(self, signed: Signed) -> Outcome:
+        if signed.message.step > self.position.step:
+            return Outcome.FUTURE
+        if signed.message.step < self.position.step:
+            raise RejectedMessageError("a vote on a step that is closed")
+        vote = self.check_vote(signed)
+        closes = [*self._closes, vote.source]
+        if len(closes) > len(self.position.base) // 2:
+            self.close_without(closes)
+        else:
+            self._closes = closes
         return Outcome.ADDED
 
     def _slot(self, step: int, author: int) -> Signed | None:
@@ -323,7 +465,7 @@ class Record:
             raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
         if message.kind is Kind.LOCK:
             if body != position.lock:
-                raise RejectedMessageError("a LOCK on another state: one of the two programs has a bug")
+                raise OtherStateError
         elif message.kind is Kind.MOVE:
             assert type(body) is str
             try:
@@ -358,10 +500,13 @@ class Record:
                 raise misconduct("opened another hand key than the one committed to")
         return None
 
-    def _close(self, transition: _Transition | None) -> None:
-        entries = {author: self.held[author] for author in sorted(self.held)}
-        self.chain.append(_advance(self, self.position, entries, transition))
-        self.held = {}
+    def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
+        position = self.chain[-1]
+        transition = self._transition
+        if transition is None and position.kind is Kind.MOVE:
+            transition = next((self._judge(position, signed) for signed in entries.values()), None)
+        self.chain.append(_advance(self, position, entries, transition)._replace(certificate=certificate))
+        self.held, self._closes, self._transition = {}, [], None
 
 
 _Transition = tuple[State, tuple[Event, ...]]
@@ -395,7 +540,9 @@ class _Game:
     def leave(self, seats: tuple[int, ...], entries: Mapping[int, Signed], leavers: tuple[int, ...]) -> None:
         """Take out who resigned or was found absent, in the order of seats, unless the game ended before."""
         for seat, author in enumerate(seats):
-            if author in leavers and self.state is not None and self.state.expects.kind is not Expect.OVER:
+            if author not in leavers or self.state is None or self.state.expects.kind is Expect.OVER:
+                continue
+            if seat in self.state.live:  # witnesses are out already
                 self.feed(Play(seat, Concede()) if author in entries else Evict(seat))
 
 
@@ -412,12 +559,13 @@ def _advance(
     context = Context(record.match, position.step, position.tip)
 
     game = _Game(position.state)
-    seats, gone, deal = position.seats, position.gone, position.deal
+    seats, deal = position.seats, position.deal
     standing, riding = position.standing, position.riding
-    if position.state is None:
-        gone = tuple(sorted((*gone, *leavers)))
-    else:
-        game.leave(seats, entries, leavers)
+    left = tuple(sorted((*position.left, *leavers)))
+    game.leave(seats, entries, leavers)
+    # Somebody may have seen what a roll would come to and left: the others roll anew. Witnesses roll nothing.
+    is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
+    is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
 
     match position.kind:
         case Kind.COMMIT:
@@ -427,7 +575,7 @@ def _advance(
                 game.follow(transition)
         case Kind.REVEAL:
             assert standing is not None
-            if not leavers:
+            if not is_spoilt:
                 joint = beacon(standing.context, cast("Mapping[int, bytes]", given))
                 if position.purpose is Purpose.SEATING:
                     seats = seating(joint, players)
@@ -437,7 +585,6 @@ def _advance(
                     keys = {author: standing.commitments[author][0] for author in given}
                     deal = Deal(standing.context, joint, keys)
                     game.feed(Rolled())
-            standing = None
         case Kind.OPEN:
             assert deal is not None
             bodies = cast("Mapping[int, tuple[bytes, ...]]", given)
@@ -455,19 +602,22 @@ def _advance(
             if game.state is not None and game.state.expects.kind is Expect.STAKES:
                 stakes = cast("Mapping[int, tuple[int, int, bytes]]", given)
                 game.feed(Stakes(tuple(wager(*stakes[author][:2]) if author in stakes else None for author in seats)))
-            standing = None
 
-    if game.state is None and (seats or players - len(gone) < 2):
+    if game.state is None and (seats or players - len(left) < 2):
         # Nobody can roll jointly alone: whoever is the only one left needs no drawn seat to have won.
         seats = seats or tuple(range(players))
         game.state = new_match(record.genesis.ruleset, players)
         if game.state.expects.kind is Expect.PLEDGES:
             game.feed(Pledges(tuple(record.genesis.roster[author].join.pledge for author in seats)))
-        game.leave(seats, {}, gone)
+        game.leave(seats, {}, left)
 
     state = game.state
-    base = tuple(given) if position.kind is Kind.LOCK else position.base
-    purpose, stage = _next_stage(position, state, riding)
+    is_lock = position.kind is Kind.LOCK
+    base = tuple(given) if is_lock else position.base
+    locked = position.step if is_lock else position.locked
+    purpose, stage = _next_stage(position, state, riding, is_spoilt)
+    if stage == 0:
+        standing = None
     if purpose is Purpose.DEAL and riding is not None:
         standing, riding = riding, None
     script = SCRIPTS[purpose]
@@ -476,22 +626,43 @@ def _advance(
         owed: tuple[int, ...] = (seats[state.expects.seats[0]],)
     elif not script:
         owed = ()
-    elif state is None:
-        owed = tuple(author for author in range(players) if author not in gone)
+    elif state is None or script[stage] is Kind.LOCK:
+        owed = tuple(author for author in range(players) if author not in left)
     else:
         owed = tuple(sorted(seats[seat] for seat in state.live))
     kind = script[stage] if script else None
     lock = state_hash(state) if kind is None or kind is Kind.LOCK else b""
     happened = tuple(game.happened)
     return Position(
-        step, tip, purpose, stage, kind, owed, base, state, seats, gone, standing, riding, deal, lock, entries, happened
+        step,
+        tip,
+        purpose,
+        stage,
+        kind,
+        owed,
+        base,
+        locked,
+        state,
+        seats,
+        left,
+        standing,
+        riding,
+        deal,
+        lock,
+        entries,
+        happened=happened,
     )
 
 
-def _next_stage(position: Position, state: State | None, riding: Standing | None) -> tuple[Purpose, int]:
+_ROLLS: Final = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
+
+
+def _next_stage(
+    position: Position, state: State | None, riding: Standing | None, is_spoilt: bool
+) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.expects.kind]
-    if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK):
+    if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
         return purpose, position.stage + 1  # the script goes on
     if purpose is Purpose.DEAL and riding is not None:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown

@@ -7,17 +7,23 @@ is open, which makes it the lock that keeps a home to one process: the system le
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from protocol.messages import Signed, parse_signed
+from protocol.hashing import HASH_BYTES
+from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
+from protocol.messages import MalformedMessageError, Signed, parse_signed
 
 SCHEMA_VERSION: Final = 1
 
 _LOG_PAGES: Final = 256
 """Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
+
+_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema."""
 
 _SCHEMA: Final = """
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
@@ -45,7 +51,10 @@ class HomeInUseError(Exception):
 
 
 class StoreError(Exception):
-    """The store cannot be read or written (disk full, file damaged). What was not stored must not be sent."""
+    """The store cannot be read or written (disk full, file damaged, or holding what this program never put there).
+
+    What was not stored must not be sent.
+    """
 
 
 class StoredMatch(NamedTuple):
@@ -61,6 +70,9 @@ class StoredMatch(NamedTuple):
     over: bool
     port: int
     """Where this node listened, so that peers find it at its old address."""
+
+    def __repr__(self) -> str:
+        return f"StoredMatch({self.match.hex()})"  # never the seed
 
 
 class Store:
@@ -100,7 +112,7 @@ class Store:
             if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
                 raise HomeInUseError(f"{path.parent} is in use by another p2pdice") from None
             raise StoreError(f"cannot use {path}: {error}") from error
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._db.close()
             raise StoreError(f"cannot use {path}: {error}") from error
         if version > SCHEMA_VERSION:
@@ -130,11 +142,22 @@ class Store:
         self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int) -> None:
-        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
+        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
+
+        Of the proposals with one match key that were never formed, the newest few are kept.
+        """
         self._write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port) VALUES (?, ?, ?, ?, ?)",
             (match, genesis, match_key, created, port),
         )
+        forgotten = (
+            "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
+            "(SELECT number FROM matches WHERE match_key = ? AND formed = 0 ORDER BY number DESC LIMIT ?)"
+        )
+        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS), (int, bytes)):
+            self._ends.pop(proposal, None)
+            self._write("DELETE FROM messages WHERE match = ?", (number,))
+            self._write("DELETE FROM matches WHERE number = ?", (number,))
 
     def mark_formed(self, match: bytes) -> None:
         """Everybody has locked the genesis: the match exists and can be resumed."""
@@ -150,43 +173,60 @@ class Store:
 
     def choices(self, match: bytes) -> dict[int, str]:
         """Return the owner's secret choices of a match, by step."""
-        return dict(self._read("SELECT step, text FROM choices WHERE match = ? ORDER BY step", (match,)))
+        query = "SELECT step, text FROM choices WHERE match = ? ORDER BY step"
+        return dict(self._read(query, (match,), (int, str)))
 
     def remember_address(self, identity: bytes, host: str, port: int, seen: int) -> None:
-        """Keep an address under which an identity was reached; the four newest of each are kept."""
+        """Keep an address under which an identity was reached; the newest few of each are kept."""
         self._write("INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)", (identity, host, port, seen))
         self._write(
             "DELETE FROM addresses WHERE identity = ? AND (host, port) NOT IN "
-            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT 4)",
-            (identity, identity),
+            "(SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port LIMIT ?)",
+            (identity, identity, ADDRESSES_REMEMBERED),
         )
 
     def addresses(self, identity: bytes) -> tuple[tuple[str, int], ...]:
         """Return (host, port) under which ``identity`` was reached before, newest first."""
         query = "SELECT host, port FROM addresses WHERE identity = ? ORDER BY seen DESC, host, port"
-        return tuple(self._read(query, (identity,)))
+        return tuple(self._read(query, (identity,), (str, int)))
 
     def write(self, match: bytes, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction; when this returns they are on the disk.
 
         :raises StoreError: if they are not. Then nothing that depends on them may be sent.
         """
-        number, place = self._end(match)
+        self._write_messages(match, messages, *self._end(match))
+
+    def replace(self, match: bytes, messages: Iterable[Signed]) -> None:
+        """Store messages in one transaction in place of all that is stored of their match.
+
+        :raises StoreError: if they are not. Then everything is as it was.
+        """
+        self._write_messages(match, messages, self._end(match)[0], 0)
+
+    def _write_messages(self, match: bytes, messages: Iterable[Signed], number: int, place: int) -> None:
         rows = [(number, place + each, *signed.wire) for each, signed in enumerate(messages)]
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            if place == 0:
+                self._db.execute("DELETE FROM messages WHERE match = ?", (number,))
             self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
             self._ends[match] = number, place + len(rows)
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+        except _FAILURES as error:
+            with contextlib.suppress(*_FAILURES):
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
             raise StoreError(f"cannot write to the store: {error}") from error
 
     def messages(self, match: bytes) -> tuple[Signed, ...]:
         """Return the stored messages of a match in the order in which they were written."""
         query = "SELECT data, signature FROM messages WHERE match = ? ORDER BY place"
-        return tuple(parse_signed(data, signature) for data, signature in self._read(query, (self._end(match)[0],)))
+        rows = self._read(query, (self._end(match)[0],), (bytes, bytes))
+        try:
+            return tuple(parse_signed(data, signature) for data, signature in rows)
+        except MalformedMessageError as error:
+            raise StoreError(f"the store is damaged: {error}") from None
 
     def _end(self, match: bytes) -> tuple[int, int]:
         """Return the number of a match and the place of its next message."""
@@ -195,7 +235,7 @@ class Store:
                 "SELECT number, (SELECT COALESCE(MAX(place) + 1, 0) FROM messages WHERE match = number) "
                 "FROM matches WHERE match = ?"
             )
-            rows = self._read(query, (match,))
+            rows = self._read(query, (match,), (int, int))
             if not rows:
                 raise StoreError("the store does not know the match")
             self._ends[match] = rows[0]
@@ -207,19 +247,26 @@ class Store:
             "SELECT match, genesis, seed, formed, created, over, port FROM matches JOIN seeds USING (match_key) "
             "ORDER BY formed DESC, number DESC"
         )
+        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int))
+        if any(len(row[0]) != HASH_BYTES or not 0 <= row[-1] < 65536 for row in rows):
+            raise StoreError("the store is damaged: a match has an id or a port that is none")
         return tuple(
             StoredMatch(match, genesis, seed, bool(formed), created, bool(over), port)
-            for match, genesis, seed, formed, created, over, port in self._read(query, ())
+            for match, genesis, seed, formed, created, over, port in rows
         )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:
             self._db.execute(statement, values)
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise StoreError(f"cannot write to the store: {error}") from error
 
-    def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    def _read(self, query: str, values: tuple[object, ...], types: tuple[type, ...]) -> list[tuple[Any, ...]]:
         try:
-            return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+            rows = self._db.execute(query, values).fetchall()
+        except _FAILURES as error:
             raise StoreError(f"cannot read the store: {error}") from error
+        # SQLite keeps values of any type in any column.
+        if any(tuple(map(type, row)) != types for row in rows):
+            raise StoreError("the store is damaged: a column holds another type than was written")
+        return rows

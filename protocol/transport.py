@@ -1,7 +1,8 @@
 """The mesh of links: accepting them within the caps, and dialling them.
 
 Links outside the roster are capped in all and per address; those of roster members are not refused for the sake of
-strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a cap of their own.
+strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a cap of their own, and
+as each of them takes computing time, so has their number a second.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ import errno
 import socket
 import ssl
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from protocol.addresses import Address, format_address, from_socket_name, own_hosts
 from protocol.certificates import Credentials
-from protocol.limits import ADDRESSES_PER_PEER, Limits
+from protocol.limits import ACCEPT_PAUSE, ADDRESSES_PER_PEER, ADDRESSES_WATCHED, BACKLOG, REFUSAL_PAUSE, Limits
 from protocol.link import Link, LinkHandler
+from protocol.pace import Bucket
 
 __all__ = ["EVERYWHERE", "DialError", "Link", "LinkHandler", "Listener", "dial", "dial_any", "listen"]
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
 """Hosts to listen at for every interface, IPv4 and IPv6: a table is there to be reached from the LAN."""
 
-_BACKLOG: Final = 64
-_ACCEPT_PAUSE: Final = 0.05
-"""Seconds to wait when accepting fails: the system is out of descriptors or memory, and trying harder does not help."""
 _PORT_ATTEMPTS: Final = 16
 
 
@@ -54,6 +54,8 @@ class Listener:
         self._limits = limits
         self._links: list[Link] = []
         self._handshakes: dict[asyncio.Task[None], str] = {}
+        self._visits = _Visits(limits)
+        self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
         self._accepting = [self._accept_at(each) for each in sockets]
 
     def close(self) -> None:
@@ -73,17 +75,31 @@ class Listener:
             try:
                 connection, _ = await loop.sock_accept(listening)
             except OSError:
-                await asyncio.sleep(_ACCEPT_PAUSE)
-                continue
-            try:
-                remote = from_socket_name(connection.getpeername())
-                local = from_socket_name(connection.getsockname())
-            except OSError:  # gone already
+                await asyncio.sleep(ACCEPT_PAUSE)
+            else:
+                # One in a turn of the event loop: asyncio would go on without one as long as anybody knocks.
+                await asyncio.sleep(self._receive(connection))
+
+    def _receive(self, connection: socket.socket) -> float:
+        """Begin the handshake or refuse it; return how many seconds later the next one may knock."""
+        try:
+            remote = from_socket_name(connection.getpeername())
+            local = from_socket_name(connection.getsockname())
+        except OSError:  # gone already
+            connection.close()
+            return 0.0
+        link = Link(self._limits, remote=remote, local=local, outbound=False)
+        pause = 0.0
+        if not link.is_on_own_machine or self._limits.paces_own_machine:
+            now = asyncio.get_running_loop().time()
+            if not self._visits.admits(remote[0], now):
                 connection.close()
-                continue
-            self._make_room_for_handshake()
-            link = Link(self._limits, remote=remote, local=local, outbound=False)
-            self._begin_handshake(link, connection)
+                return REFUSAL_PAUSE
+            pause = self._all_visits.wait(now)
+            self._all_visits.take()
+        self._make_room_for_handshake()
+        self._begin_handshake(link, connection)
+        return pause
 
     def _begin_handshake(self, link: Link, connection: socket.socket) -> None:
         waiting = [connection]
@@ -109,8 +125,11 @@ class Listener:
     async def _admit(self, link: Link, waiting: list[socket.socket]) -> None:
         try:
             await _secure(link, waiting.pop(), self._credentials.server, self._limits)
-        except OSError:
-            return  # not one of us; whoever it was has been cut off
+        except OSError as error:
+            # Not one of us; whoever it was has been cut off. The frames hold the whole connection in a circle until
+            # the collector comes by, and a crowd of strangers would fill the memory with them.
+            traceback.clear_frames(error.__traceback__)
+            return
         if self._may_stay(link):
             self._links.append(link)
             link.start(self._handler, self._links.remove)
@@ -131,6 +150,26 @@ class Listener:
         return len(strangers) < limits.links_outside_roster and (
             neighbours < limits.links_per_address or link.is_on_own_machine
         )
+
+
+class _Visits:
+    """How often each address has knocked lately."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._buckets: dict[str, Bucket] = {}
+
+    def admits(self, host: str, now: float) -> bool:
+        """Tell whether an address may begin a handshake now, and count it if so."""
+        # Moved to the end: if there are too many, whoever has not come for longest is forgotten.
+        bucket = self._buckets.pop(host, None) or Bucket(self._limits.handshake_rate, self._limits.handshake_burst, now)
+        self._buckets[host] = bucket
+        if len(self._buckets) > ADDRESSES_WATCHED:
+            del self._buckets[next(iter(self._buckets))]
+        if bucket.wait(now):
+            return False
+        bucket.take()
+        return True
 
 
 async def listen(
@@ -177,7 +216,7 @@ def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
                 if family == socket.AF_INET6:
                     listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
                 listening.bind((name[0], port, *name[2:]))
-                listening.listen(_BACKLOG)
+                listening.listen(BACKLOG)
             except OSError as error:
                 if listening is not None:
                     listening.close()

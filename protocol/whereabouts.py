@@ -6,13 +6,17 @@ All of it is hints. A failure of discovery costs convenience, never a match.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
 from protocol.addresses import Address, parse_address
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.admission import is_private
+from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
 from protocol.errors import NodeError
 from protocol.genesis import TABLE_ID_BYTES
+from protocol.hashing import HASH_BYTES
 from protocol.joinline import parse_join_line
 from protocol.lobby import HostedTable
 from protocol.match import Match
@@ -21,14 +25,16 @@ from protocol.wire import PROTOCOL_VERSION
 
 FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
+ID_DIGITS: Final = 4
+"""Digits of a match's id that it takes to name it."""
 
 
 class Target(NamedTuple):
-    """A table that somebody wants to join, as far as is known."""
+    """A table that somebody wants to join, or a match to watch, as far as is known."""
 
     addresses: tuple[Address, ...]
-    table: bytes = b""
-    """Its id; empty for whichever is open there."""
+    id: bytes = b""
+    """Of the table or match; empty for whichever is there."""
     fingerprint: str = ""
     """Of the key that must answer; empty if any may."""
     token: str = ""
@@ -74,20 +80,34 @@ class Whereabouts:
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
         if isinstance(wanted, str):
-            try:
-                if "/" in wanted:
-                    line = parse_join_line(wanted)
-                    return Target(line.addresses, b"", line.fingerprint, line.token)
-                return Target((parse_address(wanted),))
-            except ValueError as error:
-                if "/" in wanted:
-                    raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
+            if (direct := _direct(wanted)) is not None:
+                return direct
             wanted = await self._find(wanted)
         if wanted.advertisement.status != LOBBY:
             raise NodeError("refused", f"the match at {wanted.advertisement.name!r} has begun already")
-        # The record may be anybody's: an id that is none asks for whichever table is open there.
-        is_id = len(wanted.advertisement.id) == 2 * TABLE_ID_BYTES
-        return Target(wanted.addresses, bytes.fromhex(wanted.advertisement.id) if is_id else b"")
+        return Target(wanted.addresses, _id(wanted.advertisement))
+
+    async def resolve_to_watch(self, wanted: str) -> tuple[Target, ...]:
+        """Return where a match or table can be watched: one place for each node that advertises it, in any order.
+
+        :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
+        :raises NodeError: if nothing is known of it.
+        """
+        if (direct := _direct(wanted)) is not None:
+            return (direct,)
+        discovery = await self._working()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINDING):
+                while not (found := _watchable(discovery.tables(), wanted)):
+                    await discovery.changed()
+        ids = dict.fromkeys(each.advertisement.id for each in found)
+        if not ids:
+            hint = "see what is there with: p2pdice tables"
+            raise NodeError("not-found", f"nothing called {wanted!r} is advertised on this network", hint)
+        if len(ids) > 1:
+            hint = "name one by its id: " + ", ".join(each[:8] for each in ids)
+            raise NodeError("not-found", f"{len(ids)} tables and matches are called {wanted!r}", hint)
+        return tuple(Target(each.addresses, _id(each.advertisement)) for each in found)
 
     async def _find(self, name: str) -> Sighting:
         discovery = await self._working()
@@ -125,6 +145,38 @@ class Whereabouts:
             await self._discovery.close()
 
 
+def _direct(wanted: str) -> Target | None:
+    """Return what an address or a join line says; None for a name.
+
+    :raises NodeError: for a join line that is none.
+    """
+    try:
+        if "/" not in wanted:
+            return Target((parse_address(wanted),))
+        line = parse_join_line(wanted)
+    except ValueError as error:
+        if "/" in wanted:
+            raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
+        return None
+    return Target(line.addresses, b"", line.fingerprint, line.token)
+
+
+def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
+    named = tuple(each for each in found if each.advertisement.name == wanted)
+    if named or len(wanted) < ID_DIGITS:
+        return named
+    start = wanted.lower()
+    return tuple(
+        each for each in found if each.advertisement.status == PLAYING and each.advertisement.id.startswith(start)
+    )
+
+
+def _id(advertisement: Advertisement) -> bytes:
+    """Return the id of what is advertised, or nothing: the record may be anybody's, and the id none."""
+    length = HASH_BYTES if advertisement.status == PLAYING else TABLE_ID_BYTES
+    return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * length else b""
+
+
 def open_table(hosted: HostedTable) -> Advertisement:
     """Return what is advertised of a table that waits for players."""
     settings = hosted.settings
@@ -132,9 +184,14 @@ def open_table(hosted: HostedTable) -> Advertisement:
 
 
 def running_match(match: Match, name: str) -> Advertisement:
-    """Return what every player of a running match advertises, so that whoever was cut off finds any of them."""
+    """Return what every player of a running match advertises, so that whoever was cut off finds any of them.
+
+    :param name: what its table was called; not told if that was private, and replaced if it can be no name.
+    """
     genesis = match.record.genesis
     players = len(genesis.roster)
+    if is_private(genesis.table) or not is_table_name(name):
+        name = f"match {match.record.match.hex()[:8]}"
     return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
 
 

@@ -13,10 +13,13 @@ type   name      fields
 8      NEED      match, step, tip, authors: send me that step's messages and all that follow
 9      PAGE      match, step, tip, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
+11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
 =====  ========  ======================================================================================
 
-The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open, or
-``(match id, step, tip)`` between players of a match. The dialler says HELLO first; the answer is WELCOME or REFUSE.
+The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
+``(match id, step, tip)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a
+spectator. The dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or
+of a match: what there is to be seen.
 """
 
 from __future__ import annotations
@@ -53,7 +56,16 @@ class MatchAim(NamedTuple):
     tip: bytes
 
 
-Aim = TableAim | MatchAim
+class WatchAim(NamedTuple):
+    """The dialler wants to watch."""
+
+    id: bytes
+    """Of the table or the match, or empty for whichever is there."""
+    token: str
+    """What a private table's join line carries; empty otherwise."""
+
+
+Aim = TableAim | MatchAim | WatchAim
 
 
 class Hello(NamedTuple):
@@ -138,7 +150,14 @@ class Leave(NamedTuple):
     reason: str
 
 
-Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave
+class Cut(NamedTuple):
+    """Some players of the match cannot be reached by the sender."""
+
+    match: bytes
+    authors: tuple[int, ...]
+
+
+Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut
 
 
 class _Type(IntEnum):
@@ -152,7 +171,10 @@ class _Type(IntEnum):
     NEED = 8
     PAGE = 9
     LEAVE = 10
+    CUT = 11
 
+
+_WATCH: Final = "watch"
 
 _TYPE_OF: Final = {
     Hello: _Type.HELLO,
@@ -165,6 +187,7 @@ _TYPE_OF: Final = {
     Need: _Type.NEED,
     Page: _Type.PAGE,
     Leave: _Type.LEAVE,
+    Cut: _Type.CUT,
 }
 
 
@@ -178,7 +201,8 @@ def encode_frame(frame: Frame) -> bytes:
     if isinstance(frame, Page):
         fields = (*fields[:3], int(frame.last), frame.messages)
     elif isinstance(frame, Hello | Welcome):
-        fields = (*fields[:-1], tuple(frame.aim))
+        aim = frame.aim
+        fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
     return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
 
 
@@ -223,9 +247,10 @@ def _build(kind: Value, fields: tuple[Value, ...]) -> Frame | None:
         case _Type.PROPOSE, (bytes() as genesis,):
             return Propose(genesis)
         case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, tuple() as authors):
-            small = len(authors) <= PLAYERS and all(type(author) is int for author in authors)
-            if small and _is_place(match, step, tip):
+            if _are_authors(authors) and _is_place(match, step, tip):
                 return Need(match, step, tip, cast("tuple[int, ...]", authors))
+        case _Type.CUT, (bytes() as match, tuple() as authors) if len(match) == HASH_BYTES and _are_authors(authors):
+            return Cut(match, cast("tuple[int, ...]", authors))
         case _Type.PAGE, (bytes() as match, int() as step, bytes() as tip, 0 | 1 as last, tuple() as messages):
             if _is_place(match, step, tip) and _are_messages(messages):
                 return Page(match, step, tip, last == 1, cast("tuple[tuple[bytes, bytes], ...]", messages))
@@ -240,6 +265,10 @@ def _is_text(text: str) -> bool:
 
 def _is_place(match: bytes, step: int, tip: bytes) -> bool:
     return len(match) == len(tip) == HASH_BYTES and 0 <= step < 2**32
+
+
+def _are_authors(authors: tuple[Value, ...]) -> bool:
+    return len(authors) <= PLAYERS and all(type(author) is int for author in authors)
 
 
 def _are_messages(messages: tuple[Value, ...]) -> bool:
@@ -264,4 +293,8 @@ def _aim(value: tuple[Value, ...]) -> Aim | None:
             return TableAim(table, token)
         case (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
             return MatchAim(match, step, tip)
+        case (str() as word, bytes() as what, str() as token) if (
+            word == _WATCH and len(what) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
+        ):
+            return WatchAim(what, token)
     return None

@@ -102,7 +102,17 @@ def demo(
         _print(summary, account.ending)
 
 
-_TOLD: Final = {"MatchStarted", "PeerLost", "PeerBack", "Suspended", "Continued", "Misbehaved", "Notice"}
+_TOLD: Final = {
+    "MatchStarted",
+    "PeerLost",
+    "PeerBack",
+    "Suspended",
+    "Continued",
+    "Overdue",
+    "TakenBack",
+    "Misbehaved",
+    "Notice",
+}
 
 
 def judge(exhibition: Exhibition) -> tuple[Verdict, list[Path]]:

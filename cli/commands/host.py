@@ -72,7 +72,7 @@ def host(
             min=5,
             max=3600,
             metavar="S",
-            help="Seconds for a choice, as all players sign it. Who takes longer is waited for all the same.",
+            help="Seconds for a choice. After that most of the others, if they are more than half, go on without you.",
         ),
     ] = 120,
     private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,

@@ -35,6 +35,9 @@ def test_without_a_base_a_file_changes_classic_and_set_changes_the_file(tmp_path
         (b"dice =", "not TOML"),
         (b"\xff\xfe", "not TOML"),
         (b'"\\u001b[2J" = 1', "x1b"),
+        (b"dice = " + b"[" * 10_000, "nested too deeply"),
+        (b"dice = " + b"9" * 10_000, "not TOML"),
+        (b"dice = 0x" + b"f" * 10_000, "takes a word or a number"),
         (b"#" * (LARGEST_FILE + 1), "too large"),
     ],
 )

@@ -97,20 +97,18 @@ class Player:
     async def kill(self) -> Path:
         """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
         node = self.node
-        node._is_silent = node._is_closed = True
-        node._outbox.clear()
-        node._batch.clear()
-        node._ending.clear()
+        node._shell.is_silent = node._is_closed = True
+        for caused in (node._shell._unwritten, node._shell._frames, node._shell._afterwards):
+            caused.clear()
         node._mesh.forget_all()
         if node._mesh._listener is not None:
             node._mesh._listener.close()
         for peer in tuple(node._mesh._peers.values()):
             if peer.link._transport is not None:
                 peer.link._transport.abort()
-        if node._wake is not None:
-            node._wake.cancel()
-        for timer in node._lost_guests.values():
-            timer.cancel()
+        for room in (node._hosting, node._playing, node._watching):
+            if room is not None:
+                room.close()
         await node._whereabouts.close()
         self._listening.cancel()
         await asyncio.sleep(0)

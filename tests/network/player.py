@@ -11,12 +11,16 @@ import asyncio
 import json
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from p2pdice import PRESETS, Concede
 from p2pdice.players import OddsPlayer
 from protocol.events import Happened, MatchOver, MatchStarted, YourTurn
+from protocol.limits import RATE, Limits
 from protocol.node import Node, NodeError, TableSettings
+
+LAN = Limits(own_machine_rate=RATE, paces_own_machine=True)
 
 
 def say(event: str, **fields: object) -> None:
@@ -25,7 +29,8 @@ def say(event: str, **fields: object) -> None:
 
 async def sit(node: Node, options: argparse.Namespace) -> None:
     if options.host:
-        opened = await node.host(TableSettings(options.table, PRESETS["classic"], options.host))
+        ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
+        opened = await node.host(TableSettings(options.table, ruleset, options.host))
         say("opened", join_line=opened.join_line, advertised=opened.advertised)
     elif options.join:
         await node.join(options.join)
@@ -53,21 +58,29 @@ async def play(node: Node, options: argparse.Namespace) -> None:
             return
 
 
-async def run(options: argparse.Namespace) -> None:
+async def run(options: argparse.Namespace, begun: Callable[[Node], None] = lambda node: None) -> None:
+    """Be one player from the first to the last; ``begun`` gets the node as soon as it has a seat."""
     try:
         node = await Node.open(
-            options.home, options.name, interface=options.interface, discovery=options.discovery, port=options.port
+            options.home,
+            options.name,
+            interface=options.interface,
+            discovery=options.discovery,
+            port=options.port,
+            bounds=LAN if options.lan else None,
         )
         await sit(node, options)
     except NodeError as error:
         say("failed", code=error.code, reason=error.reason)
         sys.exit(1)
+    begun(node)
     await play(node, options)
     await asyncio.to_thread(sys.stdin.read)
     await node.close()
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """Return what a player understands."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--name", required=True)
@@ -76,12 +89,14 @@ def main() -> None:
     parser.add_argument("--discovery", action="store_true")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to think before a move")
+    parser.add_argument("--dice", type=int, default=5, help="at the start of the match, for the host")
+    parser.add_argument("--lan", action="store_true", help="take other processes of this machine for other machines")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")
     action.add_argument("--join", metavar="TARGET")
     action.add_argument("--resume", metavar="MATCH")
-    asyncio.run(run(parser.parse_args()))
+    return parser
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(run(arguments().parse_args()))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Process:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[dict[str, Any]] = []
+        self._moments: list[float] = []
         self._progress = asyncio.Event()
         self._reading = asyncio.create_task(self._read())
 
@@ -30,16 +32,24 @@ class Process:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             self.lines.append(json.loads(line))
+            self._moments.append(time.monotonic())
             self._progress.set()
         self._progress.set()
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """Return what was said so far of one kind."""
+        return [line for line in self.lines if line["event"] == event]
+
+    def moments(self, event: str) -> list[float]:
+        """Return when that was said, by the monotonic clock in seconds."""
+        return [moment for line, moment in zip(self.lines, self._moments, strict=True) if line["event"] == event]
 
     async def until(self, event: str, times: int = 1) -> dict[str, Any]:
         """Wait until an event was told so many times; return the last."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._progress.clear()
-                told = [line for line in self.lines if line["event"] == event]
-                if len(told) >= times:
+                if len(told := self.told(event)) >= times:
                     return told[times - 1]
                 assert not self._reading.done(), f"the process ended without {event!r}: {self.lines[-3:]}"
                 await self._progress.wait()
@@ -66,13 +76,25 @@ class Processes:
         self.folder = folder
         self._all: list[Process] = []
 
-    async def start(self, name: str, *options: str, prefix: tuple[str, ...] = (), home: str = "") -> Process:
+    async def start(
+        self,
+        name: str,
+        *options: str,
+        prefix: tuple[str, ...] = (),
+        home: str = "",
+        program: str = "tests.network.player",
+    ) -> Process:
         """Start a player in the home of that name; ``prefix`` goes before the command."""
-        command = [*prefix, sys.executable, "-m", "tests.network.player", "--home", str(self.folder / (home or name))]
+        at_home = ("--home", str(self.folder / (home or name)), "--name", name)
+        return await self.run(program, *at_home, *options, prefix=prefix)
+
+    async def run(self, program: str, *options: str, prefix: tuple[str, ...] = ()) -> Process:
+        """Start a module that prints JSON lines and stays until its standard input is closed."""
         process = await asyncio.create_subprocess_exec(
-            *command,
-            "--name",
-            name,
+            *prefix,
+            sys.executable,
+            "-m",
+            program,
             *options,
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,

@@ -64,16 +64,16 @@ few = settings(max_examples=40, deadline=None)
 
 
 def listed_range(state: State, rng: Random) -> list[Move]:
-    """Every move that could be in the list of any ruleset; of those with motes a sample."""
+    """Every move that could be in the list of any ruleset; of those with dice a sample."""
     bids = [Bid(quantity, face) for quantity in range(1, sum(state.dice) + 1) for face in range(1, 7)]
     moves: list[Move] = [*bids, Liar(), Exact(), Side("accuser"), Side("accused"), Pass(), Stake(0)]
-    if state.motes is not None:
-        dice = [Die(mote, seat) for mote in MOTES for seat in range(state.players)]
-        moves += [*map(Lose, dice), *map(Crown, dice)]
-        for die in [*dice, *(buried.die for buried in state.motes.graveyard)]:
-            for target in (None, rng.choice(dice), rng.randrange(state.players)):
-                with suppress(MalformedMove):
-                    moves.append(Power(die, target))
+    dice = [Die(mote, seat) for mote in MOTES for seat in range(state.players)]
+    moves += [*map(Lose, dice), *map(Crown, dice)]
+    buried = [] if state.motes is None else [each.die for each in state.motes.graveyard]
+    for die in [*dice, *buried]:
+        for target in (None, rng.choice(dice), rng.randrange(state.players)):
+            with suppress(MalformedMove):
+                moves.append(Power(die, target))
     return moves
 
 

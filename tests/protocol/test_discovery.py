@@ -25,7 +25,7 @@ from protocol.discovery import (
     DiscoveryUnavailable,
     Sighting,
 )
-from protocol.limits import PLAYERS
+from protocol.limits import PLAYERS, TABLES_ASKED_FOR
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0
@@ -212,6 +212,30 @@ async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch
             assert await guest.find(f"table {number}", PATIENCE)
     assert await guest.find("table 3", 0.2) == ()
     assert len(guest.tables()) == 2
+
+
+async def test_no_more_tables_are_asked_for_at_once_than_the_limit(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names without details cost an answer each; who invents them by the hundred gets a few questions at a time."""
+    asking = most = 0
+
+    async def ask(self: AsyncServiceInfo, *_: object) -> bool:
+        nonlocal asking, most
+        asking += 1
+        most = max(most, asking)
+        await asyncio.sleep(0.05)
+        asking -= 1
+        return False
+
+    monkeypatch.setattr(AsyncServiceInfo, "async_request", ask)
+    guest = await opens()
+    for number in range(40):
+        send_on_loopback(pointer_packet(b"false %d" % number))
+    async with asyncio.timeout(PATIENCE):
+        while not most or guest._resolving:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert most == TABLES_ASKED_FOR
 
 
 @st.composite

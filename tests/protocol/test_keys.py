@@ -3,12 +3,15 @@
 import os
 import stat
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,3 +129,35 @@ def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: byt
     with pytest.raises(KeyFileError, match="move it away"):
         Identity.load_or_create(tmp_path)
     assert path.read_bytes() == content
+
+
+def test_a_key_that_no_library_here_knows_is_one_of_another_kind(tmp_path: Path) -> None:
+    key = ec.derive_private_key(7, ec.SECP256R1())
+    der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    curve = bytes.fromhex("06082a8648ce3d030107")
+    unknown = der.replace(curve, curve[:-1] + b"\x7f")
+    pem = b"-----BEGIN PRIVATE KEY-----\n" + b64encode(unknown) + b"\n-----END PRIVATE KEY-----\n"
+    path = tmp_path / IDENTITY_FILE
+    path.write_bytes(pem)
+    path.chmod(0o600)
+    with pytest.raises(KeyFileError, match="another kind"):
+        Identity.load_or_create(tmp_path)
+    assert path.read_bytes() == pem
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
+def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / IDENTITY_FILE).symlink_to(elsewhere)
+    with pytest.raises(KeyFileError, match="cannot use"):
+        Identity.load_or_create(tmp_path)
+    assert not elsewhere.exists()
+
+
+def test_of_two_processes_that_make_an_identity_at_once_both_get_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = Identity.load_or_create(tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda self: False)  # as it was when the second one looked
+    second, is_new = Identity.load_or_create(tmp_path)
+    assert (second.public, is_new) == (first.public, False)

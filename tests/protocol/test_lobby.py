@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
+from protocol.admission import private_table_id
 from protocol.canonical import Value
 from protocol.genesis import Genesis, MalformedGenesisError, Patience
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
-from protocol.wire import Table, TableAim
+from protocol.wire import Table, TableAim, WatchAim
 from tests.simulation.world import TABLE, join_record
 
 CLASSIC = PRESETS["classic"]
@@ -16,8 +17,8 @@ RECORDS = [join_record(b"lobby", number) for number in range(5)]
 HOST, ANN, BEA, COY, DAN = RECORDS
 
 
-def table(seats: int = 3, token: str = "") -> HostedTable:
-    return HostedTable(TableSettings("Friday", CLASSIC, seats), TABLE, HOST, token)
+def table(seats: int = 3) -> HostedTable:
+    return HostedTable(TableSettings("Friday", CLASSIC, seats), TABLE, HOST, "")
 
 
 def refusal(hosted: HostedTable, identity: bytes, wire: Value) -> str:
@@ -73,14 +74,19 @@ def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
 
 
 def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> None:
-    private, public = table(token="SECRET"), table()
-    private.check_aim(TableAim(b"", "SECRET"))
-    private.check_aim(TableAim(TABLE, "SECRET"))
+    identifier = private_table_id("SECRET")
+    own = join_record(b"lobby", 0, table=identifier)
+    private, public = HostedTable(TableSettings("Friday", CLASSIC, 3), identifier, own, "SECRET"), table()
+    for aim in (TableAim(b"", "SECRET"), TableAim(identifier, "SECRET"), WatchAim(b"", "SECRET")):
+        private.check_aim(aim)
     public.check_aim(TableAim(b"", ""))
+    public.check_aim(WatchAim(TABLE, ""))
     for token in ("", "secret", "SECRE", "SECRETS", "ЅECRET"):
         with pytest.raises(NotAdmittedError) as caught:
             private.check_aim(TableAim(b"", token))
         assert caught.value.code == "refused"
+        with pytest.raises(NotAdmittedError):
+            private.check_aim(WatchAim(identifier, token))
 
 
 def test_who_wants_another_table_is_told_that_it_is_gone() -> None:

@@ -6,11 +6,13 @@ import pytest
 
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar
 from p2pdice.players import OddsPlayer
-from protocol.effects import Played
+from protocol.canonical import Value
+from protocol.effects import Broadcast, Played
 from protocol.events import (
     ConcedeAccepted,
     Continued,
     DiceRolled,
+    Diverged,
     Happened,
     MatchFormed,
     MatchStarted,
@@ -20,10 +22,13 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.match import StaleMoveError
-from protocol.messages import Kind, Message, sign
+from protocol.genesis import Patience
+from protocol.keys import MatchKey
+from protocol.match import Match, StaleMoveError
+from protocol.messages import Kind, Message, Signed, sign
 from protocol.record import Purpose
 from protocol.verifier import verify
+from protocol.wire import Carried
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"]
@@ -216,14 +221,11 @@ def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
         world.machines[me].match.handle(Played(Bid(1, 3), turn.token), world.now)
 
 
-def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take_it() -> None:
+def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out() -> None:
     world = World(CLASSIC, 3, seed=7)
     cheat = first_turn(world)
     machine = world.machines[cheat]
     position = machine.match.record.position
-    from protocol.keys import MatchKey
-    from protocol.wire import Carried
-
     message = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
     forged = sign(message, MatchKey(world.seeds[cheat]))
     machine.turn = None
@@ -231,17 +233,25 @@ def test_a_player_who_signs_an_illegal_move_is_named_and_the_match_does_not_take
         if other != cheat:
             world.send(cheat, other, Carried(*forged.wire))
     world.run()
+    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
+    name = machine.match.info[cheat].name
     for other in range(3):
         if other != cheat:
             (accusation,) = shown(world, other, Misbehaved)
             assert accusation.player == world.machines[other].match.info[cheat]  # type: ignore[attr-defined]
-            assert world.machines[other].match.record.position.purpose is Purpose.TURN
-            assert shown(world, other, Suspended)
+            (proof,) = world.machines[other].proofs
+            verdict = verify(proof)
+            assert (verdict.verdict, verdict.culprit, verdict.step) == ("misconduct", name, position.step)
+            whole = verify(world.machines[other].transcript)
+            assert (whole.verdict, whole.culprit, whole.step) == ("misconduct", name, position.step)
+            assert whole.winners
+    state = world.machines[0].match.record.position.state
+    assert state is not None
+    assert state.places[-1] == (world.machines[0].match.record.position.seats.index(cheat),)
 
 
 def test_a_spectator_follows_without_a_seat() -> None:
     from protocol.effects import Received
-    from protocol.match import Match
     from protocol.transcript import open_transcript
 
     world = World(CLASSIC, 3, seed=8)
@@ -254,3 +264,37 @@ def test_a_spectator_follows_without_a_seat() -> None:
         )
     assert spectator.is_ended
     assert spectator.record.position.state == world.machines[0].match.record.position.state
+
+
+class Mistaken(Match):
+    """A program with a bug: it locks another state of the game than everybody else's once the match runs."""
+
+    def _sign(self, kind: Kind, body: Value) -> None:
+        is_wrong = kind is Kind.LOCK and self.is_formed
+        super()._sign(kind, bytes(32) if is_wrong else body)
+
+    def _send(self, signed: Signed) -> None:
+        if signed.message.body == bytes(32):
+            self._effects.append(Broadcast(Carried(*signed.wire)))
+            self._diverged = True
+        else:
+            super()._send(signed)
+
+
+def test_programs_that_disagree_stop_where_no_state_has_a_majority_and_blame_nobody() -> None:
+    world = World(CLASSIC, 2, seed=3, kinds={1: Mistaken})
+    world.run()
+    (told,) = shown(world, 0, Diverged)
+    assert told.step == world.machines[0].match.record.position.step  # type: ignore[attr-defined]
+    assert not shown(world, 0, Misbehaved)
+    assert not world.machines[0].transcript
+
+
+def test_one_program_that_disagrees_with_two_counts_as_absent() -> None:
+    world = World(CLASSIC, 3, seed=3, patience=Patience(5, 5), kinds={1: Mistaken})
+    world.run()
+    record = world.machines[0].match.record
+    assert record.position.left == (1,)
+    assert record.position.purpose is Purpose.END
+    assert not shown(world, 0, Diverged)
+    assert not shown(world, 0, Misbehaved)

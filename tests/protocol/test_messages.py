@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.keys import MatchKey
+from protocol.limits import MOVE_CHARACTERS
 from protocol.messages import (
-    MAX_MOVE_CHARACTERS,
     Kind,
     MalformedMessageError,
     Message,
@@ -24,11 +24,13 @@ BODIES: dict[Kind, list[Value]] = {
     Kind.COMMIT: [(HASH,), (HASH, HASH)],
     Kind.LOCK: [HASH],
     Kind.REVEAL: [HASH],
-    Kind.MOVE: ["3x5", "m" * MAX_MOVE_CHARACTERS],
+    Kind.MOVE: ["3x5", "m" * MOVE_CHARACTERS],
     Kind.OPEN: [(HASH, HASH, HASH)],
     Kind.RESIGN: [()],
     Kind.RESULT: [HASH],
     Kind.STAKE: [(0, 0, HASH), (2**63 - 1, 3, HASH)],
+    Kind.ABSENT: [(0, (HASH,), -1), (2**32 - 1, (b"", HASH) * 5, 2**32 - 2)],
+    Kind.CLOSE: [(0, (b"",)), (7, (HASH, b""))],
 }
 EXAMPLES = [
     Message(HASH, step, HASH, author, kind, body)
@@ -60,7 +62,7 @@ def fields(message: Message) -> list[Value]:
 PARTS: st.SearchStrategy[Value] = st.one_of(
     st.integers(-(2**63), 2**64 - 1),
     st.binary(max_size=40),
-    st.text(max_size=MAX_MOVE_CHARACTERS + 5),
+    st.text(max_size=MOVE_CHARACTERS + 5),
     st.lists(st.binary(min_size=31, max_size=33), max_size=4).map(tuple),
     st.lists(st.lists(st.integers(), max_size=2).map(tuple), max_size=2).map(tuple),
 )
@@ -93,7 +95,7 @@ def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
         "",
         b"h" * 31,
         b"h" * 33,
-        "m" * (MAX_MOVE_CHARACTERS + 1),
+        "m" * (MOVE_CHARACTERS + 1),
         (7,),
         ("x",),
         (b"h" * 31,),

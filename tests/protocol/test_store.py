@@ -15,6 +15,7 @@ import pytest
 from p2pdice import PRESETS
 from protocol.home import Home
 from protocol.keys import MatchKey
+from protocol.limits import PROPOSALS
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
 from protocol.store import SCHEMA_VERSION, HomeInUseError, Store, StoreError
@@ -81,6 +82,21 @@ def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
     store.add_match(MATCH, b"genesis", KEY.public, 99, 9)
     (match,) = store.matches()
     assert (match.formed, match.port) == (True, 7000)
+
+
+def test_of_proposals_without_end_the_newest_are_kept_and_no_formed_match_is_lost(store: Store) -> None:
+    store.mark_formed(MATCH)
+    other = MatchKey(b"o" * 32)
+    store.add_seed(other.public, b"o" * 32)
+    store.add_match(b"o" * 32, b"genesis", other.public, 1, 7000)
+    proposals = [number.to_bytes(32, "big") for number in range(3 * PROPOSALS)]
+    for proposal in proposals:
+        store.add_match(proposal, b"genesis", KEY.public, 1, 7000)
+        store.write(proposal, [message(0)])
+    assert {each.match for each in store.matches()} == {MATCH, b"o" * 32, *proposals[-PROPOSALS:]}
+    assert store._db.execute("SELECT COUNT(*) FROM messages").fetchone() == (PROPOSALS,)
+    with pytest.raises(StoreError, match="does not know"):
+        store.write(proposals[0], [message(1)])
 
 
 def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
@@ -200,3 +216,49 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
         await node.resume()
     assert caught.value.code == "failed"
     await node.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE messages SET data = 7",
+        "UPDATE messages SET signature = 'x'",
+        "UPDATE messages SET signature = zeroblob(7)",
+        "UPDATE messages SET place = 9223372036854775807",
+        "UPDATE matches SET match = 'm'",
+        "UPDATE matches SET match = zeroblob(31)",
+        "UPDATE matches SET port = 65536",
+        "UPDATE matches SET formed = 'yes'",
+        "UPDATE seeds SET seed = 7",
+        "UPDATE choices SET text = x'ff'",
+        "UPDATE addresses SET port = 'http'",
+    ],
+)
+def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Path, damage: str) -> None:
+    store.write(MATCH, [message(0)])
+    store.add_choice(MATCH, 1, "stake 5")
+    store.remember_address(b"i" * 32, "192.0.2.1", 7000, 1)
+    store._db.execute("PRAGMA foreign_keys=0")
+    store._db.execute(damage)
+    store.close()
+    again = Store(path)
+    with pytest.raises(StoreError, match="damaged"):
+        read_all(again)
+    again.close()
+
+
+def read_all(store: Store) -> None:
+    for match in store.matches():
+        store.messages(match.match)
+        store.choices(match.match)
+        store.addresses(b"i" * 32)
+        store.write(match.match, [message(1)])
+
+
+def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -> None:
+    """SQLite's complaint quotes the schema, and sqlite3 cannot decode the complaint."""
+    store._db.execute("VACUUM")
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE seeds", b"CREATE TABLE \xffeeds"))
+    with pytest.raises(StoreError, match="cannot use"):
+        Store(path)

@@ -6,6 +6,8 @@ Every test here uses real sockets and real TLS, and fails if anything reaches th
 from __future__ import annotations
 
 import asyncio
+import asyncio.sslproto
+import dataclasses
 import gc
 import itertools
 import socket
@@ -22,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from protocol import certificates
+from protocol import certificates, transport
 from protocol import link as link_module
 from protocol.certificates import authority_certificate, authority_key, client_context, credentials
 from protocol.framing import frame_header
@@ -304,6 +306,15 @@ async def test_frames_may_be_long_once_welcome_has_been_exchanged(opens: Opener)
     assert table.recorder.ends == []
 
 
+async def test_a_frame_above_the_limit_is_refused_by_its_length_also_after_welcome(opens: Opener) -> None:
+    table = await opens(Limits(handshake=2, shutdown=0.2))
+    _, writer = await raw_tls(table, client_context(identity()))
+    writer.write(frame_header(bytes(FRAME + 1)))  # and nothing of the frame itself
+    await table.recorder.until(lambda: bool(table.recorder.ends))
+    assert table.recorder.reasons == [f"the peer sent a frame of {FRAME + 1} bytes, where {FRAME} are allowed"]
+    writer.close()
+
+
 # Hostile TLS
 
 
@@ -456,6 +467,81 @@ async def test_open_connections_that_do_nothing_keep_nobody_out(opens: Opener) -
         each.close()
 
 
+KNOCKING = Limits(paces_own_machine=True, handshake=2)
+
+
+async def test_an_address_that_begins_too_many_handshakes_is_refused_and_another_is_not() -> None:
+    limits = dataclasses.replace(KNOCKING, handshake_burst=3, handshake_rate=0.1)
+    recorder = Recorder()
+    listener = await listen([HOST, "::1"], 0, credentials(identity()), recorder, limits)
+    guest = Recorder()
+    for _ in range(3):
+        await dial(HOST, listener.port, credentials(identity()), guest, limits=limits)
+    for _ in range(2):
+        with pytest.raises(DialError, match="broke the connection off"):
+            await dial(HOST, listener.port, credentials(identity()), guest, limits=limits)
+    await dial("::1", listener.port, credentials(identity()), guest, limits=limits)
+    await recorder.until(lambda: len(recorder.links) == 4)
+    listener.close()
+    for link in (*guest.links, *recorder.links):
+        link.drop("the test is over")
+    await asyncio.sleep(0.05)
+
+
+async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(opens: Opener) -> None:
+    table = await opens(dataclasses.replace(KNOCKING, accept_burst=2, accept_rate=4))
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await asyncio.gather(*(table.dial(Recorder(), limits=Limits()) for _ in range(5)))
+    await table.recorder.until(lambda: len(table.recorder.links) == 5)
+    assert loop.time() - begun >= 0.5
+
+
+async def test_of_addresses_without_end_only_the_last_ones_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ADDRESSES_WATCHED", 8)
+    visits = transport._Visits(Limits(handshake_burst=1))
+    for number in range(100):
+        assert visits.admits(f"fe80::{number}", now=0)
+    assert not visits.admits("fe80::99", now=0)
+    assert len(visits._buckets) == 8
+
+
+async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = await opens()
+    received: list[socket.socket] = []
+    receive = table.listener._receive
+    monkeypatch.setattr(table.listener, "_receive", lambda each: received.append(each) or receive(each))
+    crowd = [socket.create_connection((HOST, table.listener.port)) for _ in range(30)]
+    for turn in range(1, 20):
+        await asyncio.sleep(0)
+        assert len(received) <= turn
+    for each in crowd:
+        each.close()
+    assert await table.is_alive()
+    assert len(received) == 31
+
+
+async def test_strangers_who_were_cut_off_leave_nothing_for_the_collector(opens: Opener) -> None:
+    def remains() -> int:
+        return sum(isinstance(each, Link | asyncio.sslproto.SSLProtocol) for each in gc.get_objects())
+
+    table = await opens()
+    gc.collect()
+    gc.disable()
+    try:
+        before = remains()
+        for data in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01") * 5:
+            reader, writer = await asyncio.open_connection(HOST, table.listener.port)
+            writer.write(data)
+            writer.write_eof()
+            assert await is_cut_off(reader)
+            writer.close()
+        await asyncio.sleep(0.1)
+        assert remains() <= before + 2
+    finally:
+        gc.enable()
+
+
 async def test_a_peer_that_does_not_read_loses_its_link_and_nobody_else_does(opens: Opener) -> None:
     table = await opens(Limits(outgoing_queue=256 * KIB, handshake=2, shutdown=0.2))
     _, writer = await raw_tls(table, client_context(identity()))
@@ -486,18 +572,51 @@ async def test_above_the_rate_reading_stops_and_nothing_is_lost(opens: Opener) -
     assert table.recorder.ends == []
 
 
-async def test_a_flood_is_held_back_by_the_flooder_itself(opens: Opener) -> None:
-    table = await opens(Limits(own_machine_rate=5, burst=5, silence=60, handshake=2))
+@pytest.mark.parametrize("size", [1000, FRAME], ids=["messages", "pages"])
+async def test_a_flood_is_held_back_by_the_flooder_itself(opens: Opener, size: int) -> None:
+    slow = Limits(own_machine_rate=5, burst=5, catch_up_rate=FRAME, catch_up_burst=5 * FRAME, silence=60, handshake=2)
+    table = await opens(slow)
     flooder = Recorder()
     link = await table.dial(flooder, limits=Limits(outgoing_queue=512 * KIB, handshake=2))
     sent = 0
     while link.is_up:
-        link.send(bytes(FRAME))
-        sent += FRAME
+        link.send(bytes(size))
+        sent += size
         assert sent < 64 * KIB * KIB
         await asyncio.sleep(0)
     assert await table.is_alive()
     assert len(table.recorder.frames) < 20
+
+
+async def test_history_for_catch_up_is_counted_in_bytes_and_apart_from_messages(opens: Opener) -> None:
+    slow = Limits(own_machine_rate=1, burst=10, catch_up_rate=FRAME, catch_up_burst=4 * FRAME, handshake=2)
+    table = await opens(slow)
+    link = await table.dial(Recorder())
+    pages, messages = [bytes(FRAME)] * 3, [b"%d" % n for n in range(9)]
+    for each in (*pages, *messages):
+        link.send(each)
+    await table.recorder.until(lambda: len(table.recorder.frames) == 12)  # pages took nothing from the messages
+    for _ in range(3):
+        link.send(bytes(FRAME))
+    await table.recorder.until(lambda: len(table.recorder.frames) == 14)  # the last of them on credit
+    await asyncio.sleep(0.3)
+    assert len(table.recorder.frames) == 14
+    await table.recorder.until(lambda: len(table.recorder.frames) == 15)
+    assert table.recorder.ends == []
+
+
+@pytest.mark.parametrize("is_own_machine", [True, False])
+async def test_peers_of_other_machines_have_a_rate_and_those_of_this_one_have_none(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, is_own_machine: bool
+) -> None:
+    monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: is_own_machine)
+    table = await opens(Limits(rate=20, burst=10, handshake=2))
+    link = await table.dial(Recorder())
+    for number in range(30):
+        link.send(b"%d" % number)
+    await table.recorder.until(lambda: len(table.recorder.frames) >= 10)
+    assert len(table.recorder.frames) == (30 if is_own_machine else 10)
+    await table.recorder.until(lambda: len(table.recorder.frames) == 30)
 
 
 async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_without_noise(opens: Opener) -> None:

@@ -138,6 +138,7 @@ WRONGS: dict[str, Callable[[World, Message], Signed]] = {
     "an illegal move": lambda world, message: resigned(world, message, body="liar"),
     "a move that is no move": lambda world, message: resigned(world, message, body="\x1b[2J hello"),
     "a move in another spelling": lambda world, message: resigned(world, message, body=f" {message.body}"),
+    "a power without motes": lambda world, message: resigned(world, message, body="play grey@1"),
     "a concession as a move": lambda world, message: resigned(world, message, body="concede"),
     "an early reveal": lambda world, message: resigned(world, message, kind=Kind.REVEAL, body=bytes(32)),
     "an early opening": lambda world, message: resigned(world, message, kind=Kind.OPEN, body=(bytes(32),) * 3),

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
 from protocol.effects import (
+    Accuse,
     Broadcast,
     Choose,
     Conceded,
@@ -28,21 +30,27 @@ from protocol.effects import (
     Persist,
     Played,
     Received,
+    Replace,
     Send,
+    Severed,
     Show,
     Ticked,
     WakeAt,
 )
-from protocol.events import NodeEvent, YourTurn
+from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.hashing import tagged_hash
 from protocol.keys import Identity, MatchKey
 from protocol.match import Match
 from protocol.messages import Signed, parse_signed
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, Frame, Need, Page
+from protocol.wire import Carried, Cut, Frame, Need, Page
 
 TABLE = bytes(16)
+UNHURRIED = Patience(3600, 3600)
+"""Nobody is put out for silence in an hour."""
+STILL: Final = 60.0
+"""Seconds in which nothing will happen: then the world stands still and its time does not go on."""
 
 
 def join_record(seed: bytes, number: int, *, nickname: str = "", table: bytes = TABLE) -> JoinRecord:
@@ -62,13 +70,16 @@ def match_seed(seed: bytes, number: int) -> bytes:
     return tagged_hash("test-match-seed", seed, number)
 
 
-def genesis(ruleset: Ruleset, players: int, seed: bytes) -> tuple[Genesis, tuple[bytes, ...]]:
+def genesis(
+    ruleset: Ruleset, players: int, seed: bytes, patience: Patience = UNHURRIED
+) -> tuple[Genesis, tuple[bytes, ...]]:
     """Return a genesis and the match seeds by roster index."""
     records = sorted(
         ((join_record(seed, number), match_seed(seed, number)) for number in range(players)),
         key=lambda pair: pair[0].join.identity,
     )
-    return Genesis(TABLE, ruleset, Patience(), tuple(pair[0] for pair in records)), tuple(pair[1] for pair in records)
+    roster = tuple(pair[0] for pair in records)
+    return Genesis(TABLE, ruleset, patience, roster), tuple(pair[1] for pair in records)
 
 
 @dataclass
@@ -85,6 +96,7 @@ class Machine:
     wake: float | None = None
     is_up: bool = True
     transcript: bytes = b""
+    proofs: list[bytes] = field(default_factory=list)
     confirmed: bool | None = None
 
 
@@ -97,15 +109,20 @@ class World:
         players: int,
         seed: int,
         player: Callable[[random.Random], Player] = OddsPlayer,
+        patience: Patience = UNHURRIED,
+        kinds: Mapping[int, type[Match]] | None = None,
     ) -> None:
+        """Let ``players`` sit down; ``kinds`` says who runs another class than the real one."""
         self.random = random.Random(seed)
         self.now = 0.0
-        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"))
+        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience)
         self.data = self.genesis.encoded()
         self.links: dict[tuple[int, int], deque[Frame]] = {}
         self.delivered = 0
         self.machines = [
-            Machine(Match(self.data, me, self.seeds[me]), player(random.Random(self.random.random())))
+            Machine(
+                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me]), player(random.Random(self.random.random()))
+            )
             for me in range(players)
         ]
         for me in range(players):
@@ -145,7 +162,7 @@ class World:
         """Start a killed node from its disk, or from ``disk``, and link it again."""
         machine = self.machines[me]
         stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
-        machine.disk = sorted(stored, key=lambda signed: (signed.message.step, signed.message.author))
+        machine.disk = stored
         machine.unwritten, machine.turn, machine.wake = [], None, None
         machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices)
         machine.is_up = True
@@ -160,7 +177,11 @@ class World:
         """Give one input to a node and carry out what it wants: store, then send, then show."""
         machine = self.machines[me]
         effects = machine.match.handle(item, self.now)
-        machine.unwritten += [effect.signed for effect in effects if isinstance(effect, Persist)]
+        for effect in effects:
+            if isinstance(effect, Persist):
+                machine.unwritten.append(effect.signed)
+            elif isinstance(effect, Replace):
+                machine.disk, machine.unwritten = [], list(effect.messages)
         if any(isinstance(effect, Send | Broadcast) for effect in effects):
             machine.disk += machine.unwritten
             machine.unwritten = []
@@ -171,6 +192,10 @@ class World:
                 case Broadcast():
                     for other in range(len(self.machines)):
                         self.send(me, other, effect.frame)
+                case Accuse():
+                    culprit = machine.match.info[effect.author]
+                    machine.shown.append(Misbehaved(culprit, effect.step, effect.reason))
+                    machine.proofs.append(effect.proof)
                 case Show():
                     machine.shown.append(effect.event)
                     if isinstance(effect.event, YourTurn):
@@ -180,7 +205,7 @@ class World:
                 case Choose():
                     machine.choices[effect.step] = effect.text
                 case Ended():
-                    machine.transcript = write_transcript(machine.match.record)
+                    machine.transcript = write_transcript(machine.match.record, machine.match.agreement.proven.values())
                 case Over():
                     machine.confirmed = effect.confirmed
 
@@ -199,7 +224,7 @@ class World:
             self.move(self.random.choice(thinking))
         else:
             due = [machine.wake for machine in self.machines if machine.is_up and machine.wake is not None]
-            if not due:
+            if not due or min(due) > self.now + STILL:
                 return False
             self.now = max(self.now, min(due))
             for me, machine in enumerate(self.machines):
@@ -219,6 +244,8 @@ class World:
                 self.feed(receiver, Needed(sender, frame))
             case Page():
                 self.feed(receiver, Paged(sender, frame))
+            case Cut():
+                self.feed(receiver, Severed(sender, frame.authors))
             case _:
                 raise AssertionError(frame)
 

@@ -1,0 +1,83 @@
+"""``p2pdice watch``: look on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from cli.commands.tables import sightings
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.names import nickname
+from cli.picking import pick_one
+from cli.play import InterfaceOption, run
+from cli.render import command_line
+from cli.settings import Settings
+
+if TYPE_CHECKING:
+    from protocol.discovery import Sighting
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice watch                       pick from the matches on this network
+  p2pdice watch Friday                the table called Friday
+  p2pdice watch 3f2a9c                the match whose id begins so
+  p2pdice watch 192.168.1.7:40312     what is played at this address
+  p2pdice watch Friday --json         one JSON object for each event
+
+\b
+A private table is watched with its join line only. Players and watchers keep
+their homes apart: to watch on the machine that plays, give --home DIR.
+"""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def watch(
+    ctx: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
+    interface: InterfaceOption = None,
+) -> None:
+    """Watch a match, and verify it as it is played.
+
+    Your own program checks every signature, commitment and die; no player has to be trusted, and no dice are seen
+    before their cups are opened. At the end you have the same transcript as the players. Any of them will do to watch
+    with: if one leaves, you see the rest with another.
+
+    TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
+    """
+    settings = ctx.ensure_object(Settings)
+    target = table if table is not None else _choose(asyncio.run(sightings(interface))).advertisement.id
+    run(_look_on(settings, target, interface, as_json))
+
+
+async def _look_on(settings: Settings, target: str, interface: str | None, as_json: bool) -> None:
+    from cli.gallery import Gallery, report
+    from cli.log import open_log
+    from protocol.node import Node
+
+    open_log(settings.home)
+    node = await Node.open(settings.home, nickname(None), interface=interface)
+    try:
+        await node.watch(target)
+        await (report(node) if as_json else Gallery(node, settings, target).run())
+    finally:
+        await node.close()
+
+
+def _choose(found: tuple[Sighting, ...]) -> Sighting:
+    """Return a sighting of the running match that the reader picks.
+
+    :raises Failure: if there is none, or nobody can be asked which.
+    """
+    from protocol.discovery import PLAYING
+
+    matches = {each.advertisement.id: each for each in found if each.advertisement.status == PLAYING}
+    if not matches:
+        hint = f"See which tables wait for players: {command_line('tables')}"
+        raise Failure("No match is being played on this network.", hint=hint, code=ExitCode.UNREACHABLE)
+    return pick_one(list(matches.values()), "Which match? ", command_line("watch", "NAME"))

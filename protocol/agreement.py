@@ -1,0 +1,440 @@
+"""The agreement: the history as one node holds it, settled or not, and all that may still change it.
+
+Theory of operation
+-------------------
+::
+
+    signed message ──▶ take ──▶ for the open step: held            ─┐
+                           ├──▶ for a later step: kept for then     │
+                           ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a step is
+                           ├──▶ proof of misconduct: kept           │    decided otherwise than it stood
+                           └──▶ of another history: somebody asks  ─┘
+
+A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
+proven cheat; or it closes as a majority has decided (:mod:`protocol.absence`). Deciding may drop what came after a
+step, but nothing behind a completed LOCK.
+
+Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
+completed LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
+node had.
+
+No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Agreement.news`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import NamedTuple, cast
+
+from protocol import limits
+from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.canonical import Value
+from protocol.messages import VOTES, Kind, Signed
+from protocol.proofs import contradiction
+from protocol.record import MisconductError, OtherStateError, Outcome, Position, Record, RejectedMessageError
+
+
+class Reception(Enum):
+    """What became of a message that was not refused."""
+
+    NEWS = "news"
+    KNOWN = "known"
+    LATER = "later"
+    """For a step that is not open yet: kept, or to be asked for again if there was no room."""
+    FOREIGN = "foreign"
+    """Of this match, but on another history: its sender should be asked how it came to that."""
+
+
+class Kept(NamedTuple):
+    """A message that this node did not have: to be stored, and passed on to who cannot hear its author."""
+
+    signed: Signed
+
+
+class Proven(NamedTuple):
+    """Somebody broke the rules, and this shows it."""
+
+    misconduct: MisconductError
+    is_first: bool
+    """Nothing was known against its author before."""
+
+
+class Replaced(NamedTuple):
+    """The history of others took the place of this node's; what is stored is these messages from now on."""
+
+    messages: tuple[Signed, ...]
+    since: int
+    """The first step that is another now."""
+
+
+class TakenBack(NamedTuple):
+    """A step was decided otherwise than it stood: it and all behind it are void."""
+
+    since: int
+
+
+News = Kept | Proven | Replaced | TakenBack
+
+
+class Agreement:
+    """The history of one match at one node.
+
+    :param me: index of the node in the roster; None for who has no seat.
+    :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
+    """
+
+    def __init__(self, genesis_data: bytes, me: int | None) -> None:
+        self.record = Record(genesis_data)
+        self.absence = Absence(me)
+        self.proven: dict[int, MisconductError] = {}
+        """What proves that an author broke the rules, by author."""
+        self.news: list[News] = []
+        """What has happened and was not fetched yet."""
+        self.overflow = -1
+        """Highest step of a message that there was no room to keep for later: it must be asked for again."""
+        self.lacks_decided = False
+        """A step is decided, but a message that belongs to the decision is not here."""
+        self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
+        """Messages for steps not open yet, by author and (step, kind, vote round)."""
+        self._second: dict[tuple[bytes, int], Signed] = {}
+        """The other message of an equivocator, by tip and author."""
+        self._foreign: dict[int, Signed] = {}
+        """The last message on an unknown history, by author."""
+        self._final = 0
+        """The last completed LOCK when votes were forgotten."""
+        self._others_states: dict[tuple[bytes, int], Value] = {}
+        """What a LOCK signed that ours does not, by tip and author."""
+        self._drafts: dict[int, Record] = {}
+        """The history of a peer as far as it was shown, by peer."""
+
+    # What the absence rule asks (protocol.absence.History)
+
+    def tail(self) -> Sequence[Place]:
+        """Return the steps that a vote can still change."""
+        record = self.record
+        if record.position.step == 0:
+            return ()  # before the match is formed anybody leaves freely
+        last = record.position.step - (record.position.kind is None)
+        return tuple(record.place(step) for step in range(max(1, record.position.locked), last + 1))
+
+    def closed(self, step: int) -> Entries | None:
+        """Return what a step was closed with."""
+        return self.record.closed(step)
+
+    def held(self, step: int) -> Mapping[int, bytes]:
+        """Return the ids of the messages that are here for a step."""
+        chain = self.record.chain
+        here = chain[step + 1].entries if step + 1 < len(chain) else self.record.held
+        return {author: signed.id for author, signed in here.items()}
+
+    def culprits(self) -> Collection[int]:
+        """Return who is proven to have broken the rules."""
+        return self.proven.keys()
+
+    def tainted(self) -> Iterator[bytes]:
+        """Yield the tips of steps that call for a vote at once, because an author who owes a message has cheated."""
+        if not self.proven:
+            return
+        for place in self.tail():
+            if self.absence.has_voted(place.tip):
+                continue
+            is_open = self.record.closed(place.step) is None
+            if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
+                yield place.tip
+
+    # Taking
+
+    def take(self, signed: Signed) -> Reception:
+        """Take one message, of whomever.
+
+        :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
+        """
+        if signed.message.kind in VOTES:
+            return self._take_vote(signed)
+        try:
+            outcome = self.record.hold(signed)
+        except MisconductError as error:
+            return self._prove(error)
+        except OtherStateError:
+            self._others_states[signed.message.tip, signed.message.author] = signed.message.body
+            raise
+        if outcome is Outcome.ADDED:
+            self.news.append(Kept(signed))
+            return Reception.NEWS
+        if outcome is Outcome.FUTURE:
+            return self._keep_for_later(self.record.check_signature(signed), 0)
+        if outcome is Outcome.FOREIGN:
+            return self._note_foreign(signed)
+        return Reception.KNOWN
+
+    def _take_vote(self, signed: Signed) -> Reception:
+        record, message = self.record, signed.message
+        if message.match != record.match:
+            raise RejectedMessageError("a message of another match")
+        if message.step > record.position.step:
+            return self._keep_for_later(record.check_signature(signed), _round(signed))
+        position = record.chain[message.step]
+        if message.tip != position.tip:
+            signed = record.check_signature(signed)
+            if message.author == self.absence.me:
+                self._remember_own(signed)
+            return self._note_foreign(signed)
+        if message.step < record.position.locked:
+            return self._compare_with_certificate(record, signed)
+        vote = record.check_vote(signed)
+        try:
+            if not self.absence.take(vote, record.place(message.step)):
+                return Reception.KNOWN
+        except ContradictionError as error:
+            self.news.append(Kept(vote.source))
+            evidence = (error.first.source, error.second.source)
+            return self._prove(MisconductError(message.author, message.step, str(error), evidence))
+        self.news.append(Kept(vote.source))
+        return Reception.NEWS
+
+    def _remember_own(self, signed: Signed) -> None:
+        """Count a vote of this node's on a history that it has left: it binds all the same."""
+        message = signed.message
+        number, entries, *newest = cast("tuple[int, Entries, int]", message.body)
+        is_close = message.kind is Kind.CLOSE
+        vote = Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
+        with suppress(ContradictionError):
+            self.absence.take(vote, Place(message.step, message.tip, (), (), ()))
+
+    def _compare_with_certificate(self, record: Record, signed: Signed) -> Reception:
+        """Hold a vote on a step that is final here against the votes that made it so: who helped to fork is in both."""
+        message = signed.message
+        for other in record.chain[message.step + 1].certificate:
+            if other.message.author == message.author and (reason := contradiction(other, signed)):
+                signed = record.check_signature(signed)
+                return self._prove(MisconductError(message.author, message.step, reason, (other, signed)))
+        return Reception.KNOWN
+
+    def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
+        message = signed.message
+        kept = self._later.setdefault(message.author, {})
+        slot = (message.step, int(message.kind) if message.kind in VOTES else 0, vote_round)
+        if slot not in kept:
+            if len(kept) < limits.FUTURE_PER_AUTHOR:
+                kept[slot] = signed
+            else:
+                self.overflow = max(self.overflow, message.step)
+        return Reception.LATER
+
+    def _note_foreign(self, signed: Signed) -> Reception:
+        author = signed.message.author
+        known = self._foreign.get(author)
+        self._foreign[author] = signed
+        if known is not None and (reason := contradiction(known, signed)):
+            return self._prove(MisconductError(author, signed.message.step, reason, (known, signed)))
+        return Reception.FOREIGN
+
+    def _prove(self, error: MisconductError) -> Reception:
+        last = error.evidence[-1]
+        slot = (last.message.tip, error.author)
+        is_first = error.author not in self.proven
+        is_second = len(error.evidence) == 2 and last.message.kind not in VOTES and slot not in self._second
+        in_tail = any(place.tip == last.message.tip for place in self.tail())
+        if is_first:
+            self.proven[error.author] = error
+        if is_second and in_tail:
+            self._second[slot] = last
+        if is_first or (is_second and in_tail):
+            self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
+        return Reception.KNOWN
+
+    # Settling
+
+    def settle(self) -> None:
+        """Close and decide what can be."""
+        progress = True
+        while progress:
+            progress = self._take_later() or self._decide() or self._close()
+
+    def _take_later(self) -> bool:
+        step = self.record.position.step
+        found = False
+        for author in sorted(self._later):
+            kept = self._later[author]
+            for slot in sorted(slot for slot in kept if slot[0] <= step):
+                signed = kept.pop(slot)
+                found = True
+                try:
+                    self.take(signed)
+                except RejectedMessageError:
+                    continue  # it fits no step any more
+        self._later = {author: kept for author, kept in self._later.items() if kept}
+        return found
+
+    def _decide(self) -> bool:
+        """Close a step as it was decided, if it does not stand so."""
+        self.lacks_decided = False
+        decision = self.absence.decision(self) if self.absence.ballots else None
+        if decision is None:
+            return False
+        place, votes = decision
+        draft = self.record.fork(place.step)
+        known = {signed.id: signed for signed in self._known_for(place)}
+        try:
+            for entry in votes[0].entries:
+                if entry:
+                    draft.hold(known[entry])
+            draft.close_without([vote.source for vote in votes])
+        except (KeyError, RejectedMessageError, MisconductError):
+            self.lacks_decided = True
+            return False
+        is_rewind = self.record.closed(place.step) is not None
+        self.record.adopt(draft)
+        if is_rewind:
+            self.news.append(TakenBack(place.step))
+        self._forget()
+        return True
+
+    def _known_for(self, place: Place) -> Iterator[Signed]:
+        chain = self.record.chain
+        yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.record.held).values()
+        yield from (signed for (tip, _), signed in self._second.items() if tip == place.tip)
+        yield from (signed for error in self.proven.values() for signed in error.evidence)
+
+    def _close(self) -> bool:
+        record = self.record
+        if not record.is_complete or self.absence.has_voted(record.position.tip):
+            return False
+        if record.position.step > 0 and any(author in self.proven for author in record.position.owed):
+            return False
+        record.close()
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Drop what only concerns steps that are final."""
+        if self.record.position.locked != self._final:
+            self._final = self.record.position.locked
+            tips = {place.tip for place in self.tail()}
+            self.absence.forget(tips)
+            self._others_states.clear()
+            self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
+            self._drafts.clear()
+
+    # Showing others what is here, and being shown
+
+    def history(self, step: int) -> Iterator[Signed]:
+        """Yield all messages from a step on, so that who folds them in this order comes to where this node is."""
+        record = self.record
+        for position in record.chain[step + 1 :]:
+            yield from position.entries.values()
+            yield from position.certificate
+        # Votes and proofs before what they keep from closing the open step.
+        for place in self.tail():
+            ballot = self.absence.ballots.get(place.tip)
+            if ballot is not None:
+                yield from (vote.source for vote in ballot.votes())
+        for author in sorted(self.proven):
+            yield from self.proven[author].evidence
+        yield from (self._second[slot] for slot in sorted(self._second))
+        yield from (record.held[author] for author in sorted(record.held))
+        yield from (record.results[author] for author in sorted(record.results))
+        # What does not fit yet may be all that is left of a message that its author lost.
+        for author in sorted(self._later):
+            yield from (self._later[author][slot] for slot in sorted(self._later[author]))
+
+    def follow(self, peer: int, step: int, messages: Iterable[Signed]) -> Position | None:
+        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer completed LOCK.
+
+        :return: where the peer's history was left off, if it is worth asking for more of it.
+        """
+        record = self.record
+        draft = self._drafts.pop(peer, None)
+        if draft is None or not draft.goes_through(record.chain[record.position.locked]):
+            draft = record.fork(min(step, record.position.step))
+        votes = [signed for signed in messages if signed.message.kind in VOTES]
+        for signed in messages:
+            if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
+                continue
+            try:
+                draft.add(signed)
+            except (RejectedMessageError, MisconductError):
+                continue
+        if draft.position.locked > record.position.locked or self._is_led_by(draft, votes):
+            self._adopt(draft, votes)
+            return None
+        self._drafts[peer] = draft
+        return draft.position
+
+    def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
+        """Tell whether the latest majority of votes is on a step of a peer's history that is none of ours."""
+        theirs = Absence(None)
+        for signed in votes:
+            try:
+                vote = draft.check_vote(signed)
+                if not self.record.goes_through(draft.chain[signed.message.step]):
+                    theirs.take(vote, draft.place(signed.message.step))
+            except (RejectedMessageError, ContradictionError):
+                continue
+        if theirs.leader() is None:
+            return False
+        ours = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
+        theirs.ballots.update((ballot.place.tip, ballot) for ballot in ours)
+        leader = theirs.leader()
+        return leader is not None and not self.record.goes_through(draft.chain[leader.step])
+
+    def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
+        record = self.record
+        ours, theirs = record.chain, draft.chain
+        same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]
+        since = same.index(False) if False in same else min(len(ours), len(theirs))
+        record.adopt(draft)
+        self._forget()
+        for signed in votes:
+            with suppress(RejectedMessageError):
+                self.take(signed)
+        self.news.append(Replaced((*self.history(0), *self._own_elsewhere()), since))
+
+    def _own_elsewhere(self) -> Iterator[Signed]:
+        """Yield this node's votes on histories that it has left."""
+        tail = {place.tip for place in self.tail()}
+        for tip, ballot in sorted(self.absence.ballots.items()):
+            if tip not in tail:
+                yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
+
+    @property
+    def is_diverged(self) -> bool:
+        """More than half of the base do not, or cannot any more, lock the state that this node's program has come to.
+
+        That is no player's misconduct but a bug in somebody's program, perhaps in this one.
+        """
+        position = self.record.position
+        others = [body for (tip, _), body in self._others_states.items() if tip == position.tip]
+        if not others:
+            return False
+        base = len(position.base)
+        counts = [others.count(body) for body in others]
+        ours = len(self.record.held)
+        unknown = base - ours - len(others)
+        return max(counts) > base // 2 or max(ours, *counts) + unknown <= base // 2
+
+    @property
+    def is_astray(self) -> bool:
+        """This node cannot go on by itself where it is: it has voted, or others are on another history."""
+        return bool(self._foreign) or self.absence.has_voted(self.record.position.tip)
+
+    def find_way(self) -> None:
+        """Forget that somebody was on another history: what was to be learnt from it has been."""
+        self._foreign.clear()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Messages for later steps are here, so messages for this one are on their way or lost."""
+        return bool(self._later)
+
+
+def _round(signed: Signed) -> int:
+    body = signed.message.body
+    assert type(body) is tuple
+    assert type(body[0]) is int
+    return body[0]
+
+
+__all__ = ["Agreement", "Kept", "News", "Proven", "Reception", "Replaced", "TakenBack", "Vote"]

@@ -1,0 +1,157 @@
+"""A table of this node's: who asks for a seat over which link, who leaves, and when the match is proposed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from protocol import limits
+from protocol.audience import Audience
+from protocol.errors import NodeError
+from protocol.events import LobbyChanged, PlayerInfo
+from protocol.genesis import Genesis
+from protocol.lobby import HostedTable, NotAdmittedError
+from protocol.playing import Playing
+from protocol.shell import Shell
+from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
+
+FORMING_PATIENCE: Final = 2.0
+"""Seconds that the convenor waits for a guest who was lost while the match forms, before the seat is free again."""
+
+
+class Hosting:
+    """The convenor's table on the network.
+
+    :param audience: who watches, here before the start.
+    :param begin: takes part in a proposed match.
+    :param advertise: tells the network what has become of the table.
+    """
+
+    def __init__(
+        self,
+        shell: Shell,
+        table: HostedTable,
+        audience: Audience,
+        begin: Callable[[bytes, Genesis], Playing],
+        advertise: Callable[[], None],
+    ) -> None:
+        self.table = table
+        self._shell = shell
+        self._audience = audience
+        self._begin = begin
+        self._advertise = advertise
+        self._proposal: Playing | None = None
+        self._lost: dict[bytes, asyncio.TimerHandle] = {}
+        """Guests who were lost while the match forms."""
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._proposal is not None and self._proposal.match.is_formed
+
+    def open(self) -> None:
+        """Tell who sits here from the start."""
+        self._shell.tell(LobbyChanged(self._shell.players(self.table.frame()), self.table.settings.seats))
+
+    def propose(self) -> None:
+        """Propose a match among who sits here.
+
+        :raises NodeError: if nobody else does, or the match has begun.
+        """
+        if self._has_begun:
+            raise NodeError("failed", "the match has begun")
+        if len(self.table.records) < 2:
+            raise NodeError("failed", "a match needs two players", "wait until somebody joins")
+        genesis = self.table.genesis()
+        self._proposal = self._begin(genesis.encoded(), genesis)
+        for identity in self._proposal.authors:
+            self._shell.post(identity, Propose(genesis.encoded()))
+
+    def close(self) -> None:
+        """Wait for nobody any more."""
+        for timer in self._lost.values():
+            timer.cancel()
+
+    # Guests
+
+    def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
+        """Answer who wants a seat."""
+        if self._has_begun:
+            return Refuse("no-table", "no table is open here")
+        try:
+            self.table.check_aim(aim)
+        except NotAdmittedError as error:
+            return Refuse(error.code, str(error))
+        if self.table.is_full and not self._is_guest(identity):
+            return Refuse("full", f"all {self.table.settings.seats} seats are taken")
+        return TableAim(self.table.table, "")
+
+    def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:
+        """Answer who wants to wait for the start and watch."""
+        try:
+            self.table.check_aim(aim)
+        except NotAdmittedError as error:
+            return Refuse(error.code, str(error))
+        if self._is_guest(identity):
+            return Refuse("refused", "you have a seat at this table")
+        if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
+            return Refuse("full", "there is no room for more spectators before the match begins")
+        return TableAim(self.table.table, "")
+
+    def greet_spectator(self, identity: bytes) -> None:
+        """Show the table to who was welcomed to watch."""
+        self._shell.post(identity, self.table.frame())
+
+    def greet(self, identity: bytes) -> None:
+        """Wait for the JOIN of a peer who was welcomed; who asks for no seat then is in the way of others."""
+        self._shell.loop.call_later(self._shell.bounds.handshake, self._expect_join, identity)
+
+    def _expect_join(self, identity: bytes) -> None:
+        if not self._is_guest(identity) and identity not in self._audience:
+            self._shell.mesh.disconnect(identity)
+
+    def _is_guest(self, identity: bytes) -> bool:
+        return any(record.join.identity == identity for record in self.table.records)
+
+    def take_join(self, identity: bytes, frame: JoinTable) -> None:
+        """Give a peer a seat, or say why not; propose the match when all are taken."""
+        if self._has_begun:
+            self._shell.post(identity, Refuse("no-table", "no table is open here"))
+            return
+        try:
+            self.table.admit(identity, frame.record)
+        except NotAdmittedError as error:
+            self._shell.post(identity, Refuse(error.code, str(error)))
+            self._shell.loop.call_soon(self._shell.mesh.disconnect, identity)
+            return
+        self._changed(joined=identity)
+        if self.table.is_full:
+            self.propose()
+
+    def lost(self, identity: bytes) -> None:
+        """Free the seat of a guest whose link is down: at once, or while the match forms after a while."""
+        if self._has_begun:
+            return
+        if self._proposal is not None and identity in self._proposal.authors:
+            self._lost[identity] = self._shell.loop.call_later(FORMING_PATIENCE, self._release, identity)
+        else:
+            self._release(identity)
+
+    def _release(self, identity: bytes) -> None:
+        """Free the seat of a guest who is gone, unless they came back or the match was formed after all."""
+        self._lost.pop(identity, None)
+        if self._has_begun or self._shell.mesh.is_linked(identity):
+            return
+        names = {record.join.identity: record.join.nickname for record in self.table.records}
+        if self.table.release(identity):
+            self._changed(left=self._shell.player(names[identity], identity))
+
+    def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:
+        frame = self.table.frame()
+        for record in self.table.records[1:]:
+            self._shell.post(record.join.identity, frame)
+        self._audience.post(frame)
+        new = tuple(self._shell.player(name, key) for name, key in frame.players if key == joined)
+        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats, new, (left,) if left else ()))
+        self._shell.mesh.set_roster(record.join.identity for record in self.table.records)
+        self._advertise()

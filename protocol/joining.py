@@ -1,0 +1,126 @@
+"""This node as a guest: how it gets a seat at somebody's table, and what it takes from the convenor's word."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from protocol.errors import NodeError
+from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
+from protocol.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
+from protocol.keys import fingerprint
+from protocol.lobby import Seat
+from protocol.mesh import RefusedError
+from protocol.playing import Playing
+from protocol.refusals import closing_code, refusal, unreachable
+from protocol.shell import Shell
+from protocol.transport import DialError
+from protocol.whereabouts import Target
+from protocol.wire import JoinTable, Propose, Refuse, Table, TableAim
+
+
+class Joining:
+    """A guest's side of a lobby on the network.
+
+    :param sign_on: makes a join record for the table with this id.
+    :param begin: takes part in a proposed match.
+    """
+
+    def __init__(
+        self, shell: Shell, sign_on: Callable[[bytes], JoinRecord], begin: Callable[[bytes, Genesis], Playing]
+    ) -> None:
+        self._shell = shell
+        self._sign_on = sign_on
+        self._begin = begin
+        self._proposal: Playing | None = None
+        self._seat: Seat | None = None
+        self._admission: asyncio.Future[None] | None = None
+
+    async def enter(self, wanted: Target) -> None:
+        """Sit down at a table. Returns when admitted.
+
+        :raises NodeError: if nobody is reached there, or this player is not admitted.
+        """
+        mesh = self._shell.mesh
+
+        def accept(identity: bytes) -> bool:
+            return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
+
+        self._admission = self._shell.loop.create_future()
+        try:
+            convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
+            try:
+                async with asyncio.timeout(self._shell.bounds.handshake):
+                    await self._admission
+            except TimeoutError:
+                self._seat = None
+                mesh.disconnect(convenor)
+                raise NodeError("unreachable", "somebody answers there, but gives us no seat") from None
+        except DialError as error:
+            raise unreachable(error) from None
+        except RefusedError as error:
+            raise refusal(error) from None
+        finally:
+            self._admission = None
+        assert self._seat is not None
+        frame = self._seat.table
+        assert frame is not None
+        assert self._seat.ruleset is not None
+        host = next((name for name, identity in frame.players if identity == convenor), "?")
+        self._shell.tell(
+            TableJoined(frame.name, PlayerInfo(host, fingerprint(convenor)), self._seat.ruleset, frame.seats)
+        )
+        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
+
+    def greet(self, identity: bytes, aim: TableAim) -> None:
+        """Ask for a seat, as the convenor has welcomed us."""
+        if self._admission is not None:
+            record = self._sign_on(aim.table)
+            self._seat = Seat(record, identity)
+            self._shell.post(identity, JoinTable(record.wire))
+
+    def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:
+        """Take the convenor's word, and nobody else's, until the match has begun."""
+        seat = self._seat
+        if seat is None or identity != seat.convenor or self._has_begun:
+            return
+        try:
+            if isinstance(frame, Refuse):
+                self._close(frame.code, frame.reason)
+            elif isinstance(frame, Propose):
+                self._proposal = self._begin(frame.genesis, seat.check_proposal(frame.genesis))
+            else:
+                before = seat.table
+                seat.update(frame)
+                if self._admission is not None and not self._admission.done():
+                    self._admission.set_result(None)
+                elif before is not None:
+                    self._shell.tell(self._shell.lobby_changed(before, frame))
+        except MalformedGenesisError as error:
+            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
+            self._close(code, f"the host's word cannot be accepted: {error}")
+
+    def lost(self, identity: bytes, reason: str) -> None:
+        """The table is gone with its convenor, unless the match has begun."""
+        if self._seat is not None and identity == self._seat.convenor and not self._has_begun:
+            self._close("closed", f"the host is gone ({reason})")
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table at which this node has a seat; empty if it has none. The convenor's word, so any text."""
+        return self._seat.table.name if self._seat is not None and self._seat.table is not None else ""
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._proposal is not None and self._proposal.match.is_formed
+
+    def _close(self, code: str, reason: str) -> None:
+        """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
+        code = closing_code(code)
+        seat, self._seat = self._seat, None
+        if self._admission is not None and not self._admission.done():
+            self._admission.set_exception(RefusedError(code, reason))
+        else:
+            self._shell.tell(TableClosed(code, reason))
+        if seat is not None:
+            self._shell.mesh.disconnect(seat.convenor)

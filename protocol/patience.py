@@ -1,0 +1,88 @@
+"""Patience: how long this node waits for the others before it votes that they are absent.
+
+Time is this machine's own and monotonic; nothing here is ever signed. The genesis says how long a person may take to
+choose and how long a program may take to answer. Programs answer in milliseconds: what one of them takes beyond
+:data:`~protocol.limits.GRACE` is charged to its account of :data:`~protocol.limits.BANK` patiences for the match, and
+who has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
+
+Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
+stall either) and when this machine has slept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from protocol import limits
+from protocol.genesis import Patience
+
+OVERSLEPT: Final = 2.0
+"""A timer that fires so much too late was asleep with its machine: nobody can be blamed for the time in between."""
+
+
+class PatienceClock:
+    """The waiting of one node for the messages of the open step.
+
+    :param patience: of the genesis.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._tip = b""
+        self._is_choice = False
+        self._opened = 0.0
+        self._since: dict[int, float] = {}
+        self._reprieves: dict[int, int] = {}
+        self._bank = float(limits.BANK * patience.automatic)
+        self._banks: dict[int, float] = {}
+        """What is left of it, by author."""
+        self._is_charging = True
+
+    def open_step(self, tip: bytes, is_choice: bool, now: float) -> None:
+        """Start to wait for the messages of a step, if that is not what is waited for already.
+
+        :param is_choice: a person has to choose, so patience is long.
+        """
+        if tip != self._tip:
+            self._tip, self._is_choice, self._opened, self._is_charging = tip, is_choice, now, True
+            self._since.clear()
+            self._reprieves.clear()
+
+    def arrived(self, author: int, now: float) -> None:
+        """A message that the open step waited for is there: what it took too long is charged."""
+        if self._is_charging and not self._is_choice:
+            late = now - self._since.get(author, self._opened) - limits.GRACE
+            if late > 0:
+                self._banks[author] = max(0.0, self._banks.get(author, self._bank) - late)
+
+    def came_back(self, author: int, now: float) -> None:
+        """The link to an author is up again."""
+        if self._reprieves.get(author, 0) < limits.REPRIEVES:
+            self._reprieves[author] = self._reprieves.get(author, 0) + 1
+            self._since[author] = now
+
+    def restart(self, authors: Iterable[int], now: float) -> None:
+        """Wait for all anew: this machine slept, or no majority was there to go on with."""
+        self._is_charging = False
+        for author in authors:
+            self._since[author] = now
+
+    @property
+    def round(self) -> float:
+        """Seconds that a round of votes lasts."""
+        return float(self._patience.automatic)
+
+    def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+        """Return when the patience with all who are missing is over.
+
+        :param witnesses: those of whom only a signature is wanted, and who lose nothing when they are not waited for.
+        """
+        return max(self._since.get(author, self._opened) + self._allowance(author, witnesses) for author in missing)
+
+    def _allowance(self, author: int, witnesses: Collection[int]) -> float:
+        if self._is_choice:
+            return float(self._patience.human)
+        if author in witnesses:
+            return limits.GRACE
+        return min(float(self._patience.automatic), limits.GRACE + self._banks.get(author, self._bank))

@@ -1,0 +1,142 @@
+"""A match as this node plays it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from protocol.addresses import Address
+from protocol.audience import Audience
+from protocol.effects import (
+    Choose,
+    Ended,
+    Formed,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Persist,
+    Replace,
+    Severed,
+    Show,
+    Ticked,
+)
+from protocol.lobby import NotAdmittedError, check_token
+from protocol.match import Match
+from protocol.session import Session
+from protocol.shell import Shell
+from protocol.wire import Carried, Cut, Frame, MatchAim, Need, Page, Refuse, WatchAim
+
+LATER_DIALLER: Final = 1.0
+"""Head start, in seconds, of the lower roster index of two players who could dial each other."""
+
+
+class Playing(Session):
+    """One match, proposed or running, in which this node has a seat.
+
+    :param audience: is sent whatever this node learns.
+    :param formed: told when everybody has signed the genesis and this is stored.
+    """
+
+    def __init__(self, shell: Shell, match: Match, audience: Audience, formed: Callable[[], None]) -> None:
+        super().__init__(shell, match)
+        self.all_confirmed = asyncio.Event()
+        """Every player of the roster has signed the end."""
+        self._audience = audience
+        self._formed = formed
+
+    def start(self, *, resumed: bool) -> None:
+        """Link with the other players from now on, whoever dials first, and do what is owed."""
+        mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
+        assert me is not None
+        self._shell.keep_nothing()
+        mesh.forget_all()
+        mesh.set_roster(self.authors)
+        for identity, author in self.authors.items():
+            patience = 0.0 if resumed or me < author else LATER_DIALLER
+            addresses = partial(self._addresses, identity, roster[author].join.addresses)
+            mesh.keep(identity, addresses, self.aim, patience)
+        self.feed(Ticked())
+        for identity in mesh.linked():
+            if identity in self.authors:
+                self.feed(Linked(self.authors[identity]))
+
+    def _addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
+        sighted = self._shell.whereabouts.playing(self.match.record.match)
+        own = set(self._shell.mesh.addresses)
+        candidates = dict.fromkeys((*self._shell.store.addresses(identity), *known, *sighted))
+        return [address for address in candidates if address not in own]
+
+    def greet(self, identity: bytes, at: Address) -> None:
+        """Note that a player is linked, and where."""
+        if identity in self.authors:
+            self._shell.store.remember_address(identity, *at, int(time.time()))
+            self.linked(identity)
+
+    def welcome_spectator(self, identity: bytes, aim: WatchAim) -> MatchAim | Refuse:
+        """Answer who wants to watch."""
+        record = self.match.record
+        if aim.id not in (b"", record.match, record.genesis.table):
+            return Refuse("no-match", "that match is not played here")
+        try:
+            check_token(record.genesis.table, aim.token)
+        except NotAdmittedError as error:
+            return Refuse(error.code, str(error))
+        if identity in self.authors:
+            return Refuse("refused", "you have a seat in this match: return to it with p2pdice resume")
+        return self.aim()
+
+    def hear(self, identity: bytes, frame: Carried | Need | Page | Cut) -> None:
+        """Take a frame: anything from a player, from a spectator nothing but NEED."""
+        if identity in self.authors:
+            if isinstance(frame, Need):
+                self._answer(self.authors[identity], frame)
+            elif isinstance(frame, Cut):
+                if frame.match == self.match.record.match:
+                    self.feed(Severed(self.authors[identity], frame.authors))
+            else:
+                self.take(identity, frame)
+        elif isinstance(frame, Need) and self._audience.may_ask(identity):
+            # A number behind the roster's: the match needs it only to tell who asks from others who do.
+            self._answer(self.match.record.players + self._audience.number(identity), frame)
+
+    def _answer(self, asker: int, need: Need) -> None:
+        record = self.match.record
+        if need.match == record.match and need.step <= record.position.step:
+            self.feed(Needed(asker, need))
+
+    def feed(self, item: MatchInput) -> None:
+        super().feed(item)
+        if self.match.is_ended and len(self.match.record.results) == self.match.record.players:
+            self.all_confirmed.set()
+
+    def send(self, author: int, frame: Frame) -> None:
+        if author < self.match.record.players:
+            super().send(author, frame)
+        else:
+            self._audience.answer(author - self.match.record.players, frame)
+
+    def keep(self, effect: Choose | Persist | Replace) -> None:
+        if isinstance(effect, Choose):
+            self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
+        elif isinstance(effect, Replace):
+            self._shell.keep_only(effect.messages)
+        else:
+            self._shell.keep(effect.signed)
+            self._audience.relay(Carried(*effect.signed.wire))
+
+    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+        match effect:
+            case Show():
+                self.tell(effect.event)
+            case Formed():
+                self._shell.store.mark_formed(self.match.record.match)
+                self._formed()
+            case Ended():
+                self.keep_transcript()
+            case Over():
+                self._shell.store.mark_over(self.match.record.match)
+                self._shell.tell(self.result(effect.confirmed))

@@ -1,0 +1,26 @@
+"""Why a table or match cannot be entered, as its owner is told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.errors import NodeError
+from protocol.mesh import RefusedError
+from protocol.transport import DialError
+
+_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
+
+
+def closing_code(code: str) -> str:
+    """Return the code of :class:`~protocol.events.TableClosed` for what a peer may have written."""
+    return code if code in _CLOSING else "refused"
+
+
+def unreachable(error: DialError) -> NodeError:
+    """Return what it means to a person that nobody was reached."""
+    return NodeError("unreachable", str(error), "check the address, and that no firewall is in between")
+
+
+def refusal(error: RefusedError) -> NodeError:
+    """Return what it means to a person that the other node said no."""
+    return NodeError(error.code if error.code in ("version", "rules", "full") else "refused", str(error))

@@ -1,0 +1,172 @@
+"""A match under asyncio, as a player or a spectator lives it: links and clock around :class:`~protocol.match.Match`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+
+from protocol.effects import (
+    Accuse,
+    Broadcast,
+    Choose,
+    Ended,
+    Formed,
+    Left,
+    Linked,
+    MatchInput,
+    Over,
+    Paged,
+    Persist,
+    Received,
+    Replace,
+    Send,
+    Show,
+    Ticked,
+    WakeAt,
+)
+from protocol.events import Diverged, MatchOver, Misbehaved, NodeEvent
+from protocol.keys import fingerprint
+from protocol.match import Match
+from protocol.messages import MalformedMessageError, parse_signed
+from protocol.shell import Shell
+from protocol.transcript import write_transcript
+from protocol.wire import Carried, Frame, MatchAim, Page, encode_frame
+
+log = logging.getLogger(__name__)
+
+
+class Session(ABC):
+    """One match on one node."""
+
+    def __init__(self, shell: Shell, match: Match) -> None:
+        self.match = match
+        roster = match.record.genesis.roster
+        self.authors = {record.join.identity: author for author, record in enumerate(roster) if author != match.me}
+        """The other players' roster indices, by identity."""
+        self._shell = shell
+        self._wake: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Do nothing any more when time passes."""
+        if self._wake is not None:
+            self._wake.cancel()
+
+    def aim(self) -> MatchAim:
+        """Return what is said of this match in HELLO and WELCOME."""
+        position = self.match.record.position
+        return MatchAim(self.match.record.match, position.step, position.tip)
+
+    # Links
+
+    def linked(self, identity: bytes) -> None:
+        """Note that a player's link is up."""
+        self.feed(Linked(self.authors[identity]))
+
+    def lost(self, identity: bytes) -> None:
+        """Note that a link is down, if it was a player's."""
+        if identity in self.authors:
+            self.feed(Left(self.authors[identity]))
+
+    def take(self, identity: bytes, frame: Carried | Page) -> None:
+        """Take what a player says; one who sends what is no message is cut off."""
+        record = self.match.record
+        if isinstance(frame, Page):
+            if frame.match == record.match:
+                self.feed(Paged(self.authors[identity], frame))
+            return
+        try:
+            signed = parse_signed(frame.data, frame.signature)
+        except MalformedMessageError as error:
+            log.info("unreadable message from %s: %s", fingerprint(identity), error)
+            self._shell.mesh.disconnect(identity)
+            return
+        if signed.message.match == record.match:
+            self.feed(Received(self.authors[identity], signed))
+
+    # The match
+
+    def feed(self, item: MatchInput) -> None:
+        """Give the match an input, and carry out what it wants.
+
+        :raises StaleMoveError: if it is a move that came too late.
+        :raises RulesError: if it is an illegal move.
+        """
+        shell = self._shell
+        if shell.is_silent:
+            return
+        for effect in self.match.handle(item, shell.loop.time()):
+            match effect:
+                case Choose() | Persist() | Replace():
+                    self.keep(effect)
+                case Send():
+                    self.send(effect.author, effect.frame)
+                case Broadcast():
+                    shell.post_encoded(tuple(self.authors), encode_frame(effect.frame))
+                case WakeAt():
+                    if self._wake is not None:
+                        self._wake.cancel()
+                    self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
+                case Accuse():
+                    shell.afterwards(partial(self._accuse, effect))
+                case _:
+                    if isinstance(effect, Ended):
+                        shell.write_all()
+                    shell.afterwards(partial(self.carry_out, effect))
+
+    @abstractmethod
+    def keep(self, effect: Choose | Persist | Replace) -> None:
+        """Store what must not be forgotten."""
+
+    def send(self, author: int, frame: Frame) -> None:
+        """Send a frame to a player."""
+        self._shell.post(self.match.record.genesis.roster[author].join.identity, frame)
+
+    @abstractmethod
+    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+        """Do what is due when everything was stored and sent."""
+
+    def tell(self, event: NodeEvent) -> None:
+        """Tell the owner what happened in the match; the log keeps what only a maintainer can use."""
+        if isinstance(event, Diverged):
+            record = self.match.record
+            log.error("match %s, step %d: the programs disagree; here: %s", record.match.hex(), event.step, event.state)
+        self._shell.tell(event)
+
+    def keep_transcript(self) -> None:
+        """Write the transcript of the match.
+
+        :raises OSError: if it cannot be written.
+        """
+        record = self.match.record
+        _write_whole(
+            self._shell.home.transcript(record.match), write_transcript(record, self.match.agreement.proven.values())
+        )
+
+    def _accuse(self, effect: Accuse) -> None:
+        """Write the proof against a player down, and tell."""
+        record = self.match.record
+        path = self._shell.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
+        _write_whole(path, effect.proof)
+        self._shell.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
+
+    def result(self, confirmed: bool) -> MatchOver:
+        """Return what the owner is told of the end."""
+        record = self.match.record
+        state = record.position.state
+        assert state is not None
+        path = self._shell.home.transcript(record.match)
+        return MatchOver(record.match.hex(), state.places, self.match.by_seat(), path, confirmed)
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    :raises OSError: if it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_bytes(data)
+    draft.replace(path)

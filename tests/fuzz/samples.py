@@ -1,0 +1,125 @@
+"""Matches to be mutated, and the keys of all who play in them, so that what was mutated can be signed again."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from p2pdice import PRESETS, Ruleset
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.genesis import GENESIS_TAG, JOIN_TAG, MalformedGenesisError, match_id
+from protocol.hashing import tagged_hash
+from protocol.keys import Identity, MatchKey
+from protocol.messages import Signed, parse_signed
+from protocol.record import MisconductError, Record, RejectedMessageError
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
+from tests.simulation.world import World, match_seed
+
+PLAYERS: Final = 2
+SHORT: Final[tuple[Ruleset, ...]] = (
+    PRESETS["classic"].with_options({"dice": "1"}),
+    PRESETS["perudo"].with_options({"dice": "1"}),
+    PRESETS["motes"],
+)
+"""Rulesets under which a match is soon over, or shows every kind of message."""
+_SEED: Final = 7
+_SEED_BYTES: Final = _SEED.to_bytes(8, "big")
+
+IDENTITIES: Final = tuple(
+    Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", _SEED_BYTES, number)))
+    for number in range(PLAYERS)
+)
+"""The keys that :func:`tests.simulation.world.join_record` draws from the seed."""
+_MATCH_KEYS: Final = {
+    key.public: key for key in (MatchKey(match_seed(_SEED_BYTES, number)) for number in range(PLAYERS))
+}
+_IDENTITY_KEYS: Final = {identity.public: identity for identity in IDENTITIES}
+
+
+@cache
+def world(ruleset: Ruleset) -> World:
+    """Return a finished match of two; always the same."""
+    played = World(ruleset, PLAYERS, _SEED)
+    played.run()
+    return played
+
+
+@cache
+def transcript(ruleset: Ruleset) -> bytes:
+    """Return the transcript of :func:`world`."""
+    return world(ruleset).machines[0].transcript
+
+
+@cache
+def history(ruleset: Ruleset) -> tuple[Signed, ...]:
+    """Return the messages of :func:`world` in the order of the transcript, known to be rightly signed."""
+    return tuple(signed._replace(checked=True) for signed in open_transcript(transcript(ruleset)).messages)
+
+
+def sign_join_record(record: Value) -> Value:
+    """Return a join record with right signatures, wherever the keys it names are known."""
+    match record:
+        case (bytes() as data, identity_signature, match_signature):
+            pass
+        case _:
+            return record
+    try:
+        fields = decode(data)
+    except NotCanonicalError:
+        return record
+    match fields:
+        case (tag, _, bytes() as identity, bytes() as match_key, *_) if tag == JOIN_TAG:
+            if identity in _IDENTITY_KEYS:
+                identity_signature = _IDENTITY_KEYS[identity].private_key.sign(data)
+            if match_key in _MATCH_KEYS:
+                match_signature = _MATCH_KEYS[match_key].sign(data)
+    return data, identity_signature, match_signature
+
+
+def sign_genesis(data: bytes) -> bytes:
+    """Return a genesis whose join records are signed again."""
+    try:
+        fields = decode(data)
+    except NotCanonicalError:
+        return data
+    match fields:
+        case (tag, table, options, patience, tuple() as roster) if tag == GENESIS_TAG:
+            return encode((tag, table, options, patience, tuple(map(sign_join_record, roster))))
+    return data
+
+
+def sign_transcript(data: bytes) -> bytes:
+    """Return a transcript in which everything is signed again, and every message fits the history before it.
+
+    What its signers would have to answer for, then, is what the messages say.
+    """
+    try:
+        opened = open_transcript(data)
+        genesis = sign_genesis(opened.genesis)
+        record = Record(genesis)
+    except (MalformedTranscriptError, MalformedGenesisError):
+        return data
+    match = match_id(genesis)
+    parts = [encode((PROOF_TAG if opened.is_proof else TRANSCRIPT_TAG, genesis))]
+    try:
+        for given in opened.messages:
+            tip = record.position.tip if given.message.step == record.position.step else given.message.tip
+            signed = sign_message(given.message._replace(match=match, tip=tip).encoded(), record)
+            parts.append(encode(signed.wire))
+            if not opened.is_proof:
+                record.add(signed)
+    except (MalformedTranscriptError, MisconductError, RejectedMessageError):
+        pass
+    return b"".join(parts)
+
+
+def sign_message(data: bytes, record: Record) -> Signed:
+    """Return a message with the signature of the author whom it names, if the match has such an author.
+
+    :raises MalformedMessageError: if it is none.
+    """
+    author = parse_signed(data, bytes(64)).message.author
+    key = _MATCH_KEYS.get(record.keys[author].raw) if author < record.players else None
+    return parse_signed(data, key.sign(data) if key else bytes(64))

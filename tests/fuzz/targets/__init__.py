@@ -1,0 +1,29 @@
+"""All targets, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.fuzz.target import Target
+from tests.fuzz.targets import (
+    bots,
+    canonical,
+    frames,
+    identity,
+    joinlines,
+    lobby,
+    messages,
+    moves,
+    referee,
+    rules,
+    store,
+    txt,
+    verifier,
+    verify_command,
+)
+
+_ROOMS: Final = (
+    *(bots, canonical, frames, identity, joinlines, lobby, messages, moves, referee, rules, store, txt, verifier),
+    verify_command,
+)
+TARGETS: Final[dict[str, Target]] = {target.name: target for room in _ROOMS for target in room.TARGETS}

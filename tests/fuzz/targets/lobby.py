@@ -1,0 +1,83 @@
+"""What a stranger says at a table: join records, tables and proposals, signed again after every change."""
+
+from __future__ import annotations
+
+import contextlib
+
+from protocol.canonical import NotCanonicalError, decode
+from protocol.genesis import MalformedGenesisError, parse_genesis
+from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.wire import (
+    Frame,
+    Hello,
+    JoinTable,
+    MalformedFrameError,
+    Propose,
+    Table,
+    TableAim,
+    decode_frame,
+    encode_frame,
+)
+from tests.fuzz.samples import SHORT, sign_genesis, sign_join_record, world
+from tests.fuzz.target import Target
+from tests.fuzz.targets.frames import frames
+
+
+def check(data: bytes) -> None:
+    try:
+        frame = decode_frame(data)
+    except MalformedFrameError:
+        return
+    take(frame)
+    if isinstance(frame, JoinTable):
+        take(JoinTable(sign_join_record(frame.record)))
+    elif isinstance(frame, Propose):
+        take(Propose(sign_genesis(frame.genesis)))
+
+
+def take(frame: Frame) -> None:
+    """Let a convenor or a guest take a frame as their nodes do."""
+    played = world(SHORT[0])
+    own, other = played.genesis.roster
+    if isinstance(frame, Hello) and isinstance(frame.aim, TableAim):
+        hosted = HostedTable(TableSettings("Friday", SHORT[0], 2, private=True), own.join.table, own, "TOKEN")
+        with contextlib.suppress(NotAdmittedError):
+            hosted.check_aim(frame.aim)
+            assert frame.aim.token == "TOKEN"
+    elif isinstance(frame, JoinTable):
+        hosted = HostedTable(TableSettings("Friday", SHORT[0], 2), own.join.table, own, "")
+        identity = _identity(frame)
+        if identity == own.join.identity:
+            return  # a link that bears the own key is dropped
+        with contextlib.suppress(NotAdmittedError):
+            hosted.admit(identity, frame.record)
+            assert len(parse_genesis(hosted.genesis().encoded()).roster) == len(hosted.records)
+    elif isinstance(frame, Table):
+        seat = Seat(own, other.join.identity)
+        with contextlib.suppress(MalformedGenesisError):
+            seat.update(frame)
+            assert seat.table is frame
+            assert encode_frame(frame)
+    elif isinstance(frame, Propose):
+        seat = Seat(own, other.join.identity)
+        seat.ruleset = SHORT[0]
+        with contextlib.suppress(MalformedGenesisError):
+            assert seat.check_proposal(frame.genesis).encoded() == frame.genesis
+
+
+def _identity(frame: JoinTable) -> bytes:
+    """Return the identity that the record claims, as if the link had proven it."""
+    with contextlib.suppress(NotCanonicalError):
+        match frame.record:
+            case (bytes() as data, *_):
+                match decode(data):
+                    case (_, _, bytes() as identity, *_):
+                        return identity
+    return bytes(32)
+
+
+def examples() -> tuple[bytes, ...]:
+    return tuple(encode_frame(frame) for frame in frames() if isinstance(frame, Hello | JoinTable | Table | Propose))
+
+
+TARGETS = (Target("lobby", check, examples),)

@@ -1,0 +1,129 @@
+"""Signed messages, kind by kind: rightly signed by their author, at the step that awaits their kind.
+
+The record takes each, or refuses it and is unchanged. A live match survives it, whoever sent it.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Final, NamedTuple
+
+from protocol.canonical import encode
+from protocol.effects import Accuse, Broadcast, Linked, Paged, Received, Send, Severed, Ticked
+from protocol.keys import PublicKey
+from protocol.match import Match
+from protocol.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed
+from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.verifier import Judgement, verify
+from protocol.wire import Need, Page, encode_frame
+from tests.fuzz.samples import SHORT, history, sign_message, world
+from tests.fuzz.target import Target
+from tests.protocol.histories import fork
+
+
+class Opening(NamedTuple):
+    """A match that awaits messages of some kind."""
+
+    data: bytes
+    """The genesis."""
+    seed: bytes
+    """The match seed of player 0."""
+    past: tuple[Signed, ...]
+    record: Record
+    due: tuple[Signed, ...]
+    """What really came next."""
+
+
+ANYWHERE: Final = {Kind.RESIGN: Kind.MOVE, Kind.ABSENT: Kind.REVEAL, Kind.CLOSE: Kind.REVEAL}
+"""Kinds that never come in an undisturbed match, with one that they can stand in for."""
+
+
+@cache
+def opening(kind: Kind) -> Opening:
+    """Return the last step of a match that takes messages of ``kind``; for a RESULT the end."""
+    ruleset = SHORT[-1] if kind is Kind.STAKE else SHORT[0]
+    messages = history(ruleset)
+    step = max((each.message.step for each in messages if each.message.kind is ANYWHERE.get(kind, kind)), default=None)
+    past = tuple(each for each in messages if step is None or each.message.step < step)
+    record = Record(world(ruleset).data)
+    for signed in past:
+        assert record.add(signed) is Outcome.ADDED
+    due = tuple(each for each in messages if each.message.step == step)
+    if step is None:
+        assert record.position.purpose is Purpose.END
+    return Opening(world(ruleset).data, world(ruleset).seeds[0], past, record, due)
+
+
+def check(kind: Kind, data: bytes) -> None:
+    """Treat ``data`` as the signed bytes of a message."""
+    at = opening(kind)
+    try:
+        unsigned = parse_signed(data, bytes(64))
+    except MalformedMessageError as error:
+        assert str(error)
+        return
+    assert unsigned.message.encoded() == data
+    assert not _add(at.record, unsigned), "nothing is taken on a wrong signature"
+    signed = sign_message(data, at.record)
+    _add(at.record, signed)
+    match = Match(at.data, 0, at.seed, at.past)
+    match.handle(Ticked(), 0.0)
+    match.handle(Linked(1), 0.0)
+    page = Page(at.record.match, signed.message.step + 1, bytes(32), True, (signed.wire,))
+    severed = Severed(1, (0, 1, signed.message.author))
+    for item in (Received(1, unsigned), severed, Received(1, signed), Paged(1, page), Ticked()):
+        for effect in match.handle(item, 100.0):
+            if isinstance(effect, Send | Broadcast):
+                assert encode_frame(effect.frame)
+            if isinstance(effect, Send) and isinstance(effect.frame, Need):
+                assert effect.author == 1
+            if isinstance(effect, Accuse):
+                verdict = verify(effect.proof)
+                assert verdict.verdict is Judgement.MISCONDUCT, verdict
+                assert verdict.culprit == match.info[signed.message.author].name
+
+
+def _add(record: Record, signed: Signed) -> bool:
+    """Offer a message to a copy of the record; tell whether it was taken."""
+    twin = fork(record)
+    try:
+        outcome = twin.add(signed)
+    except RejectedMessageError:
+        outcome = None
+    except MisconductError as error:
+        outcome = None
+        assert signed.signature != bytes(64), "nobody is blamed for what they did not sign"
+        assert error.author == signed.message.author
+        assert error.step == signed.message.step
+        for evidence in error.evidence:
+            assert PublicKey(record.keys[error.author].raw).verifies(*reversed(evidence.wire))
+    if outcome is not Outcome.ADDED:
+        assert (twin.position, twin.held, twin.results) == (record.position, record.held, record.results)
+    return outcome is Outcome.ADDED
+
+
+def examples(kind: Kind) -> tuple[bytes, ...]:
+    at = opening(kind)
+    position = at.record.position
+    given = [signed.data for signed in at.due]
+    if kind is Kind.RESIGN:
+        given = [signed.message._replace(kind=kind, body=()).encoded() for signed in at.due]
+    elif kind in VOTES:
+        ids = tuple(signed.id for signed in at.due)
+        newest: tuple[int, ...] = (1,) if kind is Kind.ABSENT else ()
+        lists = (ids, (ids[0], b""), (b"", ids[1]))
+        given = [
+            signed.message._replace(kind=kind, body=(2, entries, *newest)).encoded()
+            for signed in at.due
+            for entries in lists
+        ]
+    elif kind is Kind.MOVE:
+        texts = ("play grey@1", "lose red@1", "stake 5", "pass")
+        given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]
+    elif kind is Kind.RESULT:
+        given = [Message(at.record.match, position.step, position.tip, 1, kind, position.lock).encoded()]
+    assert given, "every kind has an example"
+    return (*given, at.past[-1].data, encode(()))
+
+
+TARGETS = tuple(Target(f"message-{kind.name.lower()}", partial(check, kind), partial(examples, kind)) for kind in Kind)

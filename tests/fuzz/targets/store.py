@@ -1,0 +1,160 @@
+"""A store that a failing disk, another program or a person's hand has changed: it works, or says that it is damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.genesis import MalformedGenesisError
+from protocol.keys import MatchKey
+from protocol.messages import Signed
+from protocol.record import MisconductError, Record, RejectedMessageError
+from protocol.store import HomeInUseError, Store, StoreError
+from tests.fuzz.samples import SHORT, history, world
+from tests.fuzz.target import Target
+
+FILES: Final = "files"
+ROWS: Final = "rows"
+IDENTITY: Final = b"i" * 32
+COLUMNS: Final = {
+    "seeds": ("match_key", "seed"),
+    "matches": ("number", "match", "genesis", "match_key", "created", "formed", "over", "port"),
+    "messages": ("match", "place", "data", "signature"),
+    "choices": ("match", "step", "text"),
+    "addresses": ("identity", "host", "port", "seen"),
+}
+PLACES: Final = tuple((table, column) for table, columns in COLUMNS.items() for column in columns)
+
+
+def check(data: bytes) -> None:
+    """Treat ``data`` as the file and its write-ahead log, as changes of rows, or as the file alone."""
+    try:
+        value = decode(data)
+    except NotCanonicalError:
+        value = ()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        match value:
+            case (tag, bytes() as main, bytes() as log) if tag == FILES:
+                path.write_bytes(main)
+                path.with_name("store.sqlite3-wal").write_bytes(log)
+            case (tag, tuple() as changes) if tag == ROWS:
+                path.write_bytes(crashed()[0])
+                path.with_name("store.sqlite3-wal").write_bytes(crashed()[1])
+                change_rows(path, changes)
+            case _:
+                path.write_bytes(data)
+        recover(path)
+
+
+def change_rows(path: Path, changes: tuple[Value, ...]) -> None:
+    """Put values of any type into cells, as far as SQLite lets them stand there."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for change in changes:
+            match change:
+                case (int() as column, int() as row, (int() | bytes() | str()) as cell):
+                    table, name = PLACES[column % len(PLACES)]
+                    key = COLUMNS[table][0]
+                    # What SQLite itself refuses (a second row of one key, a number beyond 64 bits) is no damage.
+                    with contextlib.suppress(sqlite3.Error, OverflowError):
+                        database.execute(
+                            f"UPDATE {table} SET {name} = ? WHERE {key} IN"
+                            f" (SELECT {key} FROM {table} LIMIT 1 OFFSET {row % 2})",
+                            (cell,),
+                        )
+
+
+def recover(path: Path) -> None:
+    """Do all that a node does with its store when it comes back."""
+    before = path.read_bytes()
+    try:
+        store = Store(path)
+    except (StoreError, HomeInUseError) as error:
+        assert str(path.parent) in str(error)
+        return
+    try:
+        read(store)
+    except StoreError as error:
+        assert str(error)
+    finally:
+        store.close()
+    assert path.stat().st_size or not before
+
+
+def read(store: Store) -> None:
+    """Read everything, go on with every match, and write more."""
+    for stored in store.matches():
+        match_bytes = (stored.match, stored.genesis, stored.seed)
+        assert [type(each) for each in match_bytes] == [bytes] * 3
+        assert {type(each) for each in (stored.formed, stored.over)} == {bool}
+        assert {type(each) for each in (stored.created, stored.port)} == {int}
+        assert 0 <= stored.port < 65536
+        assert len(stored.match.hex()) == 64
+        assert MatchKey(stored.seed).public
+        messages = store.messages(stored.match)
+        for step, text in store.choices(stored.match).items():
+            assert (type(step), type(text)) == (int, str)
+        with contextlib.suppress(MalformedGenesisError, RejectedMessageError, MisconductError):
+            record = Record(stored.genesis)
+            for signed in messages:
+                record.add(signed)
+        store.write(stored.match, messages[:1])
+        assert len(store.messages(stored.match)) == len(messages) + len(messages[:1])
+    for host, port in store.addresses(IDENTITY):
+        assert (type(host), type(port)) == (str, int)
+    store.add_seed(b"k" * 32, b"s" * 32)
+    store.add_match(b"m" * 32, b"genesis", b"k" * 32, 1, 7000)
+    store.remember_address(IDENTITY, "192.0.2.9", 7000, 9)
+
+
+@cache
+def crashed() -> tuple[bytes, bytes]:
+    """Return the file and the write-ahead log that a crash leaves in the middle of a match."""
+    played = world(SHORT[0])
+    match = played.machines[0].match.record.match
+    messages: tuple[Signed, ...] = history(SHORT[0])[:12]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        Store(path).close()
+        # The store makes its log long; without the pages that are free again the file is a tenth as large.
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("VACUUM")
+        log = path.with_name("store.sqlite3-wal")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode=WAL")
+            store = Store.__new__(Store)
+            store._db, store._ends = database, {}
+            store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
+            store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)
+            store.mark_formed(match)
+            store.write(match, messages[:6])
+            store.add_choice(match, 3, "stake 5")
+            store.remember_address(IDENTITY, "192.0.2.1", 7000, 1)
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            store.write(match, messages[6:])
+            return path.read_bytes(), log.read_bytes()
+
+
+def examples() -> tuple[bytes, ...]:
+    main, log = crashed()
+    cells: tuple[Value, ...] = (
+        *((column, 0, value) for column in range(len(PLACES)) for value in (-1, "x")),
+        *((column, 0, b"") for column in range(len(PLACES))),
+    )
+    return (
+        main,
+        encode((FILES, main, log)),
+        encode((FILES, main, b"")),
+        main.replace(b"CREATE TABLE seeds", b"CREATE TABLE \xff\x1b[2J"),
+        encode((ROWS, ())),
+        *(encode((ROWS, (cell,))) for cell in cells),
+        b"",
+    )
+
+
+TARGETS = (Target("store", check, examples),)

@@ -1,0 +1,120 @@
+"""The verifier: a verdict on whatever comes, and nobody is blamed but for what they signed."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from random import Random
+from typing import cast
+
+import msgpack
+
+from protocol.canonical import decode, encode
+from protocol.genesis import Patience
+from protocol.messages import Kind
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from protocol.verifier import Judgement, Verdict, verify
+from tests.fuzz.mutation import mutate_bytes, mutate_value
+from tests.fuzz.samples import SHORT, history, sign_message, sign_transcript, transcript, world
+from tests.fuzz.target import Target
+from tests.simulation.world import World
+
+
+def check(data: bytes) -> None:
+    verdict = judged(data)
+    if data not in examples():
+        # Nobody's key was at hand: no change makes a file fair, or somebody guilty who was not.
+        verdicts = (Judgement.ALTERED, Judgement.INCOMPLETE, Judgement.MISCONDUCT)
+        assert verdict.verdict in verdicts, verdict
+        assert verdict.culprit in (None, culprit()), verdict
+    judged(sign_transcript(data))
+
+
+def judged(data: bytes) -> Verdict:
+    """Return the verdict, whose parts must fit each other."""
+    verdict = verify(data)
+    assert verdict.reason
+    assert (verdict.culprit is None) is (verdict.verdict is not Judgement.MISCONDUCT)
+    assert verdict.culprit is None or verdict.culprit in verdict.players
+    assert bool(verdict.winners) is (verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN))
+    assert set(verdict.winners) <= set(verdict.players)
+    assert encode(tuple(verdict.players))
+    return verdict
+
+
+@cache
+def examples() -> tuple[bytes, ...]:
+    """Return fair matches, one that went on without somebody, and proofs of both kinds."""
+    fair = transcript(SHORT[0])
+    messages = history(SHORT[0])
+    guilty = next(each.message for each in messages if each.message.author == 0 and each.message.kind is Kind.MOVE)
+    record = world(SHORT[0]).machines[0].match.record
+    wrong = sign_message(guilty._replace(body="play grey@1").encoded(), record)
+    right = next(signed for signed in messages if signed.message == guilty)
+    before = b"".join(encode(each.wire) for each in messages[: messages.index(right)])
+    genesis = world(SHORT[0]).data
+    return (
+        fair,
+        transcript(SHORT[1]),
+        silenced(),
+        encode((TRANSCRIPT_TAG, genesis)) + before + encode(wrong.wire),
+        encode((PROOF_TAG, genesis)) + encode(right.wire) + encode(wrong.wire),
+    )
+
+
+def culprit() -> str:
+    """Return who is proven guilty in some examples."""
+    return world(SHORT[0]).genesis.roster[0].join.nickname
+
+
+def silenced() -> bytes:
+    """Return the transcript of a match in which one of three fell silent."""
+    played = World(SHORT[0], 3, 7, patience=Patience(30, 15))
+    for _ in range(60):
+        played.step()
+    played.crash(2)
+    played.run()
+    assert verify(played.machines[0].transcript).verdict is Judgement.UNPROVEN
+    return played.machines[0].transcript
+
+
+def mutate(rng: Random, data: bytes) -> bytes:
+    """Change one of the arrays that a transcript is made of, or their order; or some bytes."""
+    parts = arrays(data)
+    if not parts or not rng.randrange(5):
+        return mutate_bytes(rng, data)
+    place = rng.randrange(len(parts)) if rng.randrange(4) else 0
+    other = rng.randrange(len(parts))
+    match rng.randrange(8):
+        case 0:
+            del parts[place]
+        case 1:
+            parts.insert(place, parts[other])
+        case 2:
+            parts[place], parts[other] = parts[other], parts[place]
+        case 3:
+            parts = parts[: place + 1]
+        case _:
+            try:
+                parts[place] = encode(mutate_value(rng, decode(parts[place])))
+            except ValueError:  # what has no encoding, or is none
+                parts[place] = mutate_bytes(rng, parts[place])
+    return b"".join(parts)
+
+
+def arrays(data: bytes) -> list[bytes]:
+    """Return the encodings that stand one behind the other; what comes after them is one more."""
+    unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
+    unpacker.feed(data)
+    ends = [0]
+    while ends[-1] < len(data):
+        try:
+            unpacker.skip()
+        except (ValueError, msgpack.UnpackException):
+            ends.append(len(data))
+        else:
+            ends.append(cast("int", unpacker.tell()))
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+TARGETS = (Target("verifier", check, examples, mutate),)

@@ -1,0 +1,53 @@
+"""``p2pdice verify`` on a hostile file: a verdict and its exit code, in one line that any terminal can bear."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+from cli.boundary import run
+from cli.commands.verify import CODES
+from protocol.verifier import verify
+from tests.fuzz.samples import sign_transcript
+from tests.fuzz.target import Target
+from tests.fuzz.targets import verifier
+
+
+def check(data: bytes) -> None:
+    for content in dict.fromkeys((data, sign_transcript(data))):
+        _verify(content)
+
+
+def _verify(content: bytes) -> None:
+    code = CODES[verify(content).verdict]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hostile.p2pdice"
+        path.write_bytes(content)
+        told = _told("verify", str(path), expected=code)
+        assert told.startswith(str(path))
+        data = json.loads(_told("verify", "--json", str(path), expected=code))
+        assert CODES[data["verdict"]] == code
+
+
+def _told(*arguments: str, expected: int) -> str:
+    """Return the one line that a command prints; it goes to standard output, and nothing to standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["p2pdice", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = run()
+    assert (code, err.getvalue()) == (expected, "")
+    line, end = out.getvalue()[:-1], out.getvalue()[-1:]
+    assert end == "\n"
+    assert line.isprintable()
+    return line
+
+
+TARGETS = (Target("verify-command", check, verifier.examples, verifier.mutate),)

@@ -1,0 +1,420 @@
+"""Spectators over real sockets: they see every table and match that they may, and nothing that players do not show."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from p2pdice import events as game
+from protocol import limits
+from protocol.certificates import credentials
+from protocol.events import (
+    DiceRolled,
+    Happened,
+    LobbyChanged,
+    MatchFormed,
+    MatchOver,
+    MatchStarted,
+    Misbehaved,
+    Notice,
+    TableClosed,
+    TableWatched,
+    YourTurn,
+)
+from protocol.joinline import parse_join_line
+from protocol.keys import Identity
+from protocol.mesh import Mesh
+from protocol.node import NodeError, TableSettings
+from protocol.whereabouts import Target
+from protocol.wire import (
+    Aim,
+    Carried,
+    Frame,
+    Hello,
+    JoinTable,
+    Leave,
+    MatchAim,
+    Need,
+    Page,
+    Propose,
+    Refuse,
+    Table,
+    WatchAim,
+    encode_frame,
+)
+from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company, in_mid_match
+from tests.protocol.test_node import multicast
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+async def watcher(people: Company, target: str, name: str = "W", **options: bool) -> Player:
+    watching = await people.sit(name, **options)  # type: ignore[arg-type]
+    async with asyncio.timeout(PATIENCE):
+        await watching.node.watch(target)
+    return watching
+
+
+def address(player: Player) -> str:
+    return f"{HOST}:{player.node.port}"
+
+
+async def refused(people: Company, target: str, name: str = "W") -> str:
+    with pytest.raises(NodeError) as caught:
+        await watcher(people, target, name)
+    assert caught.value.reason
+    return caught.value.code
+
+
+# What is seen
+
+
+@pytest.mark.parametrize("players", [2, 3, 5])
+async def test_who_watches_from_before_the_start_sees_all_of_it_and_no_hand_too_early(
+    people: Company, players: int
+) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, players))
+    watching = await watcher(people, opened.join_line)
+    watched = await watching.until(TableWatched)
+    assert (watched.name, watched.host.name, watched.ruleset, watched.seats) == ("Friday", "A", CLASSIC, players)
+    assert watched.host.fingerprint == host.node.identity.fingerprint
+    seated = [host]
+    for name in "BCDE"[: players - 1]:
+        seated.append(await people.sit(name))
+        await seated[-1].node.join(opened.join_line)
+        await watching.until(LobbyChanged, lambda event, name=name: [each.name for each in event.joined] == [name])  # type: ignore[misc]
+    await agree(*seated, watching)
+    assert len(watching.told(MatchFormed)) == 1
+    (started,) = watching.told(MatchStarted)
+    assert (started.my_seat, started.resumed) == (None, False)
+    assert [player.is_me for player in started.players] == [False] * players
+    told = [event.event for event in seated[0].told(Happened)]
+    assert [event.event for event in watching.told(Happened)] == told
+    assert not watching.told(DiceRolled)
+    assert not watching.told(YourTurn)
+    assert not watching.told(Misbehaved)
+
+
+async def test_who_comes_late_is_told_where_the_match_stands_and_then_what_happens(people: Company) -> None:
+    players, _ = await people.table(3)
+    await in_mid_match(players[0], moves=25)
+    watching = await watcher(people, address(players[1]))
+    started = await watching.until(MatchStarted)
+    assert started.resumed
+    position = players[1].node.match.record.position  # type: ignore[union-attr]
+    assert started.state == position.state
+    before = len(players[0].told(Happened))
+    players[0].go_on()
+    await agree(*players, watching)
+    seen = [event.event for event in watching.told(Happened)]
+    assert seen == [event.event for event in players[0].told(Happened)][before:]
+    assert watching.node.match is not None
+    assert watching.node.match.record.results
+
+
+async def test_who_comes_when_it_is_over_sees_the_end_and_gets_the_transcript(people: Company) -> None:
+    players, _ = await people.table(2)
+    ends = [await player.until(MatchOver) for player in players]
+    watching = await watcher(people, address(players[0]))
+    over = await watching.until(MatchOver)
+    assert over.transcript.read_bytes() == ends[0].transcript.read_bytes()
+    assert over.places == ends[0].places
+    assert [type(each.event) for each in watching.told(Happened)] == [game.MatchOver]
+    assert watching.told(MatchStarted)
+
+
+async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the_id(people: Company) -> None:
+    await multicast()
+    host = await people.sit("A", discovery=True)
+    name = f"Friday {secrets.token_hex(4)}"
+    opened = await host.node.host(TableSettings(name, CLASSIC, 3))
+    early = await watcher(people, name, "early", discovery=True)
+    assert early.told(TableWatched) or await early.until(TableWatched)
+    guests = [await people.sit(each, discovery=True) for each in "BC"]
+    guests[0].hold()
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+    match = (await host.until(MatchStarted)).match_id
+    by_id = await watcher(people, match[:10].upper(), "by id", discovery=True)
+    by_name = await watcher(people, name, "by name", discovery=True)
+    guests[0].go_on()
+    await agree(host, *guests, early, by_id, by_name)
+
+
+# Who may watch
+
+
+async def test_a_private_match_is_shown_to_who_has_the_join_line_by_every_player_and_after_a_restart(
+    people: Company,
+) -> None:
+    host, guest = await people.sit("A"), await people.sit("B")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=True))
+    line = parse_join_line(opened.join_line)
+    for attempt in (address(host), str(line._replace(token="")), str(line._replace(token="WRONG"))):
+        assert await refused(people, attempt, secrets.token_hex(4)) == "refused"
+    early = await watcher(people, opened.join_line, "early")
+    await guest.node.join(opened.join_line)
+    await in_mid_match(guest)
+    assert await refused(people, address(guest), "nosy") == "refused"
+    home = await host.kill()
+    host = await people.sit("A", home=home)
+    host.hold()
+    match = await host.node.resume()
+    assert await refused(people, address(host), "nosy again") == "refused"
+    late = await people.sit("late")
+    line = line._replace(addresses=((HOST, host.node.port),))
+    await late.node.watch(str(line))
+    other = await people.sit("other")
+    guests_line = line._replace(addresses=((HOST, guest.node.port),), fingerprint=guest.node.identity.fingerprint)
+    await other.node.watch(str(guests_line))
+    for player in (host, guest):
+        player.go_on()
+    await agree(host, guest, early, late, other)
+    assert late.told(MatchOver)[0].match_id == match
+
+
+async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SPECTATORS_OF_A_LOBBY", 2)
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
+    assert await refused(people, opened.join_line, "X") == "full"
+    await watching.pop().leave()
+    await host.until_true(lambda: len(host.node._audience) == 1)
+    watching.append(await watcher(people, opened.join_line, "Y"))
+    guest = await people.sit("B")
+    await guest.node.join(opened.join_line)
+    await agree(host, guest, *watching)
+
+
+async def test_players_do_not_watch_themselves_and_nothing_is_to_be_seen_where_nothing_is(people: Company) -> None:
+    players, opened = await people.table(2)
+    await in_mid_match(players[0])
+    home = await players[1].kill()
+    assert "resume" in (await watch_error(people, opened.join_line, home)).reason
+    back = await people.sit("B", home=home)
+    await back.node.resume()
+    players[0].go_on()
+    await agree(players[0], back)
+    assert await refused(people, "127.0.0.1:1") == "unreachable"
+    assert await refused(people, "127.0.0.1:1/TYPO", "V") == "not-found"
+    idle = await people.sit("idle")
+    await idle.node._listen(0)
+    assert await refused(people, address(idle), "X") == "refused"
+
+
+async def watch_error(people: Company, target: str, home: Path) -> NodeError:
+    player = await people.sit("B", home=home)
+    with pytest.raises(NodeError) as caught:
+        await player.node.watch(target)
+    await player.leave()
+    people.players.remove(player)
+    return caught.value
+
+
+# Sources that go
+
+
+async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SPECTATOR_LINKS", 1)
+    players, opened = await people.table(3)
+    await in_mid_match(players[1])
+    watching = await watcher(people, opened.join_line)
+    await watching.until(MatchStarted)
+    home = await players[0].kill()
+    await watching.until(Notice, lambda event: "No player" in event.text)
+    await watching.until(Notice, lambda event: "again" in event.text)
+    back = await people.sit("A", home=home)
+    await back.node.resume()
+    players[1].go_on()
+    await agree(back, *players[1:], watching)
+
+
+async def test_with_several_links_the_loss_of_one_is_not_even_noticed(people: Company) -> None:
+    players, opened = await people.table(3)
+    await in_mid_match(players[1])
+    watching = await watcher(people, opened.join_line)
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    home = await players[0].kill()
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    back = await people.sit("A", home=home)
+    await back.node.resume()
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    players[1].go_on()
+    await agree(back, *players[1:], watching)
+    assert watching.told(Notice) == []
+
+
+async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    watching = await watcher(people, opened.join_line)
+    await host.leave()
+    assert (await watching.until(TableClosed)).code == "closed"
+
+
+# Hostile spectators
+
+
+class Stranger:
+    """A peer that says what a test wants, and notes what it hears."""
+
+    def __init__(self) -> None:
+        self.identity = Identity.generate()
+        self.heard: list[Frame] = []
+        self.mesh = Mesh(credentials(self.identity.private_key), "stranger", self)
+        self.is_up = False
+
+    async def watch(self, player: Player, aim: Aim | None = None) -> bytes:
+        where = ((HOST, player.node.port),)
+        return await self.mesh.connect(where, aim or WatchAim(b"", ""), lambda _: True)
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        raise AssertionError(identity, hello)
+
+    def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
+        self.is_up = True
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        self.heard.append(frame)
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        self.is_up = False
+
+    async def until(self, count: int, kind: type[Frame]) -> list[Frame]:
+        async with asyncio.timeout(PATIENCE):
+            while len(found := [each for each in self.heard if isinstance(each, kind)]) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        return found
+
+
+async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Company) -> None:
+    players, _ = await people.table(3)
+    await in_mid_match(players[0])
+    match = players[1].node.match
+    assert match is not None
+    record = match.record
+    tip, step = record.position.tip, record.position.step
+    mine = next(signed for position in record.chain[1:] for signed in position.entries.values())
+    stranger = Stranger()
+    host = await stranger.watch(players[0])
+    (proposed,) = await stranger.until(1, Propose)
+    assert proposed == Propose(record.genesis_data)
+    inputs: list[object] = []
+    feed = players[0].node._playing.feed  # type: ignore[union-attr]
+    players[0].node._playing.feed = lambda item: (inputs.append(item), feed(item))[1]  # type: ignore[method-assign, union-attr]
+    for frame in (
+        Carried(*mine.wire),
+        Carried(b"nonsense", bytes(64)),
+        Page(record.match, step, tip, True, (mine.wire,)),
+        Propose(record.genesis_data),
+        Table("Friday", (), 2, (), ()),
+        JoinTable(()),
+        Refuse("full", "no"),
+        Need(bytes(32), 0, bytes(32), ()),
+        Need(record.match, step + 9, tip, ()),
+    ):
+        stranger.mesh.send(host, encode_frame(frame))
+    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, ())))
+    await stranger.until(1, Page)
+    assert [type(each).__name__ for each in inputs] == ["Needed"]
+    assert stranger.is_up
+    stranger.mesh.send(host, encode_frame(Leave("bye")))
+    await players[0].until_true(lambda: len(players[0].node._audience) == 0)
+    players[0].go_on()
+    await agree(*players)
+    await stranger.mesh.close()
+
+
+async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SPECTATOR_PAGES", 5)
+    monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 0.0)
+    players, _ = await people.table(2)
+    await in_mid_match(players[0], 20)
+    record = players[0].node.match.record  # type: ignore[union-attr]
+    stranger = Stranger()
+    host = await stranger.watch(players[0])
+    for step in range(20):
+        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip, ())))
+    players[0].go_on()
+    await agree(*players)
+    assert len(await stranger.until(5, Page)) == 5
+    await stranger.mesh.close()
+
+
+# Hostile sources
+
+
+async def test_a_genesis_is_taken_only_from_who_plays_in_it(people: Company) -> None:
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    record = players[0].node.match.record  # type: ignore[union-attr]
+    fake = FakePlayer(record.genesis_data, MatchAim(record.match, 1, record.match))
+    assert await refused(people, await fake.open()) == "refused"
+    await fake.mesh.close()
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_who_asks_for_one_match_is_not_shown_another(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody can advertise a match that is played elsewhere: the next place that is advertised is tried then."""
+    players, _ = await people.table(2)
+    others = [await people.sit(name) for name in "YZ"]
+    await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
+    for player in (players[0], others[0]):
+        await in_mid_match(player)
+    match = players[0].node.match.record.match  # type: ignore[union-attr]
+    watching = await people.sit("W")
+    places = [Target(((HOST, player.node.port),), match) for player in (others[0], players[0])]
+
+    async def advertised(wanted: str) -> list[Target]:
+        return places
+
+    monkeypatch.setattr(watching.node._whereabouts, "resolve_to_watch", advertised)
+    await watching.node.watch(match.hex())
+    for player in (players[0], others[0]):
+        player.go_on()
+    await agree(*players, watching)
+    await agree(*others)
+
+
+class FakePlayer:
+    """Somebody who shows a match to whoever asks."""
+
+    def __init__(self, genesis: bytes, aim: Aim) -> None:
+        self.identity = Identity.generate()
+        self.mesh = Mesh(credentials(self.identity.private_key), "fake", self)
+        self.genesis, self.aim = genesis, aim
+
+    async def open(self) -> str:
+        await self.mesh.listen(0, (HOST,))
+        return f"{HOST}:{self.mesh.port}"
+
+    def close(self) -> None:
+        asyncio.get_running_loop().create_task(self.mesh.close())
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        return self.aim
+
+    def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
+        self.mesh.send(identity, encode_frame(Propose(self.genesis)))
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        """Nothing is answered."""
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        """Nobody is missed."""

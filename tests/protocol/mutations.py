@@ -1,0 +1,620 @@
+"""Changes of fair transcripts, by what the verifier owes to each.
+
+:data:`ALTERATIONS` are made by whoever holds the file: the result is altered or incomplete, and nobody is blamed.
+:data:`OFFENCES` are signed by a player: the result is that player's misconduct. Each yields what a file holds from one
+message on; further kinds of records join the tables here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+from typing import Final, cast
+from unittest.mock import patch
+
+from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
+from protocol import verifier
+from protocol.canonical import Value, decode, encode
+from protocol.genesis import Genesis, Patience
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, Signed, parse_signed, sign
+from protocol.randomness import Context, stake_commitment
+from protocol.record import COMMITMENTS, MisconductError, Outcome, Position, Purpose, Record
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
+from protocol.verifier import Verdict, verify
+from tests.fuzz.mutation import encode_loosely
+from tests.protocol.histories import fork
+from tests.simulation.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A fair match that was played to its end, and everybody's key to sign it otherwise."""
+
+    genesis: Genesis
+    data: bytes
+    """The transcript."""
+    keys: tuple[MatchKey, ...]
+    """By author."""
+    messages: tuple[Signed, ...]
+    encodings: tuple[bytes, ...]
+    """Of the messages, as they stand in the file."""
+    records: Mapping[int, Record]
+    """The record before each step."""
+    between: tuple[Record, ...]
+    """The record before each message."""
+    starts: Mapping[int, int]
+    """Index of the first message of each step; at the end, their number."""
+    foreign: tuple[bytes, ...]
+    """Encodings of messages of another match."""
+
+    def step(self, place: int) -> int:
+        """Return the step of a message, or the last one behind them all."""
+        return self.messages[place].message.step if place < len(self.messages) else max(self.records)
+
+    def position(self, place: int) -> Position:
+        """Return the step of a message as a position."""
+        return self.records[self.step(place)].position
+
+    def rest(self, place: int) -> bytes:
+        """Return what the file holds from a message on."""
+        return b"".join(self.encodings[place:])
+
+    @property
+    def has_votes(self) -> bool:
+        """Somebody was missing when some step was closed."""
+        return any(signed.message.kind is Kind.CLOSE for signed in self.messages)
+
+    def sign(self, message: Message, **changes: object) -> bytes:
+        """Return a message in the transcript's encoding, signed by its author."""
+        changed = message._replace(**changes)
+        return encode(sign(changed, self.keys[changed.author]).wire)
+
+
+PATIENCE: Final = Patience(30, 15)
+
+
+def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None = None) -> History:
+    """Play a match to its end; after so many events one player falls silent for ever, and is voted out."""
+    world = World(ruleset, players, seed, patience=PATIENCE)
+    if leaves_after is not None:
+        for _ in range(leaves_after):
+            world.step()
+        world.crash(players - 1)
+    world.run()
+    data = world.machines[0].transcript
+    other = World(PRESETS["classic"].with_options({"dice": "1"}), players, seed + 1)
+    other.run()
+    messages, between = [], []
+    record = Record(world.data)
+    records, starts = {0: fork(record)}, {0: 0}
+    for place, parsed in enumerate(open_transcript(data).messages):
+        between.append(fork(record))
+        signed = record.check_signature(parsed)
+        assert record.add(signed) is Outcome.ADDED
+        messages.append(signed)
+        if record.position.step == len(records):
+            records[record.position.step] = fork(record)
+            starts[record.position.step] = place + 1
+    assert record.position.purpose is Purpose.END
+    encodings = tuple(encode(signed.wire) for signed in messages)
+    foreign = tuple(encode(signed.wire) for signed in open_transcript(other.machines[0].transcript).messages)
+    keys = tuple(map(MatchKey, world.seeds))
+    return History(world.genesis, data, keys, tuple(messages), encodings, records, tuple(between), starts, foreign)
+
+
+def judge(history: History, place: int, rest: bytes) -> Verdict:
+    """Return :func:`protocol.verifier.verify`'s verdict on a file that is changed from a message on.
+
+    What stands before the message's step is the same in every such file, and is folded once for all.
+    """
+    step = history.step(place)
+    return _judge_from(history, history.records[step], history.starts[step], place, rest)
+
+
+def judge_end(history: History, place: int, rest: bytes) -> Verdict:
+    """Return the verdict on a file that ends within a message: nothing before that can matter any more."""
+    return _judge_from(history, history.between[place], place, place, rest)
+
+
+def _judge_from(history: History, record: Record, start: int, place: int, rest: bytes) -> Verdict:
+    header = encode((TRANSCRIPT_TAG, record.genesis_data))
+    known, changed = b"".join(history.encodings[:start]), b"".join(history.encodings[start:place]) + rest
+    with (
+        patch.object(verifier, "Record", lambda _: fork(record)),
+        patch.object(verifier, "open_transcript", lambda _: open_transcript(header + changed)),
+    ):
+        return verify(header + known + changed)
+
+
+def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
+    """Return the verdict on the same file, all of it judged."""
+    header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))
+    return verify(header + b"".join(history.encodings[:place]) + rest)
+
+
+# Alterations
+
+Alteration = Callable[[History, int, Random], Iterator[bytes]]
+
+
+def _flip(data: bytes, start: int, end: int, rng: Random) -> bytes:
+    place = rng.randrange(start, end)
+    return data[:place] + bytes((data[place] ^ 1 << rng.randrange(8),)) + data[place + 1 :]
+
+
+def flipped_bits(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A bit of each field, of the arrays around them, and of either half of the signature."""
+    encoding, rest = history.encodings[place], history.rest(place + 1)
+    signed = history.messages[place]
+    first = encoding.index(signed.data)
+    fields = [encode(value) for value in cast("tuple[Value, ...]", decode(signed.data))]
+    ends = [0, first, first + 1]
+    for field in fields:
+        ends.append(ends[-1] + len(field))
+    ends += [len(encoding) - 64, len(encoding) - 32, len(encoding)]
+    for start, end in pairwise(ends):
+        yield _flip(encoding, start, end, rng) + rest
+
+
+def dropped(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    yield history.rest(place + 1)
+
+
+def _soon(history: History, place: int, rng: Random) -> int:
+    """Return an index behind a message: not too far, as the verifier gets there message by message."""
+    return rng.randrange(place, min(place + 8, len(history.messages))) + 1
+
+
+def duplicated(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    yield history.encodings[place] + history.rest(place)
+    later = _soon(history, place, rng)
+    yield b"".join(history.encodings[place:later]) + history.encodings[place] + history.rest(later)
+
+
+def swapped(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    for other in {place + 1, rng.randrange(place, len(history.messages))} - {place, len(history.messages)}:
+        order = list(history.encodings)
+        order[place], order[other] = order[other], order[place]
+        yield b"".join(order[place:])
+
+
+def inserted(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A message of another match, and one from elsewhere in this one."""
+    own = rng.choice([each for index, each in enumerate(history.encodings) if index != place])
+    for stranger in (rng.choice(history.foreign), own):
+        yield stranger + history.rest(place)
+
+
+def truncated(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """At every byte."""
+    for length in range(len(history.encodings[place])):
+        yield history.encodings[place][:length]
+
+
+def appended(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """Behind the end: a byte, a value, a message of the match or of another, another transcript, receipts."""
+    if place < len(history.messages):
+        return
+    end = history.position(place)
+    yield from (b"\0", b"\xc0", encode(()), encode((b"", b"")))
+    yield from (history.encodings[-1], history.foreign[0], history.data)
+    for author in range(len(history.keys)):
+        receipt = Message(history.records[0].match, end.step, end.tip, author, Kind.RESULT, end.lock)
+        yield history.sign(receipt)
+        yield history.sign(receipt, body=bytes(32))
+
+
+def respelled(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """In msgpack that is not canonical: the array in the file, and what was signed, signed again."""
+    signed, rest = history.messages[place], history.rest(place + 1)
+    yield encode_loosely(rng, signed.wire) + rest
+    data = encode_loosely(rng, decode(signed.data))
+    yield encode((data, history.keys[signed.message.author].sign(data))) + rest
+
+
+def exchanged_signatures(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """None, none to speak of, another message's, another player's, and more bytes than a signature has."""
+    signed, rest = history.messages[place], history.rest(place + 1)
+    other = rng.choice([each for each in history.messages if each.id != signed.id])
+    intruder = history.keys[(signed.message.author + 1) % len(history.keys)]
+    for signature in (b"", bytes(64), other.signature, intruder.sign(signed.data), signed.signature + b"\0"):
+        yield encode((signed.data, signature)) + rest
+    yield encode((signed.data,)) + rest
+    yield encode((signed.signature, signed.data)) + rest
+
+
+def displaced(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """Rightly signed, but for another match, another history, another step; or in another's name."""
+    message, rest = history.messages[place].message, history.rest(place + 1)
+    yield history.sign(message, match=rng.randbytes(32)) + rest
+    yield history.sign(message, tip=rng.randbytes(32)) + rest
+    yield history.sign(message, step=message.step + 1) + rest
+    if message.step:
+        yield history.sign(message, step=message.step - 1) + rest
+    for author in ((message.author + 1) % len(history.keys), len(history.keys), 255):
+        forged = message._replace(author=author)
+        yield encode(sign(forged, history.keys[message.author]).wire) + rest
+
+
+def other_states(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A LOCK on another state proves that a program is wrong, not that a player is."""
+    message = history.messages[place].message
+    if message.kind is Kind.LOCK:
+        yield history.sign(message, body=rng.randbytes(32)) + history.rest(place + 1)
+
+
+def changed_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """Of another round, for other entries, of another kind, or by who has no vote."""
+    message, position, rest = history.messages[place].message, history.position(place), history.rest(place + 1)
+    if message.kind is not Kind.CLOSE:
+        return
+    number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
+    yield history.sign(message, body=(number + 1, entries)) + rest
+    for index, entry in enumerate(entries):
+        for other in {b"", rng.randbytes(32)} - {entry}:
+            yield history.sign(message, body=(number, (*entries[:index], other, *entries[index + 1 :]))) + rest
+    yield history.sign(message, body=(number, entries[1:] or (b"",) * 2)) + rest
+    yield history.sign(message, kind=Kind.ABSENT, body=(number, entries, -1)) + rest
+    for author in set(range(len(history.keys))) - set(position.base):
+        yield history.sign(message, author=author) + rest
+
+
+def more_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """One more than a majority; or one on a step that needs none."""
+    message, position = history.messages[place].message, history.position(place)
+    step = history.messages[history.starts[message.step] : history.starts[message.step + 1]]
+    if message.kind is Kind.CLOSE:
+        for author in set(position.base) - {each.message.author for each in step if each.message.kind is Kind.CLOSE}:
+            vote = history.sign(message, author=author)
+            yield vote + history.rest(place)
+            end = history.starts[message.step + 1]
+            yield b"".join(history.encodings[place:end]) + vote + history.rest(end)
+    elif message.step > 0:
+        ids = {each.message.author: each.id for each in step if each.message.kind is not Kind.CLOSE}
+        entries = tuple(ids.get(author, b"") for author in position.owed)
+        for author in position.base:
+            yield history.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + history.rest(place)
+
+
+def unnamed(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A message of who was voted absent, in its place among those of the step, and behind the votes."""
+    message, position = history.messages[place].message, history.position(place)
+    first, end = history.starts[message.step], history.starts[message.step + 1]
+    given = [each.message.author for each in history.messages[first:end] if each.message.kind is not Kind.CLOSE]
+    for author in set(position.owed) - set(given):
+        if place == first + sum(other < author for other in given):
+            late = history.sign(message, author=author, kind=Kind.RESIGN, body=())
+            yield late + history.rest(place)
+            yield b"".join(history.encodings[place:end]) + late + history.rest(end)
+
+
+ALTERATIONS: Final[Mapping[str, Alteration]] = {
+    "flipped bits": flipped_bits,
+    "dropped": dropped,
+    "duplicated": duplicated,
+    "swapped": swapped,
+    "inserted": inserted,
+    "truncated": truncated,
+    "appended": appended,
+    "respelled": respelled,
+    "exchanged signatures": exchanged_signatures,
+    "displaced": displaced,
+    "locked on another state": other_states,
+    "changed votes": changed_votes,
+    "more votes": more_votes,
+    "not named by the votes": unnamed,
+}
+
+
+def altered_headers(history: History, rng: Random) -> Iterator[bytes]:
+    """Return whole files: another roster, other rules, other patience, another table, no header, two headers."""
+    tag, table, options, patience, roster = cast("tuple[Value, ...]", decode(history.genesis.encoded()))
+    records = cast("tuple[tuple[bytes, bytes, bytes], ...]", roster)
+    rules = cast("tuple[tuple[str, Value], ...]", options)
+    seconds = cast("tuple[int, int]", patience)
+    rest = history.rest(0)
+    swapped_match_signature = ((*records[0][:2], records[1][2]), *records[1:])
+    swapped_identity_signature = ((records[0][0], records[1][1], records[0][2]), *records[1:])
+    rosters = (tuple(reversed(records)), records[1:], (*records, records[-1]), records[:1] * 2, ())
+    for changed in (*rosters, swapped_match_signature, swapped_identity_signature):
+        yield encode((TRANSCRIPT_TAG, encode((tag, table, options, patience, changed)))) + rest
+    others = [preset.options() for preset in PRESETS.values() if preset != history.genesis.ruleset]
+    for changed_rules in (*others, rules[1:], (*rules, ("zeal", 1)), tuple(reversed(rules))):
+        yield encode((TRANSCRIPT_TAG, encode((tag, table, changed_rules, patience, roster)))) + rest
+    longer = (seconds[0] + 1, seconds[1])
+    yield encode((TRANSCRIPT_TAG, encode((tag, table, options, longer, roster)))) + rest
+    yield encode((TRANSCRIPT_TAG, encode((tag, rng.randbytes(16), options, patience, roster)))) + rest
+    yield encode(("p2pdice/2/transcript", history.genesis.encoded())) + rest
+    yield encode_loosely(rng, (TRANSCRIPT_TAG, history.genesis.encoded())) + rest
+    yield rest
+    yield encode((TRANSCRIPT_TAG, history.genesis.encoded())) + history.data
+
+
+# Offences
+
+Offence = Callable[[History, int, Random], Iterator[tuple[bytes, int]]]
+"""Yields what the file holds from the message on, and the author who is to be blamed."""
+
+_BODIES: Final[Mapping[Kind, Value]] = {
+    Kind.COMMIT: (bytes(32),),
+    Kind.LOCK: bytes(32),
+    Kind.REVEAL: bytes(32),
+    Kind.MOVE: "liar",
+    Kind.OPEN: (bytes(32),) * 3,
+    Kind.RESIGN: (),
+    Kind.RESULT: bytes(32),
+    Kind.STAKE: (0, 0, bytes(32)),
+}
+_MOVES: Final = (
+    *("1x1", "999x6", "liar", "exact", "accuser", "accused", "pass", "lose red@9", "crown light@9", "stake 1"),
+    *("play grey@1", "play light@1 take dark@2", "play red@1 on 2", "play dark@0 destroy light@1"),
+)
+_NO_MOVES: Final = ("concede", "no move", " 1x2", "1X2", "dudo", "\x1b[2J", "9" * 200)
+"""What is no move, is a concession (which is a RESIGN), or is not how moves are spelled between nodes."""
+
+
+def other_kinds(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
+    message, position = history.messages[place].message, history.position(place)
+    for kind, body in _BODIES.items():
+        if kind not in (position.kind, Kind.RESIGN) or (kind, position.purpose) == (Kind.RESIGN, Purpose.FORMING):
+            yield history.sign(message, kind=kind, body=body) + history.rest(place + 1), message.author
+
+
+def early_reveals(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """The very share or key that is due later, before everybody has locked."""
+    message = history.messages[place].message
+    if message.kind not in (Kind.COMMIT, Kind.LOCK):
+        return
+    for later in history.messages[place + 1 :]:
+        if later.message.author == message.author and later.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE):
+            yield history.sign(message, kind=later.message.kind, body=later.message.body), message.author
+            return
+
+
+def out_of_turn(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """By somebody of whom the step wants nothing."""
+    message, position = history.messages[place].message, history.position(place)
+    if message.kind is Kind.CLOSE:
+        return  # votes are nobody's turn
+    for author in set(range(len(history.keys))) - set(position.owed):
+        yield history.sign(message, author=author) + history.rest(place), author
+
+
+def illegal_moves(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Moves against these rules, also such as others allow; and texts that are none."""
+    message, position = history.messages[place].message, history.position(place)
+    if message.kind is not Kind.MOVE:
+        return
+    assert position.state is not None
+    for text in (*_MOVES, *_NO_MOVES):
+        if text in _MOVES:
+            try:
+                apply(position.state, Play(position.seats.index(message.author), parse_move(text)))
+                continue
+            except RulesError:
+                pass
+        yield history.sign(message, body=text) + history.rest(place + 1), message.author
+
+
+def wrong_openings(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """A share, a key or a stake that was not committed to."""
+    message, rest = history.messages[place].message, history.rest(place + 1)
+    other = rng.randbytes(32)
+    match message.body:
+        case bytes() if message.kind is Kind.REVEAL:
+            yield history.sign(message, body=other) + rest, message.author
+        case (_, one, two) if message.kind is Kind.OPEN:
+            yield history.sign(message, body=(other, one, two)) + rest, message.author
+        case (int() as bet, tickets, salt):
+            for body in ((bet + 1, tickets, salt), (bet, tickets, other), (NEWCOMER_COINS + 1, tickets, salt)):
+                yield history.sign(message, body=body) + rest, message.author
+
+
+def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """One commitment too many or too few."""
+    message, position = history.messages[place].message, history.position(place)
+    if message.kind is Kind.COMMIT:
+        count = 3 - COMMITMENTS[position.purpose]
+        yield history.sign(message, body=(rng.randbytes(32),) * count) + history.rest(place + 1), message.author
+
+
+def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """A second message for one slot, beside the first and anywhere behind it."""
+    message = history.messages[place].message
+    if message.kind is Kind.CLOSE:
+        return  # a vote against a vote: see proofs
+    # A RESULT stands outside the history, in a slot of its own.
+    kind = rng.choice([kind for kind in _BODIES if kind not in (message.kind, Kind.RESULT)])
+    again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
+    for second in (history.sign(message, kind=kind, body=_BODIES[kind]), history.sign(message, body=again)):
+        for later in {place + 1, _soon(history, place, rng)}:
+            yield b"".join(history.encodings[place:later]) + second + history.rest(later), message.author
+
+
+def after_the_end(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Anything but a receipt."""
+    if place < len(history.messages):
+        return
+    end = history.position(place)
+    for author in range(len(history.keys)):
+        for kind in set(_BODIES) - {Kind.RESULT}:
+            message = Message(history.records[0].match, end.step, end.tip, author, kind, _BODIES[kind])
+            yield history.sign(message), author
+
+
+Bend = Callable[[Message], Value]
+"""Gives the body with which a message is signed instead."""
+
+
+def resigned(history: History, place: int, bend: Bend) -> bytes:
+    """Return what the file holds from a message on, if all had gone on from bodies that ``bend`` changes.
+
+    Everybody signs again what they signed, on the new history, until that is impossible.
+    """
+    step = history.step(place)
+    record = fork(history.records[step])
+    parts = []
+    for index in range(history.starts[step], len(history.messages)):
+        message = history.messages[index].message
+        body = bend(message) if index >= place else message.body
+        message = message._replace(tip=record.position.tip, body=body)
+        signed = sign(message, history.keys[message.author])
+        if index >= place:
+            parts.append(encode(signed.wire))
+        try:
+            record.add(signed)
+        except MisconductError:
+            break
+    return b"".join(parts)
+
+
+def _secrets(history: History, place: int, author: int) -> tuple[Message | None, Message | None]:
+    """Return the messages that open the share or stake, and the hand key, which ``author`` committed to at a place."""
+    share = None
+    for later in history.messages[place + 1 :]:
+        message = later.message
+        if message.kind in (Kind.COMMIT, Kind.OPEN) and message.step > history.step(place):
+            return share, message if message.kind is Kind.OPEN and share and message.author == author else None
+        if message.author == author and message.kind in (Kind.REVEAL, Kind.STAKE):
+            share = message
+    return share, None
+
+
+def copied_commitments(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Another player's commitment, opened with that player's share: it names the other."""
+    message = history.messages[place].message
+    if message.kind not in (Kind.COMMIT, Kind.OPEN) or history.has_votes:
+        return  # votes name messages by their ids, which would be others
+    places = range(history.starts[message.step], history.starts[message.step + 1])
+    victims = [each for each in places if each != place and history.messages[each].message.kind is message.kind]
+    share, _ = _secrets(history, place, message.author)
+    for victim in victims[:1]:
+        copied = history.messages[victim].message
+        known, _ = _secrets(history, victim, copied.author)
+        if share is None or known is None:
+            continue  # out in the showdown that the commitments came with
+        own, others = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
+        bodies = {message: (*own[:-1], others[-1]), share: known.body}
+        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+
+
+def copied_hands(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Another player's commitment to a hand key: all goes well until the showdown."""
+    message, position = history.messages[place].message, history.position(place)
+    is_deal = (message.kind, position.purpose) == (Kind.COMMIT, Purpose.DEAL)
+    if not (is_deal or message.kind is Kind.OPEN) or history.has_votes:
+        return
+    later = [each.message for each in history.messages[place:] if each.message.step > message.step]
+    end = next((each.step for each in later if each.kind is Kind.OPEN), None)
+    if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
+        return  # a public die, which falls otherwise on another history
+    opened = {each.author: each for each in later if each.step == end}
+    places = range(history.starts[message.step], history.starts[message.step + 1])
+    others = [history.messages[each].message for each in places if each != place]
+    for copied in others[:1]:
+        if message.author not in opened or copied.author not in opened:
+            continue  # out in the showdown that the commitments came with
+        own, theirs = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
+        mine = cast("tuple[bytes, ...]", opened[message.author].body)
+        key = cast("tuple[bytes, ...]", opened[copied.author].body)[0]
+        bodies = {message: (*own[:-2], theirs[-2], own[-1]), opened[message.author]: (key, *mine[1:])}
+        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+
+
+def stakes_above_funds(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """More coins, or more tickets, than a newcomer has; committed to and opened rightly."""
+    message, position = history.messages[place].message, history.position(place)
+    if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or history.has_votes:
+        return
+    share, _ = _secrets(history, place, message.author)
+    assert share is not None
+    context = Context(message.match, message.step, message.tip)
+    for bet, tickets in ((NEWCOMER_COINS + 1, 0), (0, 1), (2**63 - 1, 2**63 - 1)):
+        salt = rng.randbytes(32)
+        commitment = stake_commitment(context, message.author, bet, tickets, salt)
+        bodies: dict[Message, Value] = {message: (commitment,), share: (bet, tickets, salt)}
+        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+
+
+OFFENCES: Final[Mapping[str, Offence]] = {
+    "another kind than was due": other_kinds,
+    "an early reveal": early_reveals,
+    "a message out of turn": out_of_turn,
+    "an illegal move": illegal_moves,
+    "a wrong opening": wrong_openings,
+    "a wrong number of commitments": wrong_counts,
+    "two messages in one slot": contradictions,
+    "a message after the end": after_the_end,
+    "a copied commitment": copied_commitments,
+    "a copied commitment to a hand": copied_hands,
+    "a stake above funds": stakes_above_funds,
+}
+
+
+# Proofs
+
+
+def _proof(history: History, *messages: bytes) -> bytes:
+    return encode((PROOF_TAG, history.genesis.encoded())) + b"".join(messages)
+
+
+def _pairs(history: History, rng: Random) -> Iterator[tuple[bytes, bytes]]:
+    """Two messages of which an honest player signs only one."""
+    for signed in rng.sample(history.messages, 6):
+        if signed.message.kind is not Kind.CLOSE:
+            kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
+            yield encode(signed.wire), history.sign(signed.message, kind=kind, body=_BODIES[kind])
+    message = rng.choice(history.messages[len(history.keys) :]).message
+    for kind, first, second in (
+        (Kind.CLOSE, (0, (b"",)), (0, (bytes(32),))),
+        (Kind.ABSENT, (1, (b"",), -1), (1, (b"",), 0)),
+        (Kind.ABSENT, (1, (b"",), -1), (1, (b"", b""), -1)),
+    ):
+        yield history.sign(message, kind=kind, body=first), history.sign(message, kind=kind, body=second)
+    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    yield close, history.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
+
+
+def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """Return proofs of misconduct, and the author whose it is."""
+    for first, second in _pairs(history, rng):
+        author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
+        yield _proof(history, first, second), author
+        yield _proof(history, second, first), author
+
+
+def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
+    """Return files that look like proofs, and prove nothing."""
+    for first, second in _pairs(history, rng):
+        wire = cast("tuple[bytes, bytes]", decode(second))
+        for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
+            yield _proof(history, *messages)
+        yield _proof(history, first, encode((wire[0], bytes(64))))
+        yield _proof(history, first, encode_loosely(rng, wire))
+        whole = _proof(history, first, second)
+        yield whole[: rng.randrange(len(whole))]
+        yield _flip(whole, 0, len(whole), rng)
+    place = rng.randrange(len(history.keys), len(history.messages) - 1)
+    message, other = history.messages[place].message, history.messages[place + 1].message
+    yield _proof(history, history.encodings[place], history.encodings[place + 1])
+    yield _proof(history, history.encodings[place], history.foreign[0])
+    yield _proof(
+        history, history.encodings[place], history.sign(message, author=(message.author + 1) % 2, body=other.body)
+    )
+    for changes in ({"step": message.step + 1}, {"tip": rng.randbytes(32)}, {"match": rng.randbytes(32)}):
+        yield _proof(history, history.encodings[place], history.sign(message, **changes))
+    receipts = [history.sign(message, kind=Kind.RESULT, body=body) for body in (bytes(32), b"\1" * 32)]
+    yield _proof(history, *receipts)
+    # Votes that an honest player may well cast: in another round, for the same, or after a newer majority.
+    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    for kind, body in (
+        (Kind.CLOSE, (3, (bytes(32),))),
+        (Kind.ABSENT, (3, (b"",), 1)),
+        (Kind.ABSENT, (3, (bytes(32),), 2)),
+        (Kind.ABSENT, (2, (bytes(32),), 1)),
+    ):
+        yield _proof(history, close, history.sign(message, kind=kind, body=body))

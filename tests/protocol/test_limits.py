@@ -1,0 +1,169 @@
+"""What a peer may make a node do has a bound, each bound is the promised one, and says why it is what it is."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol import limits, transport
+from protocol.certificates import credentials
+from protocol.effects import Effect, Needed, Send
+from protocol.joinline import parse_join_line
+from protocol.keys import Identity
+from protocol.limits import Limits
+from protocol.match import Match
+from protocol.mesh import Mesh
+from protocol.transport import DialError, dial_any
+from protocol.wire import Aim, Frame, Hello, Need, Page, Refuse, TableAim, encode_frame
+from tests.simulation.world import World
+
+HOST = "127.0.0.1"
+FINGERPRINT = Identity.generate().fingerprint
+
+
+def test_the_limits_are_those_that_were_promised() -> None:
+    bounds = Limits()
+    assert (bounds.frame_before_welcome, bounds.frame) == (4 * 1024, 64 * 1024)
+    assert (bounds.handshake, bounds.started_frame) == (5, 10)
+    assert (bounds.links_outside_roster, bounds.links_per_address) == (16, 3)
+    assert (bounds.rate, bounds.burst, bounds.own_machine_rate) == (50, 200, None)
+    assert bounds.outgoing_queue == 1024 * 1024
+    assert limits.NICKNAME_CHARACTERS == 20
+    assert limits.REPLACEMENT == 2
+    assert limits.NEED_ANSWER == 1
+    assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)
+
+
+def test_every_limit_has_its_reason_beside_it() -> None:
+    body = ast.parse(Path(limits.__file__).read_text(encoding="utf-8")).body
+    named = [(place, node) for place, node in enumerate(body) if isinstance(node, ast.AnnAssign)]
+    assert len(named) > 40
+    for place, node in named:
+        assert isinstance(node.target, ast.Name)
+        if node.target.id != "KIB":
+            following = body[place + 1]
+            reason = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+            assert reason, f"{node.target.id} has no reason"
+
+
+def finished() -> Match:
+    world = World(PRESETS["classic"], 4, seed=2)
+    world.run()
+    return world.machines[0].match
+
+
+def answers(match: Match, step: int, now: float, sender: int = 1) -> list[Page]:
+    need = Need(match.record.match, step, bytes(32), ())
+    effects: list[Effect] = match.handle(Needed(sender, need), now)
+    frames = [effect.frame for effect in effects if isinstance(effect, Send)]
+    return [frame for frame in frames if isinstance(frame, Page)]
+
+
+def test_a_request_is_answered_once_per_peer_step_and_second() -> None:
+    match = finished()
+    assert len(answers(match, 3, now=100.0)) == 1
+    assert answers(match, 3, now=100.9) == []
+    assert len(answers(match, 4, now=100.9)) == 1
+    assert len(answers(match, 3, now=100.9, sender=2)) == 1
+    assert len(answers(match, 3, now=101.0)) == 1
+
+
+def test_a_page_fits_into_a_frame_and_says_whether_it_is_the_last() -> None:
+    match = finished()
+    total = sum(len(position.entries) for position in match.record.chain)
+    (page,) = answers(match, 0, now=100.0)
+    assert len(page.messages) < total
+    assert not page.last
+    assert limits.PAGE - 1024 < len(encode_frame(page)) <= limits.FRAME
+    (rest,) = answers(match, match.record.position.step, now=100.0)
+    assert rest.last
+
+
+async def test_of_very_many_addresses_only_the_first_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
+    dialled: list[transport.Address] = []
+
+    async def note(address: transport.Address, *_: object) -> None:
+        dialled.append(address)
+        raise DialError("nobody is there")
+
+    monkeypatch.setattr(transport, "_dial_host", note)
+    addresses = [(f"192.0.2.{number}", 7000) for number in range(100)]
+    with pytest.raises(DialError):
+        await dial_any(addresses, credentials(Identity.generate().private_key), Owner())
+    assert dialled == addresses[: limits.ADDRESSES_PER_PEER]
+
+
+def test_a_join_line_has_no_more_addresses_than_are_dialled() -> None:
+    hosts = [f"192.0.2.{number}:7000" for number in range(limits.ADDRESSES_PER_PEER + 1)]
+    assert len(parse_join_line(f"{','.join(hosts[1:])}/{FINGERPRINT}").addresses) == limits.ADDRESSES_PER_PEER
+    with pytest.raises(ValueError, match="at most 16 addresses"):
+        parse_join_line(f"{','.join(hosts)}/{FINGERPRINT}")
+
+
+class Owner:
+    """Of a mesh: welcomes everybody and notes who came and went."""
+
+    def __init__(self) -> None:
+        self.ups: list[bytes] = []
+        self.downs: list[bytes] = []
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        return TableAim(bytes(16), "")
+
+    def peer_up(self, identity: bytes, aim: Aim, at: transport.Address) -> None:
+        self.ups.append(identity)
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        raise AssertionError("nobody says anything here")
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        self.downs.append(identity)
+
+    def link_up(self, link: transport.Link) -> None:
+        raise AssertionError("nobody answers here")
+
+    def frame_received(self, link: transport.Link, frame: bytes) -> None:
+        raise AssertionError("nobody answers here")
+
+    def link_down(self, link: transport.Link, reason: str) -> None:
+        raise AssertionError("nobody answers here")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Move the time of meshes by what stands in the list."""
+    ahead = [0.0]
+    loop = asyncio.BaseEventLoop
+    real = loop.time
+    monkeypatch.setattr(loop, "time", lambda self: real(self) + ahead[0])
+    return ahead  # type: ignore[return-value]
+
+
+async def test_a_link_of_one_identity_is_replaced_at_most_once_in_two_seconds(clock: list[float]) -> None:
+    """One key on two machines, both of which dial as often as they can."""
+    identity = Identity.generate()
+    host, owner = Owner(), credentials(identity.private_key)
+    table = Mesh(credentials(Identity.generate().private_key), "test", host)
+    await table.listen(0, [HOST])
+    guests: list[Mesh] = []
+
+    async def comes() -> bool:
+        guests.append(Mesh(owner, "test", Owner()))
+        try:
+            await guests[-1].connect([(HOST, table.port)], TableAim(b"", ""), lambda _: True)
+        except DialError:
+            return False
+        return True
+
+    assert [await comes() for _ in range(5)] == [True, True, False, False, False]
+    clock[0] += limits.REPLACEMENT
+    assert [await comes() for _ in range(3)] == [True, False, False]
+    assert host.ups == [identity.public] * 3
+    assert host.downs == []
+    await asyncio.gather(table.close(), *(guest.close() for guest in guests))
+    await asyncio.sleep(0.05)

@@ -1,0 +1,139 @@
+"""Whatever is done to a fair transcript, it is fair no more; and the blame falls on who signed, or on nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.messages import Kind
+from protocol.verifier import Judgement, verify
+from tests.protocol.mutations import (
+    ALTERATIONS,
+    OFFENCES,
+    History,
+    altered_headers,
+    altered_proofs,
+    judge,
+    judge_end,
+    judge_whole,
+    play,
+    proofs,
+)
+
+MATCHES = 100
+"""Of each ruleset, in a long run."""
+SHARES = 10
+"""A long run of one ruleset is that many tests, which can run side by side."""
+SPECIAL = {"a stake above funds", "changed votes", "not named by the votes"}
+"""Changes that are possible only where something is staked, or somebody was voted out."""
+WHOLE = 400
+"""One in so many files is also judged from its first byte to its last."""
+
+
+def examine(history: History, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
+    """Check that every change at these messages gets the verdict that it deserves; return the changes by name."""
+    names = [record.join.nickname for record in history.genesis.roster]
+    done: Counter[str] = Counter()
+    for place in places:
+        for name, alteration in ALTERATIONS.items():
+            if name != "appended" and place == len(history.messages):
+                continue
+            changed = list(alteration(history, place, rng))
+            if name == "truncated" and not every_byte:
+                changed = rng.sample(changed, 4)
+            for rest in changed:
+                expect(history, place, rest, None, rng, name)
+            done[name] += len(changed)
+        for name, offence in OFFENCES.items():
+            if name != "a message after the end" and place == len(history.messages):
+                continue
+            for rest, author in offence(history, place, rng):
+                expect(history, place, rest, names[author], rng, name)
+                done[name] += 1
+    for data in altered_headers(history, rng):
+        verdict = verify(data)
+        assert (verdict.verdict, verdict.culprit) == (Judgement.ALTERED, None)
+        done["altered header"] += 1
+    return done
+
+
+def expect(history: History, place: int, rest: bytes, culprit: str | None, rng: Random, name: str) -> None:
+    verdict = (judge_end if name == "truncated" else judge)(history, place, rest)
+    verdicts = {Judgement.MISCONDUCT} if culprit else {Judgement.ALTERED, Judgement.INCOMPLETE}
+    assert verdict.verdict in verdicts, (name, place, verdict)
+    assert verdict.culprit == culprit, (name, place, verdict)
+    assert not verdict.winners or (culprit is not None and place == len(history.messages))
+    if not rng.randrange(WHOLE):
+        whole = judge_whole(history, place, rest)
+        known = place if name == "truncated" else history.starts[history.step(place)]
+        assert (whole.verdict, whole.culprit, whole.step) == (verdict.verdict, verdict.culprit, verdict.step)
+        assert whole.signatures == known + verdict.signatures
+
+
+@pytest.mark.parametrize("players", [2, 3])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_sample_of_changes(preset: str, players: int) -> None:
+    rng = Random(f"{preset} {players}")
+    history = play(PRESETS[preset], players, rng.randrange(2**32))
+    assert verify(history.data).verdict is Judgement.FAIR
+    end = len(history.messages)
+    firsts = {
+        (history.position(place).purpose, each.message.kind): place
+        for place, each in reversed(list(enumerate(history.messages)))
+    }
+    places = sorted({*firsts.values(), *rng.sample(range(end), 5), end - 1, end})
+    done = examine(history, places, rng, every_byte=False)
+    assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - SPECIAL
+    assert "a stake above funds" in done or not history.genesis.ruleset.stakes
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_changes_where_somebody_was_voted_out(preset: str) -> None:
+    rng = Random(f"{preset} votes")
+    history = voted(preset, rng)
+    votes = [place for place, each in enumerate(history.messages) if each.message.kind is Kind.CLOSE]
+    steps = {history.step(place) for place in votes[:3]}
+    places = [place for place, each in enumerate(history.messages) if each.message.step in steps]
+    done = examine(history, places, rng, every_byte=False)
+    assert set(done) >= {"changed votes", "more votes", "not named by the votes"}
+
+
+def voted(preset: str, rng: Random) -> History:
+    """Return a match in which somebody fell silent, and its votes."""
+    while True:
+        history = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
+        if history.has_votes:
+            assert verify(history.data).verdict in (Judgement.FAIR, Judgement.UNPROVEN)
+            return history
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_proofs_and_what_looks_like_them(preset: str) -> None:
+    rng = Random(f"{preset} proofs")
+    history = play(PRESETS[preset], 3, rng.randrange(2**32))
+    names = [record.join.nickname for record in history.genesis.roster]
+    for data, author in proofs(history, rng):
+        verdict = verify(data)
+        assert (verdict.verdict, verdict.culprit) == (Judgement.MISCONDUCT, names[author])
+    for data in altered_proofs(history, rng):
+        verdict = verify(data)
+        assert (verdict.verdict, verdict.culprit) == (Judgement.ALTERED, None), verdict
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_change_at_every_record(preset: str, share: int) -> None:
+    done: Counter[str] = Counter()
+    for number in range(share, MATCHES, SHARES):
+        rng = Random(f"{preset} {number}")
+        history = play(PRESETS[preset], rng.choice((2, 2, 2, 3)), rng.randrange(2**32))
+        done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=True)
+        if not number % 4:
+            history = voted(preset, rng)
+            done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=False)
+    print(preset, share, done.total(), dict(done))

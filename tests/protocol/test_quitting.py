@@ -1,0 +1,143 @@
+"""What it brings to leave, in each phase in which one can: never more than the bound that docs/threat-model.md states.
+
+A quitter here falls silent for good at the moment when a message of one kind is owed, after having seen whatever the
+others sent before: the best moment for whoever wants to profit by it. The others vote them out.
+"""
+
+import pytest
+
+from p2pdice import PRESETS, settlement
+from p2pdice.events import HandsShown, PlayerOut, RoundVoid
+from protocol.genesis import Patience
+from protocol.match import Match
+from protocol.messages import Kind
+from protocol.record import SCRIPTS, Position, Purpose
+from protocol.verifier import Judgement, verify
+from tests.simulation.world import World
+
+HURRIED = Patience(5, 5)
+PHASES = [(purpose, kind) for purpose, script in SCRIPTS.items() for kind in script if purpose is not Purpose.FORMING]
+ROLLS = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
+MOTES = PRESETS["motes"]
+
+
+class Silent(Match):
+    """Says nothing any more once a message of this phase is owed and all others have sent theirs."""
+
+    phase: tuple[Purpose, Kind]
+    is_silent = False
+
+    def _do_what_is_owed(self) -> bool:
+        position = self.record.position
+        is_owed = (position.purpose, position.kind) == self.phase and self.me in position.owed
+        if is_owed and (position.purpose is not Purpose.DEAL or self._may_go(position)):
+            self.is_silent = True
+        return not self.is_silent and super()._do_what_is_owed()
+
+    def _may_go(self, position: Position) -> bool:
+        # In the second round: the first deal has no commitments that rode in an opening.
+        assert position.state is not None
+        return position.state.round > 1 or position.kind is Kind.COMMIT
+
+    def _vote(self) -> bool:
+        return not self.is_silent and super()._vote()
+
+
+def play(phase: tuple[Purpose, Kind], quitters: tuple[int, ...], players: int) -> World:
+    kind = type("Quitter", (Silent,), {"phase": phase})
+    is_long = phase[0] in (Purpose.STAKES, Purpose.PUBLIC_DIE)
+    rules = MOTES if is_long else PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, players, seed=5, patience=HURRIED, kinds=dict.fromkeys(quitters, kind))
+    world.run()
+    return world
+
+
+def happened(world: World, me: int, kind: type) -> list[object]:
+    record = world.machines[me].match.record
+    return [event for position in record.chain for event, _ in position.happened if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: f"{phase[0].value}-{phase[1].name}")
+def test_whoever_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, Kind]) -> None:
+    world = play(phase, (1,), 3)
+    records = [world.machines[me].match.record for me in (0, 2)]
+    assert len({record.position.tip for record in records}) == 1
+    record = records[0]
+    state = record.position.state
+    assert record.position.purpose is Purpose.END
+    assert state is not None
+    quitter = record.position.seats.index(1)
+    assert state.places[-1] == (quitter,)
+    assert record.position.left == (1,)
+    assert settlement(state).delta[quitter] <= 0
+    verdict = verify(world.machines[0].transcript)
+    assert (verdict.verdict, verdict.culprit) == (Judgement.UNPROVEN, None)
+    assert world.machines[1].match.record.genesis.roster[1].join.nickname in verdict.reason
+
+
+@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase[0] in ROLLS], ids=lambda phase: phase[0].value)
+def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tuple[Purpose, Kind]) -> None:
+    """After the LOCK the one who leaves may know the outcome: nothing of that roll may be used again."""
+    purpose, kind = phase
+    world = play(phase, (1,), 3)
+    chain = world.machines[0].match.record.chain
+    (left,) = (place for place, position in enumerate(chain) if position.left and not chain[place - 1].left)
+    before, after = chain[left - 1], chain[left]
+    assert (before.purpose, before.kind) == phase
+    if kind is Kind.COMMIT:
+        assert after.standing is not None
+        assert set(after.standing.commitments) == {0, 2}  # it goes on with those who committed
+        return
+    assert (after.purpose, after.kind, after.standing) == (purpose, Kind.COMMIT, None)
+    assert before.standing is not None
+    anew = chain[left + 1].standing
+    assert anew is not None
+    old = {commitment for commitments in before.standing.commitments.values() for commitment in commitments}
+    new = {commitment for commitments in anew.commitments.values() for commitment in commitments}
+    assert not old & new
+
+
+@pytest.mark.parametrize("quitters", [(1,), (1, 2)])
+def test_m_sacrificed_seats_buy_their_friends_no_more_than_m_further_draws(quitters: tuple[int, ...]) -> None:
+    """The bound that is stated: who leaves at the REVEAL lets the roll be repeated, once for each seat given up."""
+
+    class OneByOne(Silent):
+        phase = (Purpose.DEAL, Kind.REVEAL)
+
+        def _may_go(self, position: Position) -> bool:
+            mates = [author for author in quitters if author not in position.left]
+            return super()._may_go(position) and bool(mates) and mates[0] == self.me
+
+    rules = PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, 5, seed=3, patience=HURRIED, kinds=dict.fromkeys(quitters, OneByOne))
+    world.run()
+    chain = world.machines[0].match.record.chain
+    assert chain[-1].purpose is Purpose.END
+    assert chain[-1].left == quitters
+    draws: dict[int, int] = {}
+    for position in chain:
+        if (position.purpose, position.kind) == (Purpose.DEAL, Kind.REVEAL):
+            assert position.state is not None
+            draws[position.state.round] = draws.get(position.state.round, 0) + 1
+    assert max(draws.values()) == len(quitters) + 1
+    assert sorted(draws.values())[:-1] == [1] * (len(draws) - 1)
+
+
+def test_a_withheld_opening_makes_one_round_void_at_most_and_costs_the_seat() -> None:
+    world = play((Purpose.SHOWDOWN, Kind.OPEN), (1,), 3)
+    assert len(happened(world, 0, RoundVoid)) <= 1
+    (out,) = [event for event in happened(world, 0, PlayerOut) if event.reason == "evicted"]  # type: ignore[attr-defined]
+    seats = world.machines[0].match.record.position.seats
+    assert out.seat == seats.index(1)  # type: ignore[attr-defined]
+    shown = happened(world, 0, HandsShown)
+    hidden = [event for event in shown if event.hands[seats.index(1)] is None]  # type: ignore[attr-defined]
+    assert len(hidden) <= 1
+
+
+def test_two_players_never_deal_anew_without_each_other() -> None:
+    """Of two nobody is a majority: the match waits, and is never won by whoever is still there."""
+    world = play((Purpose.DEAL, Kind.REVEAL), (1,), 2)
+    record = world.machines[0].match.record
+    assert record.position.kind is Kind.REVEAL
+    assert record.position.left == ()
+    assert not world.machines[0].transcript

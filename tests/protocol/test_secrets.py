@@ -1,0 +1,187 @@
+"""What is secret stays in its home, and the home is its owner's alone.
+
+Secret are the identity key, the match seed and everything that is derived from it, until the protocol opens it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from cli.log import EscapingFormatter, PrivateFileHandler
+from protocol.hashing import tagged_hash
+from protocol.home import Home
+from protocol.keys import MatchKey
+from protocol.limits import LOG_BYTES
+from protocol.lobby import TableSettings
+from protocol.node import Node
+from protocol.wire import JoinTable, decode_frame
+from tests.network.company import CLASSIC, Company, Player, agree, company
+
+needs_mode_bits = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows keeps a profile private by access lists, not by mode bits"
+)
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+def secrets_of(node: Node) -> list[bytes]:
+    """Return what nobody but this node may know, before and after the match."""
+    private = node.identity.private_key
+    seed = node._seed
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return [seed, private.private_bytes_raw(), tagged_hash("match-key", seed), pem.split(b"\n")[1]]
+
+
+def spellings(secret: bytes) -> set[str]:
+    """Return how a secret would look in a text."""
+    return {secret.hex(), repr(secret), repr(secret)[2:-1], secret.decode("latin-1")}
+
+
+async def test_no_log_at_any_level_and_no_repr_tells_a_secret(
+    people: Company, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    players, _ = await people.table(2)
+    await agree(*players)
+    for player in players:
+        node = player.node
+        match = node._match
+        assert match is not None
+        things = [node, match, node.identity, match._key, node._store, *node._store.matches(), node._mesh]
+        told = caplog.text + "".join(map(repr, (*things, *player.events)))
+        for secret in secrets_of(node):
+            assert not [spelling for spelling in spellings(secret) if spelling in told]
+
+
+async def test_no_byte_that_leaves_tells_a_secret_of_the_node(people: Company) -> None:
+    players, _ = await people.table(2)
+    transcript = await agree(*players)
+    for player in players:
+        assert not [secret for secret in secrets_of(player.node) if secret in transcript]
+
+
+@pytest.mark.parametrize("hosts", [True, False], ids=["the host's", "a guest's"])
+async def test_the_seed_is_on_the_disk_before_the_join_record_is_sent(people: Company, hosts: bool) -> None:
+    """A seed that is lost after the record was sent would be a seat that is lost."""
+    host, guest = await people.sit("host"), await people.sit("guest")
+    player = host if hosts else guest
+    stored: list[tuple[bytes, bytes]] = []
+
+    def look() -> None:
+        stored.extend(player.node._store._db.execute("SELECT match_key, seed FROM seeds").fetchall())
+        assert not player.node._store._db.in_transaction
+
+    watch_for_join_records(player, look)
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    await guest.node.join(opened.join_line)
+    assert (MatchKey(player.node._seed).public, player.node._seed) in stored
+    await agree(host, guest)
+
+
+def watch_for_join_records(player: Player, look: object) -> None:
+    """Call ``look`` whenever this player's join record is about to leave: as a JOIN, or in a genesis."""
+    mesh = player.node._mesh
+    send = mesh.send
+
+    def watched(identity: bytes, frame: bytes) -> None:
+        if isinstance(decode_frame(frame), JoinTable) or b"p2pdice/1/genesis" in frame:
+            look()  # type: ignore[operator]
+        send(identity, frame)
+
+    mesh.send = watched  # type: ignore[method-assign]
+
+
+@needs_mode_bits
+async def test_after_a_match_nobody_else_can_read_anything_of_the_home(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with company(tmp_path) as people:
+            players, _ = await people.table(2)
+            await agree(*players)
+    finally:
+        os.umask(before)
+    for player in players:
+        home = player.node.home
+        assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
+        assert stat.S_IMODE(home.identity.stat().st_mode) == 0o600
+        assert stat.S_IMODE(home.store.stat().st_mode) == 0o600
+        assert stat.S_IMODE((home.path / "matches").stat().st_mode) == 0o700
+
+
+async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Company, tmp_path: Path) -> None:
+    host = await people.sit("../../host", home=tmp_path / "a")
+    guest = await people.sit("..\\guest", home=tmp_path / "b")
+    opened = await host.node.host(TableSettings("../../../table", CLASSIC, 2))
+    await guest.node.join(opened.join_line)
+    await agree(host, guest)
+    match = host.node._match.record.match.hex()  # type: ignore[union-attr]
+    for player in (host, guest):
+        home = player.node.home.path
+        files = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
+        assert {name for name in files if not name.startswith("store.sqlite3")} == {
+            "identity.key",
+            f"matches/{match}.p2pdice",
+        }
+    assert set(os.listdir(tmp_path)) == {"a", "b"}
+
+
+# The log
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> logging.Logger:
+    handler = PrivateFileHandler(Home(tmp_path).log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    handler.setFormatter(EscapingFormatter("%(message)s"))
+    logger = logging.Logger("test")
+    logger.addHandler(handler)
+    yield logger  # type: ignore[misc]
+    handler.close()
+
+
+def test_what_a_peer_wrote_is_escaped_in_the_log_with_and_without_a_traceback(
+    log: logging.Logger, tmp_path: Path
+) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\u202e\r\x9b31m\u200b\nforged: all is well"
+    log.warning("from a peer: %s", hostile)
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        log.exception("failed")
+    written = Home(tmp_path).log.read_bytes().decode("utf-8")
+    assert "\\x1b]0;owned\\x07\\x1b[2J\\u202e\\x0d\\x9b31m\\u200b" in written
+    lines = written.splitlines()
+    assert [line.partition(" ")[0] for line in lines if not line.startswith("    ")] == ["from", "failed"]
+    assert all(character.isprintable() or character == "\n" for character in written.replace(os.linesep, "\n"))
+
+
+def test_a_peer_who_provokes_warnings_fills_no_disk(log: logging.Logger, tmp_path: Path) -> None:
+    for _ in range(4 * LOG_BYTES // 1000):
+        log.warning("x" * 1000)
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["p2pdice.log", "p2pdice.log.1"]
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2 * LOG_BYTES
+
+
+@needs_mode_bits
+def test_nobody_else_can_read_the_log_also_when_it_was_put_aside(tmp_path: Path, log: logging.Logger) -> None:
+    before = os.umask(0)
+    try:
+        for _ in range(2 * LOG_BYTES // 1000):
+            log.warning("x" * 1000)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    assert len(list(tmp_path.iterdir())) == 2
