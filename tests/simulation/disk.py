@@ -49,6 +49,12 @@ class Disk(ABC):
         self._guarded("store", lambda: self._write(batch))
         self.own |= {signed.id for signed in batch}
 
+    def replace(self, messages: Iterable[Signed]) -> None:
+        """Store messages in place of all others. :raises StoreError: if they are not known to be stored."""
+        batch = tuple(messages)
+        self._guarded("store", lambda: self._replace(batch))
+        self.own = {signed.id for signed in batch}
+
     def add_choice(self, step: int, text: str) -> None:
         """Store a choice of the owner. :raises StoreError: if it is not known to be stored."""
         self._guarded("choice", lambda: self._add_choice(step, text))
@@ -74,6 +80,9 @@ class Disk(ABC):
 
     @abstractmethod
     def _write(self, messages: tuple[Signed, ...]) -> None: ...
+
+    @abstractmethod
+    def _replace(self, messages: tuple[Signed, ...]) -> None: ...
 
     @abstractmethod
     def _add_choice(self, step: int, text: str) -> None: ...
@@ -106,6 +115,9 @@ class MemoryDisk(Disk):
     def _write(self, messages: tuple[Signed, ...]) -> None:
         self._journal.append(("messages", tuple(signed.wire for signed in messages)))
 
+    def _replace(self, messages: tuple[Signed, ...]) -> None:
+        self._journal.append(("instead", tuple(signed.wire for signed in messages)))
+
     def _add_choice(self, step: int, text: str) -> None:
         self._journal.append(("choice", (step, text)))
 
@@ -120,8 +132,10 @@ class MemoryDisk(Disk):
         choices: dict[int, str] = {}
         is_over = False
         for kind, content in self._journal:
-            if kind == "messages":
+            if kind in ("messages", "instead"):
                 assert isinstance(content, tuple)
+                if kind == "instead":
+                    messages.clear()
                 messages += [parse_signed(*wire) for wire in content]
             elif kind == "choice":
                 assert isinstance(content, tuple)
@@ -159,6 +173,9 @@ class SqliteDisk(Disk):
 
     def _write(self, messages: tuple[Signed, ...]) -> None:
         self._open.write(self._match, messages)
+
+    def _replace(self, messages: tuple[Signed, ...]) -> None:
+        self._open.replace(self._match, messages)
 
     def _add_choice(self, step: int, text: str) -> None:
         self._open.add_choice(self._match, step, text)

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
-from protocol.canonical import encode
-from protocol.events import Misbehaved, NodeEvent
-from protocol.messages import Kind, Message, Signed, parse_signed
+from protocol.effects import Accuse
+from protocol.messages import VOTES, Kind, Message, Signed, parse_signed
 from protocol.randomness import derive_secret
 from protocol.record import Position
-from protocol.transcript import TRANSCRIPT_TAG
 from protocol.verifier import Judgement, verify
 from protocol.wire import Carried, Frame, Page
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
-
-VOTES: Final = ("ABSENT", "CLOSE")
-"""Kinds of message of which a step may have one per round."""
 
 
 class Violation(AssertionError):
@@ -38,7 +33,7 @@ class Violation(AssertionError):
 def slot(message: Message) -> Hashable:
     """Return what a player may sign one message for: (author, step, T), and for a vote its kind and round."""
     place = (message.author, message.step, message.tip)
-    if message.kind.name in VOTES:
+    if message.kind in VOTES:
         assert isinstance(message.body, tuple)
         return (*place, message.kind.name, message.body[0])
     return place
@@ -53,8 +48,10 @@ class Checks:
         """How often each was looked at."""
         self.blamed: set[int] = set()
         """Authors whom an honest node has accused."""
+        self.evicted: set[int] = set()
+        """Authors without whom an honest node has closed a step."""
         self._agreed: dict[bytes, tuple[object, ...]] = {}
-        self._looked: dict[int, tuple[int, int]] = {}
+        self._looked: dict[int, list[bytes]] = {}
         self._signed: dict[Hashable, bytes] = {}
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
@@ -72,10 +69,11 @@ class Checks:
         if not machine.is_honest or machine.match is None:
             return
         chain = machine.match.record.chain
-        starts, known = self._looked.get(machine.node, (0, 0))
-        if starts != machine.starts:
-            known = 0
-        known = min(known, len(chain))
+        tips = self._looked.get(machine.node, [])
+        known = next(
+            (step for step, (tip, place) in enumerate(zip(tips, chain, strict=False)) if tip != place.tip),
+            min(len(tips), len(chain)),
+        )
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
             if step:
@@ -83,7 +81,7 @@ class Checks:
                 self._steps_close_with_all(machine, chain[step - 1], chain[step])
                 if chain[step].happened:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
-        self._looked[machine.node] = machine.starts, len(chain)
+        self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
         self._buffers_are_bounded(machine)
 
     def before_sending(self, machine: Machine, receiver: int, frame: Frame, data: bytes) -> None:
@@ -98,18 +96,24 @@ class Checks:
             for wire in frame.messages:
                 self._leaves(machine, wire)
 
-    def shown(self, machine: Machine, event: NodeEvent) -> None:
-        """An owner is told something."""
-        if not machine.is_honest or not isinstance(event, Misbehaved) or machine.match is None:
+    def accused(self, machine: Machine, accusation: Accuse) -> None:
+        """An owner is told who broke the rules, with the proof of it."""
+        if not machine.is_honest or machine.match is None:
             return
-        author = machine.match.info.index(event.player)
+        author = accusation.author
         self.blamed.add(author)
         self._hold(
             "no honest player is blamed",
             not self.world.is_honest(author),
-            f"node {machine.node} blames {author}: {event.reason}",
+            f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
-        self._proof_convinces(machine, author)
+        verdict = verify(accusation.proof)
+        name = machine.match.info[author].name
+        self._hold(
+            "the verifier names the culprit",
+            verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
+            f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
+        )
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
@@ -117,13 +121,18 @@ class Checks:
 
     def at_the_end(self) -> None:
         """Nothing more will happen."""
-        finished = [machine for machine in self.world.honest() if machine.transcript]
-        transcripts = {machine.transcript for machine in finished}
-        self._hold("one transcript", len(transcripts) <= 1, "two honest nodes wrote different transcripts")
-        for transcript in transcripts:
+        finished = [machine for machine in self.world.honest() if machine.transcript and machine.match is not None]
+        ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
+        self._hold("one history", len(ends) <= 1, "two honest nodes have come to different ends")
+        cheats = {
+            entry.join.nickname
+            for author, entry in enumerate(self.world.genesis.roster)
+            if not self.world.is_honest(author)
+        }
+        for transcript in {machine.transcript for machine in finished}:
             verdict = verify(transcript)
-            accepted = (Judgement.FAIR, Judgement.UNPROVEN)
-            self._hold("the verifier accepts", verdict.verdict in accepted, f"{verdict.verdict}: {verdict.reason}")
+            is_right = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN) or verdict.culprit in cheats
+            self._hold("the verifier accepts", is_right, f"{verdict.verdict}: {verdict.reason}")
 
     # The checks
 
@@ -134,13 +143,27 @@ class Checks:
         self._hold("one state per history", agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, before: Position, after: Position) -> None:
-        """A step closes with a message of everybody who owes one: as long as there are no votes, nobody is evicted."""
+        """Nobody is left out of a step but by identical CLOSEs of more than half of the base (protocol.md §5)."""
         missing = set(before.owed) - set(after.entries)
+        votes = [signed.message for signed in after.certificate]
+        named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
+        is_voted = (
+            before.step > 0
+            and 2 * len({vote.author for vote in votes} & set(before.base)) > len(before.base)
+            and {(vote.kind, vote.step, vote.tip) for vote in votes} == {(Kind.CLOSE, before.step, before.tip)}
+            and len({vote.body for vote in votes}) == 1
+            and isinstance(votes[0].body, tuple)
+            and votes[0].body[1] == named
+        )
         self._hold(
             "nobody is evicted but by votes",
-            not missing or self.world.is_closed_by_votes(after),
+            is_voted if missing else True,
             f"node {machine.node} closed step {before.step} without {missing}",
         )
+        if missing:
+            self.evicted |= missing
+            left = len(set(before.base) - set(before.left) - missing)
+            self._hold("a majority is left", 2 * left > len(before.base), f"{left} of {before.base}")
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
         """No die and no coin comes from nowhere, and none is lost but by the rules (rules.md)."""
@@ -256,32 +279,15 @@ class Checks:
         """Whatever peers send, what a node keeps of it is bounded (protocol.md §5, §9)."""
         match = machine.match
         assert match is not None
-        players = self.world.plan.players
-        kept = max((len(messages) for messages in match._future.values()), default=0)
+        agreement = match.agreement
+        kept = max((len(messages) for messages in agreement._later.values()), default=0)
         self._hold("kept for later", kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
         if self.world.scheduler.events % 8:
             return
-        bound = 64 * players + len(match.record.chain)
-        for name, value in vars(match).items():
-            if isinstance(value, dict | list | set):
-                self._hold("buffers are bounded", len(value) <= bound, f"{name} has {len(value)} entries")
-
-    def _proof_convinces(self, machine: Machine, author: int) -> None:
-        """Whoever never took part comes to the same judgement from the bytes alone (protocol.md §5, §10)."""
-        match = machine.match
-        assert match is not None
-        error = match._culprits[author]
-        record = match.record
-        # The closed steps before the offence; with two messages also its own step, if that is closed.
-        closed = error.step if len(error.evidence) == 1 else error.step + 1
-        before = [signed for position in record.chain[1 : closed + 1] for signed in position.entries.values()]
-        offence = error.evidence if error.step >= record.position.step else error.evidence[-1:]
-        header = encode((TRANSCRIPT_TAG, record.genesis_data))
-        file = header + b"".join(encode(signed.wire) for signed in (*before, *offence))
-        verdict = verify(file)
-        name = match.record.genesis.roster[author].join.nickname
-        self._hold(
-            "the verifier names the culprit",
-            verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
-            f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
-        )
+        bound = 64 * self.world.plan.players + len(match.record.chain)
+        for holder in (match, agreement, agreement.absence, *agreement.absence.ballots.values()):
+            names = getattr(type(holder), "__slots__", None) or vars(holder)
+            for name in names:
+                value = getattr(holder, name)
+                if isinstance(value, dict | list | set):
+                    self._hold("buffers are bounded", len(value) <= bound, f"{name} has {len(value)} entries")

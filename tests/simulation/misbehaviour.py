@@ -42,12 +42,17 @@ class BentMatch(Match):
         return super()._do_what_is_owed()
 
     def _sign(self, kind: Kind, body: Value) -> None:
+        position = self.record.position
         body = self.cheat.body(self, kind, body)
+        signed = self.cheat.sign(kind, body)
         try:
-            super()._sign(kind, body)
+            if position.kind is not None:
+                self.record._judge(position, signed)
         except (MisconductError, RejectedMessageError):
-            self._given_up = self.record.position.step
-            self._effects.append(Broadcast(Carried(*self.cheat.sign(kind, body).wire)))
+            self._given_up = position.step
+            self._effects.append(Broadcast(Carried(*signed.wire)))
+        else:
+            super()._sign(kind, body)
 
 
 class Misbehaviour:

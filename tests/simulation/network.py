@@ -197,8 +197,9 @@ class Network:
         if channel.tokens < 1 and not self.machines[channel.sender].is_on_loopback:
             self._plan(link, channel, now + 0.1)  # over the rate nothing is lost: the peer waits
             return
-        channel.tokens -= 1
         _, frame = channel.frames.popleft()
+        if len(frame or b"") <= limits.FRAME_BEFORE_WELCOME:  # longer ones are answers, whose bytes are counted instead
+            channel.tokens -= 1
         channel.size -= len(frame or b"")
         sender, receiver = self.machines[channel.sender], self.machines[channel.receiver]
         is_current = self._links.get((receiver.node, sender.author)) is link

@@ -12,11 +12,9 @@ from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol.effects import Effect
 from protocol.genesis import Genesis, MalformedGenesisError, match_id
 from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
-from protocol.record import Position
 from protocol.wire import Frame, encode_frame
 from tests.simulation.cores import CORES
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
@@ -28,10 +26,6 @@ from tests.simulation.network import Network
 from tests.simulation.scenario import Plan
 from tests.simulation.scheduler import Scheduler, Streams, Trace
 from tests.simulation.world import TABLE, join_record, match_seed
-
-HAS_VOTES: Final = False
-"""Whether an honest majority gets rid of whoever is silent or proved to cheat. Until it does, a match in which somebody
-misbehaves or is gone for good may stay suspended."""
 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
@@ -47,6 +41,7 @@ class Figures:
     matches: int = 0
     finished: int = 0
     suspended: int = 0
+    unformed: int = 0
     refused: int = 0
     """Proposals that no guest signed."""
     players: int = 0
@@ -204,17 +199,9 @@ class Simulation:
             )
         return ()
 
-    def carry_out(self, machine: Machine, effect: Effect) -> None:
-        """Carry out an effect that only some versions of the match have."""
-        raise AssertionError(f"nobody carries out {effect}")
-
     def fell_silent(self, machine: Machine) -> None:
         """A node stopped at a disk error; its owner will start it again."""
         self.heal_after(self.streams.disk.uniform(0.5, 5.0), machine.start_again)
-
-    def is_closed_by_votes(self, position: Position) -> bool:
-        """Tell whether a majority of the base voted a step closed without somebody."""
-        return False
 
     # Trouble
 
@@ -317,9 +304,14 @@ class Simulation:
         slow = self.plan.think * 20 + self.plan.usual_latency * 100
         if self.plan.core:
             slow += 5 * PATIENCE  # a sleeper may miss the same moment several times
-        if self._may_stop() and not HAS_VOTES:
-            return slow + 2 * self.plan.patience.automatic
-        return PATIENCE + slow + (4 * self.plan.patience.automatic if self.cheat is not None else 0.0)
+        if not self._has_majority():
+            return slow + PATIENCE
+        return slow + PATIENCE + 2 * self.plan.patience.human + 8 * self.plan.patience.automatic
+
+    def _has_majority(self) -> bool:
+        """Tell whether more than half of the players are honest and not gone for good."""
+        present = [machine for machine in self.honest() if not machine.is_gone]
+        return 2 * len(present) > self.plan.players
 
     def _may_stop(self) -> bool:
         """Tell whether the match may need a vote to go on."""
@@ -337,7 +329,9 @@ class Simulation:
         cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
         if ended:
             figures.finished += 1
-        elif not HAS_VOTES and self._may_stop():
+        elif self._may_stop() and not any(machine.match and machine.match.is_formed for machine in self.honest()):
+            figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
+        elif self._may_stop() and not self._has_majority():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
