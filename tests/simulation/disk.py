@@ -41,7 +41,7 @@ class Disk(ABC):
         self.trouble = Trouble.NONE
         self.is_full = False
         self.own: set[bytes] = set()
-        """Ids of all messages that are safely on this disk."""
+        """Ids of all messages that were safely on this disk since the process started."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
@@ -53,7 +53,7 @@ class Disk(ABC):
         """Store messages in place of all others. :raises StoreError: if they are not known to be stored."""
         batch = tuple(messages)
         self._guarded("store", lambda: self._replace(batch))
-        self.own = {signed.id for signed in batch}
+        self.own |= {signed.id for signed in batch}
 
     def add_choice(self, step: int, text: str) -> None:
         """Store a choice of the owner. :raises StoreError: if it is not known to be stored."""

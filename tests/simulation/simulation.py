@@ -309,9 +309,14 @@ class Simulation:
         return slow + PATIENCE + 2 * self.plan.patience.human + 8 * self.plan.patience.automatic
 
     def _has_majority(self) -> bool:
-        """Tell whether more than half of the players are honest and not gone for good."""
-        present = [machine for machine in self.honest() if not machine.is_gone]
-        return 2 * len(present) > self.plan.players
+        """Tell whether more than half of the base are honest, still in the match and not gone for good."""
+        present = {machine.author for machine in self.honest() if not machine.is_gone}
+        positions = [machine.match.record.position for machine in self.honest() if machine.match is not None]
+        if not positions:
+            return False
+        newest = max(positions, key=lambda position: position.locked)
+        staying = present.intersection(newest.base).difference(newest.left, self.checks.evicted)
+        return 2 * len(staying) > len(newest.base)
 
     def _may_stop(self) -> bool:
         """Tell whether the match may need a vote to go on."""
