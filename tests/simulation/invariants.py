@@ -78,7 +78,7 @@ class Checks:
             self._one_state_per_history(machine, chain[step])
             if step:
                 self._follows(chain[step - 1], chain[step])
-                self._steps_close_with_all(machine, chain[step - 1], chain[step])
+                self._steps_close_with_all(machine, chain[: step + 1])
                 if chain[step].happened:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
         self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
@@ -142,14 +142,19 @@ class Checks:
         agreed = self._agreed.setdefault(position.tip, what)
         self._hold("one state per history", agreed == what, f"node {machine.node} differs at step {position.step}")
 
-    def _steps_close_with_all(self, machine: Machine, before: Position, after: Position) -> None:
+    def _steps_close_with_all(self, machine: Machine, chain: list[Position]) -> None:
         """Nobody is left out of a step but by identical CLOSEs of more than half of the base (protocol.md §5)."""
+        before, after = chain[-2:]
         missing = set(before.owed) - set(after.entries)
+        if not missing:
+            self.counts["nobody is evicted but by votes"] += 1
+            return
+        base = self._base(chain[:-1])
         votes = [signed.message for signed in after.certificate]
         named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
         is_voted = (
             before.step > 0
-            and 2 * len({vote.author for vote in votes} & set(before.base)) > len(before.base)
+            and 2 * len({vote.author for vote in votes} & base) > len(base)
             and {(vote.kind, vote.step, vote.tip) for vote in votes} == {(Kind.CLOSE, before.step, before.tip)}
             and len({vote.body for vote in votes}) == 1
             and isinstance(votes[0].body, tuple)
@@ -157,13 +162,19 @@ class Checks:
         )
         self._hold(
             "nobody is evicted but by votes",
-            is_voted if missing else True,
+            is_voted,
             f"node {machine.node} closed step {before.step} without {missing}",
         )
-        if missing:
-            self.evicted |= missing
-            left = len(set(before.base) - set(before.left) - missing)
-            self._hold("a majority is left", 2 * left > len(before.base), f"{left} of {before.base}")
+        self.evicted |= missing
+        left = len(base - set(before.left) - missing)
+        self._hold("a majority is left", 2 * left > len(base), f"{left} of {base} after step {before.step}")
+
+    def _base(self, chain: list[Position]) -> set[int]:
+        """Return who signed the last LOCK that is complete before the open step, whatever the node thinks."""
+        for before, after in zip(chain[-2::-1], chain[:0:-1], strict=True):
+            if before.kind is Kind.LOCK:
+                return {author for author, signed in after.entries.items() if signed.message.kind is Kind.LOCK}
+        return set(range(self.world.plan.players))
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
         """No die and no coin comes from nowhere, and none is lost but by the rules (rules.md)."""

@@ -8,6 +8,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from protocol import record as record_module
+from protocol.absence import Absence, Vote
+from protocol.agreement import Agreement, Reception
 from protocol.effects import Choose, Effect, MatchInput, Persist
 from protocol.hashing import tagged_hash
 from protocol.match import Match
@@ -31,17 +33,17 @@ def _without(kind: type) -> Iterator[None]:
 @contextmanager
 def own_messages_are_not_stored() -> Iterator[None]:
     """What a node signs is sent, but not persisted."""
-    sign = Match._sign
+    fetch = Match._fetch_news
 
-    def bad(match: Match, *arguments: Any) -> None:
-        sign(match, *arguments)
+    def bad(match: Match) -> None:
+        fetch(match)
         match._effects = [
             effect
             for effect in match._effects
             if not isinstance(effect, Persist) or effect.signed.message.author != match.me
         ]
 
-    with patch.object(Match, "_sign", bad):
+    with patch.object(Match, "_fetch_news", bad):
         yield
 
 
@@ -72,13 +74,11 @@ def no_lock_before_reveal() -> Iterator[None]:
     """A roll reveals as soon as everybody has committed."""
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
-    def next_stage(position: Any, state: Any, riding: Any) -> tuple[Purpose, int]:
+    def next_stage(position: Any, state: Any, riding: Any, is_spoilt: bool) -> tuple[Purpose, int]:
         purpose = Purpose.SEATING if state is None else record_module.FOR[state.expects.kind]
-        if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK):
+        if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
             return purpose, position.stage + 1
-        if purpose is Purpose.DEAL and riding is not None:
-            return purpose, 1
-        return purpose, 0
+        return purpose, int(purpose is Purpose.DEAL and riding is not None)
 
     with patch.object(record_module, "SCRIPTS", scripts), patch.object(record_module, "_next_stage", next_stage):
         yield
@@ -138,33 +138,33 @@ def pages_are_believed() -> Iterator[None]:
 
 
 @contextmanager
-def _add(bad: Callable[[Record, Signed, Callable[[Record, Signed], Outcome]], Outcome]) -> Iterator[None]:
-    add = Record.add
-    with patch.object(Record, "add", lambda record, signed: bad(record, signed, add)):
+def _hold(bad: Callable[[Record, Signed, Callable[[Record, Signed], Outcome]], Outcome]) -> Iterator[None]:
+    hold = Record.hold
+    with patch.object(Record, "hold", lambda record, signed: bad(record, signed, hold)):
         yield
 
 
 def every_duplicate_is_an_equivocation() -> AbstractContextManager[None]:
     """A message that comes twice counts as two messages for one slot."""
 
-    def bad(record: Record, signed: Signed, add: Callable[[Record, Signed], Outcome]) -> Outcome:
-        outcome = add(record, signed)
+    def bad(record: Record, signed: Signed, hold: Callable[[Record, Signed], Outcome]) -> Outcome:
+        outcome = hold(record, signed)
         if outcome is Outcome.DUPLICATE:
             message = signed.message
             raise MisconductError(message.author, message.step, "two messages", (signed, signed))
         return outcome
 
-    return _add(bad)
+    return _hold(bad)
 
 
 def the_first_of_two_messages_counts() -> AbstractContextManager[None]:
     """Two messages for one slot are no matter: one of them is dropped."""
 
-    def bad(record: Record, signed: Signed, add: Callable[[Record, Signed], Outcome]) -> Outcome:
+    def bad(record: Record, signed: Signed, hold: Callable[[Record, Signed], Outcome]) -> Outcome:
         known = record._slot(signed.message.step, signed.message.author)
-        return Outcome.DUPLICATE if known is not None else add(record, signed)
+        return Outcome.DUPLICATE if known is not None else hold(record, signed)
 
-    return _add(bad)
+    return _hold(bad)
 
 
 @contextmanager
@@ -206,31 +206,34 @@ def stakes_are_not_checked() -> AbstractContextManager[None]:
 @contextmanager
 def later_steps_are_forgotten() -> Iterator[None]:
     """A message for a step that is not open yet is dropped."""
-    with patch.object(Match, "_keep_for_later", lambda match, signed: None):
+    with patch.object(Agreement, "_keep_for_later", lambda agreement, signed, number: Reception.LATER):
         yield
 
 
 @contextmanager
 def later_steps_are_kept_without_end() -> Iterator[None]:
     """All messages for later steps are kept, however many."""
+    keep = Agreement._keep_for_later
 
-    def bad(match: Match, signed: Signed) -> None:
-        match._future.setdefault(signed.message.author, {}).setdefault(signed.message.step, signed)
+    def bad(agreement: Agreement, signed: Signed, number: int) -> Reception:
+        with patch("protocol.limits.FUTURE_PER_AUTHOR", 10**9):
+            return keep(agreement, signed, number)
 
-    with patch.object(Match, "_keep_for_later", bad):
+    with patch.object(Agreement, "_keep_for_later", bad):
         yield
 
 
 @contextmanager
 def nobody_asks_on_a_new_link() -> Iterator[None]:
-    """What was lost with a link is not asked for over the next."""
-    need = Match._need
+    """What was lost with a link is not asked for over the next, nor for a while after it."""
+    link = Match._link
 
-    def bad(match: Match, author: int, step: int) -> None:
-        if match._heard is not None:
-            need(match, author, step)
+    def bad(match: Match, author: int) -> None:
+        with patch.object(Match, "_need"):
+            link(match, author)
+        match._timers.doubt_until = 0.0
 
-    with patch.object(Match, "_need", bad):
+    with patch.object(Match, "_link", bad):
         yield
 
 
@@ -238,12 +241,10 @@ def nobody_asks_on_a_new_link() -> Iterator[None]:
 def entries_in_order_of_arrival() -> Iterator[None]:
     """Messages of a step are kept in the order in which they came."""
 
-    def bad(record: Record, transition: Any) -> None:
-        entries = dict(record.held)
-        record.chain.append(record_module._advance(record, record.position, entries, transition))
-        record.held = {}
+    def bad(record: Record) -> None:
+        record._close(dict(record.held), ())
 
-    with patch.object(Record, "_close", bad):
+    with patch.object(Record, "close", bad):
         yield
 
 
@@ -266,9 +267,73 @@ def one_secret_for_all() -> Iterator[None]:
 
 
 @contextmanager
-def pages_without_end() -> Iterator[None]:
-    """An answer holds all that is there, however long."""
-    with patch("protocol.limits.PAGE", 10**9):
+def a_base_that_shrinks() -> Iterator[None]:
+    """Whoever is voted absent is not counted in the next vote, before any LOCK."""
+    advance = record_module._advance
+
+    def bad(*arguments: Any) -> Any:
+        after = advance(*arguments)
+        return after._replace(base=tuple(author for author in after.base if author not in after.left))
+
+    with patch.object(record_module, "_advance", bad):
+        yield
+
+
+@contextmanager
+def a_vote_that_does_not_bind() -> Iterator[None]:
+    """Who has voted in a step closes it all the same when everything is there."""
+    with patch.object(Absence, "has_voted", lambda absence, tip: False):
+        yield
+
+
+@contextmanager
+def votes_to_close_any_round() -> Iterator[None]:
+    """A CLOSE is not held against the votes of its author that came after it, and an ABSENT names no majority."""
+    due = Absence.due
+
+    def bad(absence: Absence, *arguments: Any) -> list[Vote]:
+        return [vote._replace(newest=-1) for vote in due(absence, *arguments)]
+
+    with patch.object(Absence, "due", bad):
+        yield
+
+
+@contextmanager
+def a_culprits_message_is_taken() -> Iterator[None]:
+    """Who is proven to have cheated plays on."""
+    settle = Agreement.settle
+
+    def bad(agreement: Agreement) -> None:
+        proven, agreement.proven = agreement.proven, {}
+        settle(agreement)
+        agreement.proven = {**proven, **agreement.proven}
+
+    with patch.object(Agreement, "settle", bad), patch.object(Agreement, "tainted", lambda agreement: iter(())):
+        yield
+
+
+@contextmanager
+def silence_is_misconduct() -> Iterator[None]:
+    """Whoever is voted absent is thought to have cheated."""
+    decide = Agreement._decide
+
+    def bad(agreement: Agreement) -> bool:
+        before = len(agreement.record.chain)
+        decided = decide(agreement)
+        position = agreement.record.position
+        if decided and position.certificate and len(agreement.record.chain) > before:
+            for author in set(agreement.record.chain[-2].owed) - set(position.entries):
+                agreement._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
+        return decided
+
+    with patch.object(Agreement, "_decide", bad):
+        yield
+
+
+@contextmanager
+def nobody_loses_patience() -> Iterator[None]:
+    """Nobody ever votes that somebody is absent."""
+    with patch("protocol.patience.PatienceClock.due", lambda clock, missing, witnesses: float("inf")):
         yield
 
 
@@ -293,6 +358,12 @@ PLANTED: Final[Mapping[str, tuple[Callable[[], AbstractContextManager[None]], in
     "entries in order of arrival": (entries_in_order_of_arrival, 0),
     "the end waits for everybody": (the_end_waits_for_everybody, 0),
     "one secret for all": (one_secret_for_all, 0),
+    "a base that shrinks": (a_base_that_shrinks, 0),
+    "a vote that does not bind": (a_vote_that_does_not_bind, 0),
+    "votes to close any round": (votes_to_close_any_round, 0),
+    "a culprit's message is taken": (a_culprits_message_is_taken, 0),
+    "silence is misconduct": (silence_is_misconduct, 0),
+    "nobody loses patience": (nobody_loses_patience, 0),
 }
 """Every bug by its name, and a seed from which on the search for it is short."""
 
