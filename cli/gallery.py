@@ -9,10 +9,10 @@ from cli.exits import Failure, closing_code
 from cli.line import LineTable
 from cli.narrate import dice_by_player, narrate
 from cli.narrate_motes import graveyard
-from cli.render import command_line
-from cli.seating import Seating
+from cli.render import command_line, listing
+from cli.seating import Seating, display_names
 from cli.stream import event_line
-from protocol.events import MatchOver, MatchStarted, Stopped, TableClosed
+from protocol.events import MatchOver, MatchStarted, NodeEvent, Stopped, Suspended, TableClosed
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -39,6 +39,12 @@ class Gallery(LineTable):
         """Return how to return, for who leaves now."""
         words = ["watch", self._match[:8] if self._match else self._target, *self._home_words()]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
+
+    def take(self, event: NodeEvent) -> None:
+        if isinstance(event, Suspended):
+            self._say(f"The match waits for {listing(display_names(event.awaited))}.")
+        else:
+            super().take(event)
 
     async def _end_of_input(self) -> None:
         if self.lines.is_interactive:

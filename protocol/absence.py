@@ -22,14 +22,29 @@ What ties the two ways together:
 
 - Who has voted in a step closes it only by a decision.
 - Who closed a step votes for it as it was closed. Two things can release them: a majority of ABSENTs for something
-  else, or a proof that an author signed two messages for the step while other voters name another of them. Then the
-  author counts as absent for everybody.
-- Who sent a CLOSE for a later step never votes against an earlier one; who voted against an earlier one (it is
-  *reopened*) signs nothing behind it until it is decided. So two decisions that exclude each other would need two
-  majorities without an honest voter in common.
+  else, or a proof that an author broke the rules while another voter says otherwise of that author, or absence. Then
+  the author counts as absent, and as everybody hears of it, for everybody.
+- Rounds are counted over all steps that can still change: a node votes in one step only in each round, and sends one
+  CLOSE at most in it. The latest majority leads: the steps before the one it is for stand as they led there, also for
+  whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
+- Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
-  shrinks with each departure would let two small halves both be right.
+  shrinks with each departure would let two small halves both be right. Only those who have not left before the step
+  vote in it: else those who left and a few others could decide against a majority of those who went on.
 - Entries after which those who are left would be no majority of the base are never voted for.
+- A round that a majority has not reached does not end. Otherwise a lone node runs ahead for as long as it is alone, and
+  two whose timers end together follow each other for ever, one round apart.
+
+Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. A liar who
+repeats to each of two others what the other one votes, while those votes are under way, could still have both decide
+differently. So a CLOSE rests on a majority of voters of whom nothing bad is known, and the caller sends it only when
+that majority's votes had time to reach everybody (:data:`~protocol.limits.RELAY`): among nodes that are connected the
+liar is known before anything is decided.
+
+What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
+author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of
+one round each kept the first it saw, and did not count the votes that built on the other; a culprit's message was
+stood by for ever by one who had closed with it and never said so; rounds one apart never met.
 
 This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
 explored exhaustively for small worlds by tests/simulation/small_worlds.py.
@@ -271,6 +286,15 @@ class Ballot:
         """Return this node's latest CLOSE."""
         return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
 
+    def supporters(self, number: int, entries: Entries) -> set[int]:
+        """Return who voted ABSENT for these entries in a round."""
+        return {
+            author
+            for author, votes in self._absents.items()
+            for vote in votes
+            if vote.round == number and vote.entries == entries and author in self.place.staying
+        }
+
     def named(self, index: int, voters: Collection[int]) -> set[bytes]:
         """Return what any of ``voters`` ever said at this place of the entries, absence included."""
         return {
@@ -307,6 +331,8 @@ class Absence:
         :raises ContradictionError: if its author contradicts themselves.
         """
         ballot = self.ballots.setdefault(vote.tip, Ballot(place))
+        if place.base:
+            ballot.place = place  # of a history that was left only this node's own votes are known
         if vote.author == self.me:
             ballot.round = max(ballot.round, vote.round)
         return ballot.take(vote)
@@ -426,7 +452,10 @@ class Absence:
         elif number >= 0 and (certificate := ballot.certificates.get(number)):
             entries = certificate[0].entries
             closes = (ballot.own_close(me) for ballot in self.ballots.values())
-            if all(own is None or own.round < number for own in closes) and leaves_majority(place, entries):
+            # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
+            honest = ballot.supporters(number, entries).difference(history.culprits())
+            is_clear = len(honest) >= ballot.majority and leaves_majority(place, entries)
+            if is_clear and all(own is None or own.round < number for own in closes):
                 return [Vote(place.tip, me, True, number, entries)]
         return []
 

@@ -11,8 +11,8 @@ Theory of operation
                            └──▶ of another history: somebody asks  ─┘
 
 A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
-proven cheat; or it closes as a majority has decided (:mod:`protocol.absence`). Deciding may drop what came after a
-step, but nothing behind a completed LOCK.
+proven cheat (a LOCK that is complete is final all the same); or it closes as a majority has decided
+(:mod:`protocol.absence`). Deciding may drop what came after a step, but nothing behind a completed LOCK.
 
 Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
 completed LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
@@ -217,10 +217,9 @@ class Agreement:
         kept = self._later.setdefault(message.author, {})
         slot = (message.step, int(message.kind) if message.kind in VOTES else 0, vote_round)
         if slot not in kept:
-            if len(kept) < limits.FUTURE_PER_AUTHOR:
-                kept[slot] = signed
-            else:
-                self.overflow = max(self.overflow, message.step)
+            kept[slot] = signed
+            if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
+                self.overflow = max(self.overflow, kept.pop(max(kept)).message.step)
         return Reception.LATER
 
     def _note_foreign(self, signed: Signed) -> Reception:
@@ -299,10 +298,11 @@ class Agreement:
         yield from (signed for error in self.proven.values() for signed in error.evidence)
 
     def _close(self) -> bool:
-        record = self.record
-        if not record.is_complete or self.absence.has_voted(record.position.tip):
+        record, position = self.record, self.record.position
+        if not record.is_complete:
             return False
-        if record.position.step > 0 and any(author in self.proven for author in record.position.owed):
+        is_doubtful = self.absence.has_voted(position.tip) or any(author in self.proven for author in position.owed)
+        if is_doubtful and position.kind is not Kind.LOCK:  # a complete LOCK is final, whatever was voted
             return False
         record.close()
         self._forget()
@@ -418,7 +418,7 @@ class Agreement:
     @property
     def is_astray(self) -> bool:
         """This node cannot go on by itself where it is: it has voted, or others are on another history."""
-        return bool(self._foreign) or self.absence.has_voted(self.record.position.tip)
+        return bool(self._foreign) or self.absence.round >= 0
 
     def find_way(self) -> None:
         """Forget that somebody was on another history: what was to be learnt from it has been."""

@@ -24,9 +24,10 @@ class Received(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """A roster member asks for messages."""
+    """A roster member asks for messages, or a spectator."""
 
     sender: int
+    """Of a spectator: any number behind the roster's that tells it from others. The answer is sent to that number."""
     need: Need
 
 
@@ -97,7 +98,7 @@ class Replace(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send a frame to a roster member, if linked."""
+    """Send a frame to a roster member or to the spectator who asked, if linked."""
 
     author: int
     frame: Frame

@@ -83,6 +83,9 @@ FUTURE_PER_AUTHOR: Final = 16
 be some turns ahead of what another's link has delivered; what does not fit is asked for again."""
 EVIDENCE: Final = 64
 """Messages behind the end of a transcript that are looked at: two for each player would do."""
+RELAY: Final = 0.5
+"""Seconds between a majority of ABSENTs and the CLOSE that rests on it: as long as the majority's votes take to all who
+are connected, so that a voter who says something else to each of them is found out before anything is decided."""
 IDS_PER_SLOT: Final = 2
 """Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
 VOTES_PER_AUTHOR: Final = 8
@@ -103,6 +106,8 @@ TRANSCRIPT: Final = 64 * KIB * KIB
 """A match of ten players and a thousand rounds of long bidding; a larger file is refused before it is read."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
+NEED_ANSWERS: Final = 8
+"""Answers to one peer in that time, whatever the steps: pages made for nothing must not fill the memory."""
 
 # Patience (defaults; the genesis holds the values of a match)
 

@@ -92,6 +92,13 @@ class Link(asyncio.Protocol):
         """End the link at once, with the reason that ``link_down`` is to give."""
         self._end(reason, abort=True)
 
+    def cut(self, reason: str) -> None:
+        """End the link at once even if it is closed already and waits for the peer to take what was queued."""
+        if self.is_up:
+            self.drop(reason)
+        elif self._transport is not None:
+            self._transport.abort()
+
     async def wait_closed(self) -> None:
         """Wait until the connection is gone: the peer has taken what was queued, or its time is over."""
         await self._closed.wait()
@@ -100,6 +107,11 @@ class Link(asyncio.Protocol):
     def is_on_own_machine(self) -> bool:
         """Whether the peer runs on this machine."""
         return is_own_machine(self.remote, self.local)
+
+    @property
+    def is_welcomed(self) -> bool:
+        """Whether HELLO and WELCOME have been exchanged."""
+        return self._deadline is None
 
     @property
     def is_up(self) -> bool:

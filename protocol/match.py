@@ -114,6 +114,8 @@ class _Timers:
     """When this node, restarted, began to ask what it had sent."""
     round_began: float | None = None
     """When this node came into its round of votes."""
+    certified: tuple[tuple[bytes, int], float] | None = None
+    """The tip and round of the last majority of ABSENTs that this node shall CLOSE on, and when it saw that."""
     wished: float = math.inf
     """When the owner was last asked to wake the match."""
 
@@ -388,6 +390,8 @@ class Match:
         if now - self._answered.get((sender, need.step), -limits.NEED_ANSWER) < limits.NEED_ANSWER:
             return
         self._answered = {key: time for key, time in self._answered.items() if now - time < limits.NEED_ANSWER}
+        if sum(asker == sender for asker, _ in self._answered) >= limits.NEED_ANSWERS:
+            return
         self._answered[sender, need.step] = now
         step = need.step
         if chain[step].tip != need.tip:
@@ -477,9 +481,22 @@ class Match:
         is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.round / 2
         settling = {place.tip for place in agreement.tail()} if is_settling else set()
         votes = agreement.absence.due(agreement, expired, settling)
-        for vote in votes:
+        ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
+        for vote in ripe:
             self._sign_vote(vote)
-        return bool(votes)
+        return bool(ripe)
+
+    def _is_ripe(self, close: Vote) -> bool:
+        """Tell whether everybody had time to see the majority that a CLOSE rests on, and to show who votes twice."""
+        what = (close.tip, close.round)
+        if self._timers.certified is None or self._timers.certified[0] != what:
+            self._timers.certified = what, self._now
+            self._show_votes(self.agreement.absence.ballots[close.tip].certificates[close.round])
+        return self._now >= self._timers.certified[1] + limits.RELAY
+
+    def _show_votes(self, votes: Iterable[Vote]) -> None:
+        for vote in votes:
+            self._effects.append(Broadcast(Carried(vote.source.data, vote.source.signature)))
 
     def _rounds_due(self) -> list[tuple[bytes, float]]:
         """Return the steps in which this node begins a round of votes by itself, and when."""
@@ -508,8 +525,7 @@ class Match:
         body: Value = (vote.round, vote.entries) if vote.is_close else (vote.round, vote.entries, vote.newest)
         kind = Kind.CLOSE if vote.is_close else Kind.ABSENT
         if vote.newest >= 0:  # what it refers to goes first
-            for other in self.agreement.absence.ballots[vote.tip].certificates[vote.newest]:
-                self._effects.append(Broadcast(Carried(other.source.data, other.source.signature)))
+            self._show_votes(self.agreement.absence.ballots[vote.tip].certificates[vote.newest])
         if not vote.is_close:
             self._timers.round_began = self._now
         self._send(sign(Message(self.record.match, step, vote.tip, self.me, kind, body), self._key))
@@ -654,6 +670,8 @@ class Match:
             self._mind_the_end(wake)
         elif self.is_formed:
             self._mind_the_awaited(wake)
+        if timers.certified is not None:
+            wake.append(timers.certified[1] + limits.RELAY)
         if self._heard is not None and timers.resumed_at is not None:
             wake.append(timers.resumed_at + self._clock.round)
         if self._is_lacking():

@@ -58,6 +58,16 @@ class MeshOwner(Protocol):
         """The peer's link is down and was not replaced."""
 
 
+class _Wish:
+    """A peer that is to be linked."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        """Its link is down, or not to be relied on any more."""
+        self.prompt = asyncio.Event()
+        """It is to be dialled now, linked or not."""
+
+
 class _Peer(NamedTuple):
     link: Link
     since: float
@@ -82,7 +92,7 @@ class Mesh:
         self._peers: dict[bytes, _Peer] = {}
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
-        self._lost: dict[bytes, asyncio.Event] = {}
+        self._wishes: dict[bytes, _Wish] = {}
 
     # The node's side
 
@@ -128,14 +138,21 @@ class Mesh:
         if (peer := self._peers.get(identity)) is not None:
             peer.link.close()
 
-    async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Callable[[bytes], bool]) -> bytes:
+    async def connect(
+        self,
+        addresses: Iterable[Address],
+        aim: Aim,
+        accept: Callable[[bytes], bool] = lambda _: True,
+        expected: bytes | None = None,
+    ) -> bytes:
         """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
 
         :param accept: decides by the identity that TLS proved, before anything is said.
+        :param expected: the identity, if it is known: then it does not matter who else answers at an address.
         :raises DialError: if nobody answers, or somebody else does.
         :raises RefusedError: if the peer says no.
         """
-        link = await dial_any(addresses, self._credentials, self, limits=self._bounds)
+        link = await dial_any(addresses, self._credentials, self, expected, self._bounds)
         answer = self._answers[link]
         try:
             if not accept(link.peer_key):
@@ -160,14 +177,23 @@ class Mesh:
         :param patience: seconds to leave the first move to the peer; of two that dial each other at once, one is late.
         """
         self.forget(identity)
-        self._lost[identity] = asyncio.Event()
+        self._wishes[identity] = _Wish()
         self._wanted[identity] = asyncio.create_task(self._keep(identity, addresses, aim, patience))
 
     def forget(self, identity: bytes) -> None:
         """Dial a peer no more. A link that is up stays."""
         if (task := self._wanted.pop(identity, None)) is not None:
             task.cancel()
-        self._lost.pop(identity, None)
+        self._wishes.pop(identity, None)
+
+    def dial_anew(self) -> None:
+        """Dial all wanted peers now: this machine slept or has other addresses, and links that are up may be dead.
+
+        A link that still stands is replaced by the new one.
+        """
+        for wish in self._wishes.values():
+            wish.prompt.set()
+            wish.lost.set()
 
     def forget_all(self) -> None:
         """Dial nobody any more."""
@@ -190,21 +216,25 @@ class Mesh:
     async def _keep(
         self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
     ) -> None:
+        wish = self._wishes[identity]
         attempt = 0
         await asyncio.sleep(patience)
-        lost = self._lost[identity]
         while True:
-            if identity in self._peers:
+            if identity in self._peers and not wish.prompt.is_set():
                 attempt = 0
-                lost.clear()
-                await lost.wait()
-                await asyncio.sleep(patience)
+                wish.lost.clear()
+                await wish.lost.wait()
+                if not wish.prompt.is_set():
+                    await asyncio.sleep(patience)
                 continue
+            wish.prompt.clear()
             try:
-                await self.connect(addresses(), aim(), lambda key: key == identity)
+                await self.connect(addresses(), aim(), expected=identity)
             except (DialError, RefusedError):
-                await asyncio.sleep(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)])
-                attempt += 1
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)]):
+                        await wish.prompt.wait()
+                attempt = 0 if wish.prompt.is_set() else attempt + 1
 
     # The links' side
 
@@ -220,8 +250,8 @@ class Mesh:
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
             del self._peers[link.peer_key]
-            if (lost := self._lost.get(link.peer_key)) is not None:
-                lost.set()
+            if (wish := self._wishes.get(link.peer_key)) is not None:
+                wish.lost.set()
             self._owner.peer_down(link.peer_key, reason)
 
     def frame_received(self, link: Link, data: bytes) -> None:

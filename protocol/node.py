@@ -52,6 +52,7 @@ from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.shell import Shell
 from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
+from protocol.surroundings import mind_surroundings
 from protocol.transport import EVERYWHERE
 from protocol.watching import Watching
 from protocol.whereabouts import Whereabouts, open_table, running_match
@@ -111,6 +112,7 @@ class Node:
         """Of the next match."""
         self._playing: Playing | None = None
         self._watching: Watching | None = None
+        self._minding: asyncio.Task[None] | None = None
         self._is_closed = False
 
     @classmethod
@@ -230,6 +232,7 @@ class Node:
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
         places = await self._whereabouts.resolve_to_watch(target)
+        self._mind_surroundings()
         self._watching = Watching(self._shell)
         await self._watching.enter(places)
 
@@ -290,6 +293,8 @@ class Node:
         self._is_closed = True
         if not self._shell.is_silent:
             await self._take_leave()
+        if self._minding is not None:
+            self._minding.cancel()
         for room in (self._hosting, self._playing, self._watching):
             if room is not None:
                 room.close()
@@ -315,9 +320,22 @@ class Node:
 
     # Being found
 
+    def _mind_surroundings(self) -> None:
+        if self._minding is None:
+            work = mind_surroundings(self._interface, self._surroundings_changed)
+            self._minding = self._shell.in_background(work)
+
+    async def _surroundings_changed(self) -> None:
+        log.warning("this machine slept or its addresses have changed: all are dialled anew")
+        self._mesh.dial_anew()
+        if self._watching is not None:
+            self._watching.dial_anew()
+        await self._whereabouts.interfaces_changed()
+
     async def _listen(self, port: int) -> None:
         if self._mesh.port:
             return
+        self._mind_surroundings()
         try:
             hosts = tuple(str(each) for each in interface_addresses(self._interface)) if self._interface else EVERYWHERE
             if not hosts:

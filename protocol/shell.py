@@ -152,6 +152,7 @@ class Shell:
         if not self.is_silent:
             self.is_silent = True
             self.in_background(self.mesh.close())
+            self.in_background(self.whereabouts.withdraw())
             self.tell(Stopped(reason))
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -132,7 +132,7 @@ class Listener:
             return
         if self._may_stay(link):
             self._links.append(link)
-            link.start(self._handler, self._links.remove)
+            link.start(self._handler, self._forget)
         else:
             link.refuse()
 
@@ -143,13 +143,34 @@ class Listener:
         if link.peer_key in self.roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
-                same[0].drop("displaced by a newer link of the same player")
+                self._displace(same[0], "displaced by a newer link of the same player")
             return True
         strangers = [each for each in self._links if each.peer_key not in self.roster]
-        neighbours = sum(each.remote[0] == link.remote[0] for each in strangers)
-        return len(strangers) < limits.links_outside_roster and (
-            neighbours < limits.links_per_address or link.is_on_own_machine
-        )
+        neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]
+        if len(neighbours) >= limits.links_per_address and not link.is_on_own_machine:
+            return self._displace_one_of(neighbours)
+        return len(strangers) < limits.links_outside_roster or self._displace_one_of(strangers)
+
+    def _displace_one_of(self, links: Sequence[Link]) -> bool:
+        """End a link that was not welcomed yet, and tell whether there was one.
+
+        Who has business here is welcomed at once; who says nothing must not keep the place until the deadline. It is
+        the oldest one of the address that has most of them.
+        """
+        idle = [each for each in links if not each.is_welcomed]
+        if not idle:
+            return False
+        ((busiest, _),) = Counter(each.remote[0] for each in idle).most_common(1)
+        self._displace(next(each for each in idle if each.remote[0] == busiest), "displaced by a newer stranger")
+        return True
+
+    def _displace(self, link: Link, reason: str) -> None:
+        self._links.remove(link)  # now: ending takes some turns of the event loop, and the next may be here before
+        link.cut(reason)
+
+    def _forget(self, link: Link) -> None:
+        if link in self._links:
+            self._links.remove(link)
 
 
 class _Visits:

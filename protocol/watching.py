@@ -24,6 +24,7 @@ from protocol.events import (
     LobbyChanged,
     MatchFormed,
     MatchStarted,
+    NodeEvent,
     Notice,
     Overdue,
     PeerBack,
@@ -32,6 +33,7 @@ from protocol.events import (
     Suspended,
     TableClosed,
     TableWatched,
+    TakenBack,
 )
 from protocol.genesis import MalformedGenesisError, UnknownRulesError, match_id
 from protocol.keys import fingerprint
@@ -139,6 +141,11 @@ class Watching:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"what is shown there cannot be accepted: {error}")
 
+    def dial_anew(self) -> None:
+        """Give up links that may be dead, for new ones."""
+        if self.followed is not None:
+            self.followed.dial_anew()
+
     def close(self) -> None:
         """Follow nobody any more."""
         if self.followed is not None:
@@ -240,12 +247,17 @@ class Followed(Session):
             try:
                 if identity not in self._up:
                     aim = WatchAim(self.match.record.match, self._token)
-                    await mesh.connect(self._addresses(identity), aim, identity.__eq__)
+                    await mesh.connect(self._addresses(identity), aim, expected=identity)
                 await lost.wait()
             except (DialError, RefusedError) as error:
                 log.info("cannot watch with %s: %s", fingerprint(identity), error)
                 await asyncio.sleep(PAUSE)
             self._waiting.put_nowait(identity)
+
+    def dial_anew(self) -> None:
+        """Give up the links that are up: every one is replaced by another."""
+        for identity in sorted(self._up):
+            self._shell.mesh.disconnect(identity)
 
     def _addresses(self, identity: bytes) -> list[Address]:
         join = self.match.record.genesis.roster[self.authors[identity]].join
@@ -287,7 +299,7 @@ class Followed(Session):
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
-                self._show(effect)
+                self._show(effect.event)
             case Formed():
                 pass  # the store keeps matches that can be resumed
             case Ended():
@@ -296,16 +308,18 @@ class Followed(Session):
                 self._become_current()
                 self._shell.tell(self.result(effect.confirmed))
 
-    def _show(self, effect: Show) -> None:
-        event = effect.event
-        if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued):
-            return  # of our links, which say nothing of the players' links with each other
+    def _show(self, event: NodeEvent) -> None:
+        if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
+            return  # concluded from our links, which say nothing of players whom we do not follow
         if self._is_current:
             self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
-        elif not isinstance(event, Happened | MatchStarted | MatchFormed):
+        elif not isinstance(event, Happened | MatchStarted | MatchFormed | TakenBack):
             self._shell.tell(event)
+
+    def _follows_all(self) -> bool:
+        return len(self._reached) == len(self.authors) <= limits.SPECTATOR_LINKS
 
     def _become_current(self) -> None:
         """Tell where the match stands, instead of all that led there."""

@@ -49,21 +49,35 @@ class Whereabouts:
 
     def __init__(self, interface: str | None, *, is_enabled: bool) -> None:
         self._interface = interface
-        self._discovery = Discovery() if is_enabled else None
+        self._is_enabled = is_enabled
+        self._discovery: Discovery | None = None
         self._has_started = False
+        self._advertised: tuple[Advertisement, int] | None = None
         self.problem = "it is switched off"
         """Why tables cannot be found by multicast, if they cannot."""
 
     async def start(self) -> bool:
         """Begin to look around, if that is possible and has not begun; tell whether it has."""
-        if self._discovery is not None and not self._has_started:
+        if self._is_enabled and not self._has_started:
             self._has_started = True
+            discovery = Discovery()
             try:
-                await self._discovery.start(self._interface)
+                await discovery.start(self._interface)
             except DiscoveryUnavailable as error:
                 self.problem = str(error)
-                self._discovery = None
+            else:
+                self._discovery = discovery
+                if self._advertised is not None:
+                    await discovery.advertise(*self._advertised)
         return self._discovery is not None
+
+    async def interfaces_changed(self) -> None:
+        """Look around anew, after sleep or a change of network; also where that was not possible before."""
+        if self._discovery is not None:
+            await self._discovery.interfaces_changed()
+        elif self._has_started:
+            self._has_started = False
+            await self.start()
 
     async def tables(self, seconds: float) -> tuple[Sighting, ...]:
         """Return the tables on the LAN after listening for some seconds.
@@ -136,8 +150,15 @@ class Whereabouts:
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
         """Tell others of a table or match at ``port`` of this machine, instead of what was told before."""
+        self._advertised = advertisement, port
         if self._discovery is not None:
             await self._discovery.advertise(advertisement, port)
+
+    async def withdraw(self) -> None:
+        """Tell others that what was advertised is there no more."""
+        self._advertised = None
+        if self._discovery is not None:
+            await self._discovery.withdraw()
 
     async def close(self) -> None:
         """Stop looking and being seen."""

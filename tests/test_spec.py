@@ -14,7 +14,7 @@ from protocol.canonical import decode, encode
 from protocol.certificates import authority_key
 from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey, PublicKey, fingerprint
-from protocol.messages import BODY_SHAPES, Kind, message_id, parse_signed
+from protocol.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
 from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
 from protocol.record import state_hash
 from protocol.wire import encode_frame
@@ -78,6 +78,19 @@ def test_message_and_step(vectors: dict[str, Any], context: Context) -> None:
     assert signed.id.hex() == given["id"] == message_id(data).hex()
     assert PublicKey(bytes.fromhex(vectors["match key"]["public"])).verifies(signature, data)
     assert tagged_hash("step", context.tip, 7, b"", signed.id, b"").hex() == vectors["step"]["next tip"]
+
+
+@pytest.mark.parametrize("name", ["absent", "close"])
+def test_votes(vectors: dict[str, Any], context: Context, name: str) -> None:
+    given = vectors[name]
+    entries = tuple(b"" if each == "empty" else bytes.fromhex(each) for each in given["entries"])
+    body = (given["round"], entries, given["newest"]) if "newest" in given else (given["round"], entries)
+    message = Message(context.match, 7, context.tip, given["author"], Kind(given["kind"]), body)
+    signed = sign(message, MatchKey(bytes.fromhex(vectors["secret"]["seed"])))
+    assert signed.data.hex() == given["data"]
+    assert signed.signature.hex() == given["signature"]
+    assert signed.id.hex() == given["id"]
+    assert parse_signed(signed.data, signed.signature).message == message
 
 
 def test_state_hash(vectors: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ import struct
 import termios
 
 COLUMNS, LINES = 80, 24
+COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
 IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
 """Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
 
@@ -249,6 +250,51 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(
     waiting.until("cannot be reached at the moment")
 
 
+def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tmp_path: Path) -> None:
+    table = tmp_path.name[-30:]
+    host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=1")
+    host.until("At the table: one of two seats taken")
+    watcher = terminal("c", "watch", table)
+    watcher.until(f'You watch "{table}", hosted by Ada', "At the table: one of two seats taken, by Ada.")
+    guest = terminal("b", "join", table, "--name", "Ben")
+    watcher.until("Ben joins", "The match begins", "Round 1: ")
+    watcher.until_last_line(">")
+    watcher.type("3x5\r")
+    watcher.until("You only watch here.")
+    watcher.until_last_line(">")
+    watcher.type("he\t")
+    watcher.until_last_line("> help")
+    watcher.type("\r")
+    watcher.until("stop watching")
+    watcher.type("dice\r")
+    watcher.until("Dice: ")
+    play(host, guest)
+    assert (host.finish(), guest.finish(), watcher.finish()) == (0, 0, 0)
+    assert "Verify it with:\n    p2pdice verify /" in watcher.text()
+    assert not set(watcher.text().splitlines()) & {"You roll 1.", "your turn>"}
+    assert "You roll" not in watcher.text()
+    assert not COLOR.search(watcher.raw)
+    assert watcher.is_sane()
+
+
+def test_a_match_is_picked_from_a_list_and_left_again(
+    terminal: Open, seated: Callable[..., tuple[Terminal, Terminal]]
+) -> None:
+    seated()
+    watcher = terminal("c", "watch")
+    watcher.until("Which match?")
+    listed = [line for line in watcher.text().splitlines() if ": classic, playing, at " in line]
+    # Others may be playing on this machine; only numbers are unique then.
+    watcher.type(f"{listed[0].split()[0]}\r")
+    watcher.until("You watch match ", "by the rules called classic. Round 1.")
+    watcher.type("players\r")
+    watcher.until("to move")
+    watcher.type("quit\r")
+    assert watcher.finish() == 0
+    assert "Watch again with:\n    p2pdice watch " in watcher.text()
+    assert watcher.is_sane()
+
+
 def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", tmp_path.name[-30:], "--name", "Ada")
     host.until("At the table")
@@ -257,9 +303,6 @@ def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: P
     guest.type("\x03")
     assert guest.finish() == ExitCode.INTERRUPTED
     assert "Traceback" not in guest.text()
-
-
-COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ class Player:
         for room in (node._hosting, node._playing, node._watching):
             if room is not None:
                 room.close()
+        if node._minding is not None:
+            node._minding.cancel()
         await node._whereabouts.close()
         self._listening.cancel()
         await asyncio.sleep(0)

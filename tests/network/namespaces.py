@@ -50,6 +50,12 @@ class Lan:
         """Return what goes before a command to run it on a laptop, counted from 1."""
         return ("ip", "netns", "exec", self.laptops[laptop - 1])
 
+    def move(self, laptop: int, host: int) -> None:
+        """Give a laptop the address ``10.77.0.host`` instead of the one that it has."""
+        inside = self.laptops[laptop - 1]
+        _ip("-n", inside, "-4", "address", "flush", "dev", "eth0")
+        _ip("-n", inside, "address", "add", f"10.77.0.{host}/24", "broadcast", "+", "dev", "eth0")
+
     def pull_cable(self, laptop: int) -> None:
         """Take the switch's end of a laptop's cable down."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "down")

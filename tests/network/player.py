@@ -32,6 +32,9 @@ async def sit(node: Node, options: argparse.Namespace) -> None:
         ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
         opened = await node.host(TableSettings(options.table, ruleset, options.host))
         say("opened", join_line=opened.join_line, advertised=opened.advertised)
+    elif options.watch:
+        await node.watch(options.watch)
+        say("joined")
     elif options.join:
         await node.join(options.join)
         say("joined")
@@ -45,6 +48,8 @@ async def play(node: Node, options: argparse.Namespace) -> None:
         if isinstance(event, MatchStarted):
             say("started", match=event.match_id, resumed=event.resumed)
         elif isinstance(event, YourTurn):
+            while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process makes it
+                await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
             move = bot.choose(event.view)
             if isinstance(move, Concede):
@@ -84,6 +89,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--name", required=True)
+    parser.add_argument("--hold", type=Path, help="make no move before this file is there")
     parser.add_argument("--table", default="Friday")
     parser.add_argument("--interface")
     parser.add_argument("--discovery", action="store_true")
@@ -94,6 +100,7 @@ def arguments() -> argparse.ArgumentParser:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--host", type=int, metavar="SEATS")
     action.add_argument("--join", metavar="TARGET")
+    action.add_argument("--watch", metavar="TARGET")
     action.add_argument("--resume", metavar="MATCH")
     return parser
 

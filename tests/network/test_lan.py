@@ -54,3 +54,37 @@ async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path) -> None:
             await players[2].kill()
             players[2] = await at.start("C", "--resume", match, "--discovery", prefix=wire.on(3))
             await agree(*players)
+
+
+@pytest.mark.parametrize("moved", [[1], [2], [1, 2]], ids=["the host", "a guest", "both"])
+async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path: Path, moved: list[int]) -> None:
+    """It dials the others itself, and who has moved too is found where multicast says."""
+    with lan(3) as wire:
+        async with processes(tmp_path) as at:
+            players = await started(at, wire, delay=0.1)
+            await players[0].until("moved", times=3)
+            for laptop in moved:
+                wire.move(laptop, 100 + laptop)
+            seen = [len(player.lines) for player in players]
+            assert not [line for player in players for line in player.lines if line["event"] == "over"]
+            await agree(*players)
+            assert all(len(player.lines) > before for player, before in zip(players, seen, strict=True))
+
+
+async def test_a_match_is_watched_from_a_fourth_laptop_by_name_after_its_host_was_killed(tmp_path: Path) -> None:
+    with lan(4) as wire:
+        async with processes(tmp_path) as at:
+            options = ("--discovery", "--delay", "0.1")
+            host = await at.start("A", "--host", "3", *options, prefix=wire.on(1))
+            await host.until("opened")
+            guests = [
+                await at.start(name, "--join", "Friday", *options, prefix=wire.on(laptop))
+                for laptop, name in ((2, "B"), (3, "C"))
+            ]
+            await guests[0].until("moved", times=3)
+            match = (await host.until("started"))["match"]
+            await host.kill()
+            watching = await at.start("W", "--watch", "Friday", "--discovery", prefix=wire.on(4))
+            await watching.until("started")
+            back = await at.start("A", "--resume", match, *options, prefix=wire.on(1))
+            await agree(back, *guests, watching)

@@ -56,3 +56,21 @@ async def test_kill_9_of_any_of_three_at_any_moment_costs_nothing(tmp_path: Path
 @pytest.mark.parametrize("seed", range(2, 12))
 async def test_a_hundred_kills_cost_nothing(tmp_path: Path, seed: int) -> None:
     await play_with_kills(tmp_path, kills=10, seed=seed)
+
+
+async def test_a_spectator_survives_the_death_of_whom_it_watches_with_and_comes_late_or_early(tmp_path: Path) -> None:
+    async with processes(tmp_path) as at:
+        slowly = ("--delay", "0.05", *LOOPBACK)
+        host = await at.start("A", "--host", "3", *slowly)
+        line = (await host.until("opened"))["join_line"]
+        early = await at.start("early", "--watch", line, *LOOPBACK)
+        await early.until("joined")
+        guests = [await at.start(name, "--join", line, *slowly) for name in "BC"]
+        await guests[0].until("moved", times=5)
+        late = await at.start("late", "--watch", line, *LOOPBACK)
+        await late.until("started")
+        match = (await host.until("started"))["match"]
+        await host.kill()
+        back = await at.start("A", "--resume", match, *slowly)
+        await agree(back, *guests, early, late)
+        assert [(await each.until("started"))["resumed"] for each in (early, late)] == [False, True]

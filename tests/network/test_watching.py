@@ -22,18 +22,23 @@ from protocol.events import (
     MatchStarted,
     Misbehaved,
     Notice,
+    PeerLost,
     TableClosed,
     TableWatched,
     YourTurn,
 )
+from protocol.genesis import Patience
 from protocol.joinline import parse_join_line
 from protocol.keys import Identity
+from protocol.limits import Limits
 from protocol.mesh import Mesh
 from protocol.node import NodeError, TableSettings
+from protocol.verifier import verify
 from protocol.whereabouts import Target
 from protocol.wire import (
     Aim,
     Carried,
+    Cut,
     Frame,
     Hello,
     JoinTable,
@@ -197,6 +202,18 @@ async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch
     await agree(host, guest, *watching)
 
 
+async def test_spectators_have_the_places_of_strangers_and_no_others(people: Company) -> None:
+    host = await people.sit("A", bounds=Limits(links_outside_roster=2))
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    guest = await people.sit("B")
+    await guest.node.join(opened.join_line)
+    await in_mid_match(guest)
+    watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
+    assert await refused(people, opened.join_line, "X") == "unreachable"
+    guest.go_on()
+    await agree(host, guest, *watching)
+
+
 async def test_players_do_not_watch_themselves_and_nothing_is_to_be_seen_where_nothing_is(people: Company) -> None:
     players, opened = await people.table(2)
     await in_mid_match(players[0])
@@ -242,19 +259,36 @@ async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another
     await agree(back, *players[1:], watching)
 
 
-async def test_with_several_links_the_loss_of_one_is_not_even_noticed(people: Company) -> None:
+async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_the_player(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
     home = await players[0].kill()
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    assert (await watching.until(PeerLost)).player.name == "A"
     back = await people.sit("A", home=home)
     await back.node.resume()
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
     players[1].go_on()
     await agree(back, *players[1:], watching)
     assert watching.told(Notice) == []
+
+
+async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: Company) -> None:
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, Patience(5, 5)))
+    watching = await watcher(people, opened.join_line)
+    guests = [await people.sit(name) for name in "BC"]
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+    await in_mid_match(host)
+    await host.leave()
+    late = await watcher(people, address(guests[0]), "late")
+    ends = [await each.until(MatchOver) for each in (*guests, watching, late)]
+    transcripts = [end.transcript.read_bytes() for end in ends]
+    assert len({end.places for end in ends}) == 1
+    assert [verify(each).verdict for each in transcripts] == ["unproven"] * 4
+    assert len(set(transcripts)) == 1  # two votes of three are a majority, and there are no others
 
 
 async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
@@ -324,7 +358,7 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
         JoinTable(()),
         Refuse("full", "no"),
         Need(bytes(32), 0, bytes(32), ()),
-        Need(record.match, step + 9, tip, ()),
+        Cut(record.match, (0, 1)),
     ):
         stranger.mesh.send(host, encode_frame(frame))
     stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, ())))

@@ -1,4 +1,4 @@
-"""The mesh ends what it began, whenever it is told to."""
+"""The mesh ends what it began, whenever it is told to, and begins anew."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import asyncio
 import contextlib
 import gc
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
 
+from protocol import limits
 from protocol.certificates import credentials
 from protocol.keys import Identity
 from protocol.link import Link
+from protocol.mesh import Mesh
 from protocol.transport import listen
+from protocol.wire import Aim, Frame, Hello, Refuse, TableAim
 
 HOST = "127.0.0.1"
 
@@ -46,3 +50,71 @@ async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: 
                 assert await loop.sock_recv(stranger, 1) == b""
         stranger.close()
     gc.collect()
+
+
+class Peer:
+    """An owner that welcomes everybody and says nothing."""
+
+    def __init__(self) -> None:
+        self.identity = Identity.generate()
+        self.mesh = Mesh(credentials(self.identity.private_key), "peer", self)
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        return hello.aim
+
+    def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
+        """Nothing follows from it."""
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        raise AssertionError("nobody says anything here")
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        """Nothing follows from it."""
+
+    async def until_linked(self, other: Peer) -> None:
+        async with asyncio.timeout(10):
+            while not self.mesh.is_linked(other.identity.public):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def peers(count: int) -> AsyncIterator[list[Peer]]:
+    opened = [Peer() for _ in range(count)]
+    for each in opened:
+        await each.mesh.listen(0, (HOST,))
+    yield opened
+    for each in opened:
+        await each.mesh.close()
+
+
+AIM = TableAim(b"", "")
+
+
+async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BACKOFF", (3600.0,))
+    async with peers(2) as (ada, ben):
+        where: list[list[tuple[str, int]]] = [[(HOST, 1)]]
+        asked: list[int] = []
+
+        def addresses() -> list[tuple[str, int]]:
+            asked.append(1)
+            return where[-1]
+
+        ada.mesh.keep(ben.identity.public, addresses, lambda: AIM, 0.0)
+        async with asyncio.timeout(10):
+            while not asked:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert not ada.mesh.is_linked(ben.identity.public)
+        where.append([(HOST, ben.mesh.port)])
+        ada.mesh.dial_anew()
+        await ada.until_linked(ben)
+
+
+async def test_who_else_answers_at_a_peers_addresses_does_not_matter() -> None:
+    """All who advertise a match are dialled in the search for one of them."""
+    async with peers(4) as (ada, ben, *others):
+        where = [(HOST, each.mesh.port) for each in (*others, ben)]
+        for _ in range(5):
+            assert await ada.mesh.connect(where, AIM, expected=ben.identity.public) == ben.identity.public
+            ada.mesh.disconnect(ben.identity.public)

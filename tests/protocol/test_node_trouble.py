@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from p2pdice import Liar, RulesError
+from protocol import limits
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -25,8 +26,10 @@ from protocol.events import (
     TableClosed,
     YourTurn,
 )
+from protocol.genesis import Patience
 from protocol.node import Node, NodeError, TableSettings
 from protocol.store import StoreError
+from protocol.verifier import verify
 from protocol.wire import Carried, Frame, Page
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
 
@@ -241,6 +244,52 @@ async def test_a_broken_link_comes_back_by_itself(people: Company) -> None:
     await host.until(PeerBack)
     guest.go_on()
     await agree(host, guest)
+
+
+async def test_after_sleep_all_links_are_made_anew(people: Company) -> None:
+    """A link may be dead on the other side of a sleep, though nothing here says so."""
+    (host, guest), _ = await people.table(2)
+    await in_mid_match(guest)
+    before = dict(host.node._mesh._peers)
+    await asyncio.sleep(limits.REPLACEMENT)
+    await host.node._surroundings_changed()
+    await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
+    guest.go_on()
+    await agree(host, guest)
+    assert host.told(PeerLost) == guest.told(PeerLost) == []
+
+
+# The convenor has no part in a match that others have not
+
+
+async def test_when_the_convenor_quits_after_the_start_the_others_play_on(people: Company) -> None:
+    convenor = await people.sit("A")
+    settings = TableSettings("Friday", CLASSIC, 3, Patience(5, 5))
+    opened = await convenor.node.host(settings)
+    guests = [await people.sit(name) for name in "BC"]
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+    await in_mid_match(convenor)
+    await convenor.leave()
+    ends = [await guest.until(MatchOver) for guest in guests]
+    (transcript,) = {end.transcript.read_bytes() for end in ends}
+    assert verify(transcript).verdict == "unproven"  # that somebody was silent is a claim
+    (seat,) = [seat for seat, player in enumerate(ends[0].players) if player.name == "A"]
+    assert ends[0].places[-1] == (seat,)
+
+
+async def test_a_convenor_who_quit_is_let_back_in_by_any_player(people: Company) -> None:
+    (convenor, near, far), _ = await people.table(3)
+    await in_mid_match(near)
+    await convenor.leave()
+    where = await far.kill()  # so that one player alone knows the way
+    back = await people.sit("A", home=convenor.node.home.path, port=free_port())
+    await back.node.resume()
+    await back.until(MatchStarted)
+    third = await people.sit("C", home=where, port=free_port())
+    await third.node.resume()
+    near.go_on()
+    await agree(back, near, third)
 
 
 # Giving up

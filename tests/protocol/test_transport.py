@@ -410,10 +410,10 @@ async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opene
     table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
     strangers = [Recorder() for _ in range(3)]
     for each in strangers:
-        await table.dial(each)
+        await table.dial(each, limits=Limits())
     await strangers[2].until(lambda: bool(strangers[2].ends))
     guest = Recorder()
-    link = await table.dial(guest, player)
+    link = await table.dial(guest, player, Limits())
     link.send(b"it is my turn")
     await table.recorder.until(lambda: table.recorder.frames == [b"it is my turn"])
     assert [bool(each.ends) for each in strangers] == [False, False, True]
@@ -425,9 +425,45 @@ async def test_one_address_cannot_take_all_places(opens: Opener, monkeypatch: py
     table = await opens(Limits(handshake=2))
     strangers = [Recorder() for _ in range(4)]
     for each in strangers:
-        await table.dial(each)
+        await table.dial(each, limits=Limits())
     await strangers[3].until(lambda: bool(strangers[3].ends))
     assert len(table.recorder.links) == table.limits.links_per_address == 3
+
+
+@pytest.mark.parametrize("is_own_machine", [True, False], ids=["all", "of one address"])
+async def test_strangers_who_are_not_welcomed_make_room_for_newer_ones(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, is_own_machine: bool
+) -> None:
+    monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: is_own_machine)
+    table = await opens(Limits(links_outside_roster=3, links_per_address=3, handshake=5), widens=False)
+    silent = [Recorder() for _ in range(6)]
+    for each in silent:
+        await table.dial(each, limits=Limits())
+    for each in silent[:3]:
+        await each.until(lambda each=each: bool(each.ends))  # type: ignore[misc]
+    assert await table.is_alive()
+    assert set(table.recorder.reasons) >= {"displaced by a newer stranger"}
+    assert len(table.listener._links) <= 3
+
+
+async def test_of_a_crowd_that_comes_at_once_no_more_stay_than_there_are_places(opens: Opener) -> None:
+    table = await opens(Limits(links_outside_roster=3, handshake=5), widens=False)
+    crowd = [Recorder() for _ in range(30)]
+    await asyncio.gather(*(table.dial(each, limits=Limits()) for each in crowd), return_exceptions=True)
+    await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)
+    assert sum(link.is_up for link in table.recorder.links) == 3
+
+
+async def test_strangers_who_were_welcomed_stay(opens: Opener) -> None:
+    table = await opens(Limits(links_outside_roster=3, handshake=5))
+    welcomed = [Recorder() for _ in range(3)]
+    for each in welcomed:
+        await table.dial(each, limits=Limits())
+    for _ in range(3):
+        late = Recorder()
+        await table.dial(late, limits=Limits())
+        await late.until(lambda late=late: bool(late.ends))  # type: ignore[misc]
+    assert [each.ends for each in welcomed] == [[], [], []]
 
 
 async def test_many_nodes_of_one_machine_can_link_up(opens: Opener) -> None:
@@ -455,6 +491,16 @@ async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None
     await table.recorder.until(lambda: len(table.recorder.links) == 3)
     assert [link for link, _ in table.recorder.ends] == [table.recorder.links[0]]
     assert "displaced" in table.recorder.reasons[0]
+
+
+async def test_of_a_players_links_that_come_at_once_no_more_stay_than_the_limit(opens: Opener) -> None:
+    table = await opens(Limits(links_per_member=3, handshake=5))
+    player = identity()
+    table.listener.roster = frozenset([player.public_key().public_bytes_raw()])
+    crowd = [Recorder() for _ in range(30)]
+    await asyncio.gather(*(table.dial(each, player, Limits()) for each in crowd), return_exceptions=True)
+    await table.recorder.until(lambda: len(table.recorder.ends) >= len(table.recorder.links) - 3)
+    assert sum(link.is_up for link in table.recorder.links) == 3
 
 
 async def test_open_connections_that_do_nothing_keep_nobody_out(opens: Opener) -> None:

@@ -8,8 +8,9 @@ What keeps the worlds small, and why nothing is lost by it:
 
 - A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
   computed once, by the real :class:`protocol.absence.Absence`, and looked up in every world where it happens again.
-- Liars' votes matter by agreeing with an honest vote (no majority is without one), by drawing others into a round and by contradicting each other. So the liar may repeat every honest vote and LOCK, to
-  anybody, and sign two messages for the step; votes that nobody honest ever casts are left to the unit tests.
+- A liar's vote matters by agreeing with an honest one (no majority is without), by drawing others into a round and by
+  contradicting each other. So the liar may repeat every honest vote and LOCK, to anybody, and sign two messages for the
+  step; votes that nobody honest ever casts are left to the unit tests.
 - Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
 
 ``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
@@ -247,7 +248,7 @@ class Node:
 
     def react(self, expired: Collection[bytes] = (), joining: Collection[bytes] = ()) -> None:
         """Do all that is due."""
-        while True:
+        for _ in range(100):
             self.adopt()
             if (found := self.absence.decision(self)) is not None:
                 place, votes = found
@@ -270,7 +271,7 @@ class Node:
                 continue
             expired = set(expired)
             for place in tail:
-                if not self.absence.has_voted(place.tip) and (
+                if self._is_new(place) and (
                     place.tip in self.proofs or (place is opened and self.blamed & set(place.owed))
                 ):
                     expired.add(place.tip)
@@ -281,6 +282,11 @@ class Node:
                 return
             for vote in votes:
                 self.say(vote)
+        raise ViolationError("a node changes its mind without end")
+
+    def _is_new(self, place: Place) -> bool:
+        ballot = self.absence.ballots.get(place.tip)
+        return ballot is None or ballot.round < 0
 
     def close(self, place: Place) -> bool:
         """Close the open step without votes, if that may be."""
@@ -318,9 +324,8 @@ class Node:
     def clocks(self) -> Iterator[tuple[bytes, int]]:
         """Yield the step whose timer runs here, and the round."""
         place = self.absence.contested(self)
-        if place is not None:
-            if self.chain[place.step] is None or self.absence.round >= 0:
-                yield place.tip, self.absence.round
+        if place is not None and (self.chain[place.step] is None or self.absence.round >= 0):
+            yield place.tip, self.absence.round
 
 
 class Facts(NamedTuple):
@@ -545,7 +550,7 @@ class Explorer:
 
     # Walks, where there are too many states
 
-    def walk(self, chance: random.Random, length: int) -> None:
+    def walk(self, chance: random.Random, length: int, timers_first: float = 0.15) -> None:
         """Take one way through the world and check it.
 
         :raises ViolationError: if a claim does not hold on it.
@@ -556,7 +561,7 @@ class Explorer:
             if not events:
                 break
             timers = [each for each in events if not isinstance(each[1], int)]
-            index, event = chance.choice(timers if timers and chance.random() < 0.15 else events)
+            index, event = chance.choice(timers if timers and chance.random() < timers_first else events)
             after = self.move(state[index], event)
             told.append(self._tell(state[index], after, event))
             state = (*state[:index], after, *state[index + 1 :])

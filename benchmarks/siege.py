@@ -1,0 +1,87 @@
+"""What a match costs that is besieged by floods and slow peers, beside one that is left alone.
+
+    python -m benchmarks.siege [--repeat 3] [--only WORD]
+
+Every line is one match between processes on loopback, ended fairly with the same transcript everywhere; the attackers
+are processes of their own and go on until it ends. "This machine" and "another machine" tell what the besieged takes
+the attackers for: nobody of the own machine has a rate. As another machine a flooding player throws half of what a
+player may, as above the rate they would hold back their own messages. Figures are of the besieged process: medians,
+and of memory and descriptors peaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from protocol.limits import RATE
+from tests.network.siege import SIEGES, Cost, Siege, measure
+
+COLUMNS = (
+    "siege",
+    "attackers are taken for",
+    "thrown",
+    "ended by the besieged",
+    "moves/s",
+    "longest wait ms",
+    "peak MiB",
+    "descriptors",
+    "CPU % of a core",
+)
+
+
+def lines(only: str) -> Iterator[tuple[str, str, Siege]]:
+    """Yield what is to be measured: its name, what attackers are taken for, and the siege."""
+    yield "none, 2 players", "–", next(replace(siege, attacks=(), discovery=False) for siege in SIEGES.values())
+    yield "none, 3 players", "–", Siege(flood="keepalives", frames=0)
+    for name, siege in SIEGES.items():
+        if only not in name:
+            continue
+        yield name, "this machine", siege
+        if siege.flood:
+            yield name, "another machine", replace(siege, frames=RATE / 2, lan=True)
+        elif not siege.discovery:
+            yield name, "another machine", replace(siege, lan=True)
+
+
+def repeatedly(siege: Siege, times: int) -> list[Cost]:
+    """Measure a siege several times."""
+    costs = []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="p2pdice-siege-") as folder:
+            costs.append(asyncio.run(measure(Path(folder), siege)))
+    return costs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="WORD", help="only sieges with this word in their name")
+    options = parser.parse_args()
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("| --- | --- |" + " ---: |" * (len(COLUMNS) - 2))
+    for name, machine, siege in lines(options.only):
+        costs = repeatedly(siege, options.repeat)
+        figures = (
+            median(cost.thrown for cost in costs),
+            median(cost.refused for cost in costs),
+            median(cost.moves_per_second for cost in costs),
+            median(cost.longest_wait for cost in costs) * 1000,
+            max(cost.memory for cost in costs) / 2**20,
+            max(cost.descriptors for cost in costs),
+            median(cost.cpu / cost.seconds for cost in costs) * 100,
+        )
+        print(f"| {name} | {machine} | " + " | ".join(_shown(figure) for figure in figures) + " |", flush=True)
+
+
+def _shown(figure: float) -> str:
+    return f"{figure:,.0f}" if figure == int(figure) or figure >= 100 else f"{figure:.1f}"
+
+
+if __name__ == "__main__":
+    main()

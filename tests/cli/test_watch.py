@@ -1,0 +1,90 @@
+"""``p2pdice watch`` through pipes: for programs, and for who cannot watch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.exits import ExitCode
+from protocol.verifier import verify
+from tests.cli.conftest import Run, environment
+from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
+
+
+def line_of(host: SeatedPlayer) -> str:
+    return host.until("    p2pdice join ").split()[2]
+
+
+def test_a_program_sees_one_object_for_each_event_and_the_transcript_verifies(tmp_path: Path) -> None:
+    with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
+        line = line_of(host)
+        watching = subprocess.Popen(
+            [sys.executable, "-m", "p2pdice", "watch", line, "--json"],
+            env=environment(tmp_path / "w"),
+            stdin=subprocess.DEVNULL,  # nobody types, and that is no reason to leave
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert watching.stdout is not None
+            assert json.loads(watching.stdout.readline())["type"] == "TableWatched"
+            with seated(tmp_path / "b", "join", line, "--name", "Ben") as guest:
+                play_together(host, guest)
+                output, errors = watching.communicate(timeout=60)
+                assert (host.finish()[0], guest.finish()[0]) == (0, 0)
+        finally:
+            watching.kill()
+            watching.wait()
+    assert (watching.returncode, errors) == (0, "")
+    told: list[dict[str, Any]] = [json.loads(each) for each in output.splitlines()]
+    kinds = {each["type"] for each in told}
+    assert {"LobbyChanged", "MatchFormed", "MatchStarted", "Happened", "MatchOver"} <= kinds
+    assert not kinds & {"DiceRolled", "YourTurn"}
+    assert all(each["sentence"] for each in told)
+    assert verify(Path(told[-1]["transcript"]).read_bytes()).verdict == "fair"
+
+
+def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdice: Run) -> None:
+    with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
+        line = line_of(host)
+        with (
+            seated(tmp_path / "w", "watch", line) as watcher,
+            seated(tmp_path / "b", "join", line, "--name", "Ben") as guest,
+        ):
+            watcher.type("liar")
+            watcher.until("You only watch here.")
+            assert watcher.process.stdin is not None
+            watcher.process.stdin.close()
+            play_together(host, guest)
+            watcher.until(OVER)
+            code, output = watcher.finish()
+    assert code == 0
+    assert "You roll" not in output
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "why"),
+    [
+        ("127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
+        ("127.0.0.1:1/TYPO", ExitCode.UNREACHABLE, "no join line"),
+    ],
+)
+def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, code: ExitCode, why: str) -> None:
+    done = p2pdice("watch", target)
+    assert done.returncode == code
+    assert why in done.stderr.lower()
+    assert done.stdout == ""
+
+
+def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, p2pdice: Run) -> None:
+    with seated(tmp_path / "a", "host", "--private", "--interface", "127.0.0.1", "--name", "Ada") as host:
+        where = line_of(host).partition("/")[0]
+        done = p2pdice("watch", where)
+    assert done.returncode == ExitCode.REFUSED
+    assert "join line" in done.stderr

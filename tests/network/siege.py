@@ -1,0 +1,169 @@
+"""A match under siege, and what it costs the besieged: used by the tests and by ``benchmarks/siege.py``.
+
+Player A hosts and is attacked; B, and where a third player floods also C, play along. All are processes. The attack
+begins with the match and lasts until its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from tests.network.namespaces import Lan
+from tests.network.processes import Process, Processes, agree, processes
+
+LOOPBACK = "127.0.0.1"
+SAMPLING = 0.05
+"""Seconds between two looks at the besieged process."""
+
+
+@dataclass(frozen=True)
+class Siege:
+    """What is thrown at player A while the match runs."""
+
+    attacks: tuple[tuple[str, int], ...] = ()
+    """Of :mod:`tests.network.besieger`, each with its count and from a process of its own, all at once."""
+    flood: str = ""
+    """Of :mod:`tests.network.flooder`, by player C; empty for none."""
+    frames: float = 0.0
+    """A second, by player C."""
+    lan: bool = False
+    """Whether A is to treat processes of the same machine as those of others, whose rates are limited."""
+    dice: int = 5
+    """At the start, for each player."""
+    delay: float = 0.1
+    """Seconds that a player thinks about a move."""
+    discovery: bool = False
+
+
+LONG: Final[dict[str, Any]] = {"dice": 10, "delay": 0.1}
+"""A match that lasts as long as it takes to throw a thousand of everything."""
+SIEGES: Final = {
+    "1,000 TCP connections that say nothing": Siege((("links", 1000),), **LONG),
+    "1,000 strangers who finish TLS and say nothing": Siege((("silent", 1000),), **LONG),
+    "50 strangers who connect and go, over and over": Siege((("knock", 50),), **LONG),
+    "50 strangers who do TLS and go, over and over": Siege((("storm", 50),), **LONG),
+    "300 who dribble: handshake, frame header, frame": Siege(
+        (("drip_handshake", 100), ("drip_header", 100), ("drip_frame", 100)), **LONG
+    ),
+    "50 strangers who say HELLO and 400 more frames": Siege((("chatter", 50),), **LONG),
+    "1,000 false tables by multicast": Siege((("tables", 1000),), discovery=True, **LONG),
+    "a player's flood of duplicates": Siege(flood="duplicates", frames=1000),
+    "a player's flood of old messages": Siege(flood="old", frames=1000),
+    "a player's flood of future messages": Siege(flood="future", frames=1000),
+    "a player's flood of NEED": Siege(flood="needs", frames=1000),
+    "a player's flood of pages": Siege(flood="pages", frames=1000),
+    "a player's flood of keepalives": Siege(flood="keepalives", frames=1000),
+    "a player's flood of forged messages": Siege(flood="forged", frames=1000),
+    "a player's flood of all of these": Siege(flood="everything", frames=1000),
+}
+"""The full ones, by what they are called in a table."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was measured."""
+
+    moves: int
+    seconds: float
+    """From the start to the end of the match."""
+    longest_wait: float
+    """Seconds between two moves, the longest."""
+    memory: int
+    """Peak of resident bytes of the besieged process."""
+    descriptors: int
+    """Peak; handles on Windows."""
+    cpu: float
+    """Seconds of CPU of the besieged process."""
+    thrown: int
+    """Connections or frames of the attackers, or tables."""
+    refused: int
+    """Of these connections, those that the besieged ended."""
+
+    @property
+    def moves_per_second(self) -> float:
+        return self.moves / self.seconds
+
+
+class Watch:
+    """Looks at a process again and again and keeps the peaks."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self.memory = self.descriptors = 0
+        self.cpu = 0.0
+        self._task = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        with suppress(psutil.NoSuchProcess):
+            while True:
+                self.memory = max(self.memory, self._process.memory_info().rss)
+                count = self._process.num_handles if psutil.WINDOWS else self._process.num_fds
+                self.descriptors = max(self.descriptors, count())
+                times = self._process.cpu_times()
+                self.cpu = times.user + times.system
+                await asyncio.sleep(SAMPLING)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+
+async def measure(folder: Path, siege: Siege, wire: Lan | None = None) -> Cost:
+    """Play one match under siege to its fair end, see that all transcripts are the same, and return what it cost.
+
+    :param wire: laptops to play on, players first, the stranger last; loopback if none is given.
+    """
+    async with processes(folder) as at:
+        return await _measure(at, siege, wire, folder / "besieged")
+
+
+async def _measure(at: Processes, siege: Siege, wire: Lan | None, go: Path) -> Cost:
+    def place(laptop: int) -> tuple[str, ...]:
+        return wire.on(laptop) if wire is not None else ()
+
+    seats = 3 if siege.flood else 2
+    common = ["--delay", str(siege.delay), "--hold", str(go), *(["--discovery"] if siege.discovery else [])]
+    common += ["--interface", LOOPBACK] if wire is None else []
+    limits = ["--lan"] if siege.lan else []
+    host = await at.start("A", "--host", str(seats), "--dice", str(siege.dice), *common, *limits, prefix=place(1))
+    line = (await host.until("opened"))["join_line"]
+    address, _, port = line.partition("/")[0].rpartition(":")
+    players = [host, await at.start("B", "--join", line, *common, prefix=place(2))]
+    if siege.flood:
+        flood = ["--flood", siege.flood, "--frames", str(siege.frames)]
+        players.append(
+            await at.start("C", "--join", line, *common, *flood, prefix=place(3), program="tests.network.flooder")
+        )
+    await host.until("started")
+    watch = Watch(host.process.pid)
+    attackers: list[Process] = []
+    for attack, count in siege.attacks:
+        target = ("--host", address.strip("[]"), "--port", port, "--count", str(count))
+        attackers.append(await at.run("tests.network.besieger", attack, *target, prefix=place(len(players) + 1)))
+    for attacker in attackers:
+        await attacker.until("begun")
+    begun = time.monotonic()
+    await asyncio.to_thread(go.touch)
+    await host.until("over")
+    seconds = time.monotonic() - begun
+    await watch.stop()
+    thrown = refused = 0
+    for attacker in attackers:
+        await attacker.dismiss()
+        left = await attacker.until("left")
+        thrown, refused = thrown + left["opened"], refused + left["refused"]
+    if siege.flood:
+        thrown = (await players[2].until("flooded"))["frames"]
+    await agree(*players)
+    moments = [begun, *host.moments("moved")]
+    waits = [after - before for before, after in pairwise(moments)]
+    return Cost(len(waits), seconds, max(waits), watch.memory, watch.descriptors, watch.cpu, thrown, refused)

@@ -1,0 +1,272 @@
+"""The absence rule, clause by clause; tests/simulation/test_small_worlds.py explores all of them together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+
+from protocol import limits
+from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, leaves_majority
+
+TIP, LOCK = b"step", b"lock"
+ALL: Entries = (b"a", b"b", b"c")
+WITHOUT_C: Entries = (b"a", b"b", b"")
+STEP = Place(0, TIP, (0, 1, 2), (0, 1, 2), (0, 1, 2))
+NEXT = Place(1, LOCK, (0, 1, 2), (0, 1, 2), (0, 1, 2))
+
+
+class Past:
+    """A history that stands still."""
+
+    def __init__(
+        self,
+        closed: Entries | None = None,
+        held: Mapping[int, bytes] | None = None,
+        culprits: Collection[int] = (),
+        step: Place = STEP,
+    ) -> None:
+        self._closed, self._held, self._culprits, self._step = closed, held or {}, culprits, step
+
+    def tail(self) -> Sequence[Place]:
+        return (self._step,) if self._closed is None else (self._step, NEXT)
+
+    def closed(self, step: int) -> Entries | None:
+        return self._closed if step == 0 else None
+
+    def held(self, step: int) -> Mapping[int, bytes]:
+        return self._held if step == 0 else {}
+
+    def culprits(self) -> Collection[int]:
+        return self._culprits
+
+
+def absent(author: int, entries: Entries, number: int = 0, newest: int = -1, tip: bytes = TIP) -> Vote:
+    return Vote(tip, author, False, number, entries, newest)
+
+
+def close(author: int, entries: Entries, number: int = 0, tip: bytes = TIP) -> Vote:
+    return Vote(tip, author, True, number, entries)
+
+
+def voter(*votes: Vote, place: Place = STEP, me: int | None = 0) -> Absence:
+    absence = Absence(me)
+    for vote in votes:
+        absence.take(vote, NEXT if vote.tip == LOCK else place)
+    return absence
+
+
+def test_nobody_votes_before_their_patience_ends() -> None:
+    assert voter().due(Past(held={0: b"a"}), (), ()) == []
+    assert voter(absent(1, WITHOUT_C)).due(Past(held={0: b"a", 1: b"b"}), (), ()) == []
+
+
+def test_who_waited_in_vain_votes_for_what_they_hold() -> None:
+    assert voter().due(Past(held={0: b"a", 1: b"b"}), {TIP}, ()) == [absent(0, WITHOUT_C)]
+
+
+def test_who_has_no_vote_never_votes() -> None:
+    assert voter(me=None).due(Past(held={0: b"a", 1: b"b"}), {TIP}, ()) == []
+
+
+def test_entries_that_leave_no_majority_are_not_voted_for() -> None:
+    assert voter().due(Past(held={0: b"a"}), {TIP}, ()) == []
+    assert leaves_majority(STEP, WITHOUT_C)
+    assert not leaves_majority(STEP, (b"a", b"", b""))
+
+
+def test_who_closed_the_step_joins_at_once_and_votes_as_it_was_closed() -> None:
+    assert voter(absent(1, WITHOUT_C)).due(Past(ALL), (), ()) == [absent(0, ALL)]
+
+
+def test_a_majority_of_absents_is_followed_by_a_close_once() -> None:
+    absence = voter(absent(0, WITHOUT_C), absent(1, WITHOUT_C))
+    past = Past(held={0: b"a", 1: b"b"})
+    assert absence.due(past, (), ()) == [close(0, WITHOUT_C)]
+    absence.take(close(0, WITHOUT_C), STEP)
+    assert absence.due(past, (), ()) == []
+
+
+def test_no_close_for_an_older_round() -> None:
+    absence = voter(absent(0, ALL), absent(1, WITHOUT_C, 1), absent(0, ALL, 1), absent(1, ALL))
+    assert absence.ballots[TIP].certificates.keys() == {0}
+    assert absence.due(Past(held={0: b"a", 1: b"b", 2: b"c"}), (), ()) == []
+
+
+def test_the_newest_majority_is_voted_for_in_the_next_round() -> None:
+    absence = voter(absent(1, WITHOUT_C), absent(2, WITHOUT_C), absent(0, ALL))
+    assert absence.due(Past(ALL), {TIP}, ()) == [absent(0, WITHOUT_C, 1, newest=0)]
+
+
+def test_a_vote_that_refers_to_an_unknown_majority_does_not_count() -> None:
+    absence = voter(absent(1, WITHOUT_C, 1, newest=0), absent(2, WITHOUT_C, 1, newest=0))
+    assert absence.ballots[TIP].certificates == {}
+    absence.take(absent(1, WITHOUT_C), STEP)
+    absence.take(absent(2, WITHOUT_C), STEP)
+    assert absence.ballots[TIP].certificates.keys() == {0, 1}
+
+
+def test_exactly_a_majority_decides_also_against_how_the_step_was_closed() -> None:
+    absence = voter(close(1, WITHOUT_C))
+    assert absence.decision(Past(ALL)) is None
+    absence.take(close(2, WITHOUT_C), STEP)
+    assert absence.decision(Past(WITHOUT_C)) is None
+    found = absence.decision(Past(ALL))
+    assert found == (STEP, (close(1, WITHOUT_C), close(2, WITHOUT_C)))
+    absence.take(close(0, WITHOUT_C), STEP)
+    assert len(absence.ballots[TIP].decided) == 2
+
+
+def test_who_left_before_the_step_does_not_count() -> None:
+    place = STEP._replace(owed=(0, 1), staying=(0, 1))
+    absence = voter(close(1, (b"a", b"b")), close(2, (b"a", b"b")), place=place)
+    assert absence.ballots[TIP].decided == ()
+
+
+def test_the_base_stays_as_it_was() -> None:
+    place = Place(0, TIP, (0, 1, 2), (0, 1, 2, 3, 4), (0, 1, 2))
+    absence = voter(close(1, ALL), close(2, ALL), place=place)
+    assert absence.ballots[TIP].decided == ()
+
+
+def test_who_votes_against_a_closed_step_is_reopened() -> None:
+    absence = voter(absent(1, WITHOUT_C), absent(2, WITHOUT_C))
+    assert absence.is_reopened(Past(ALL))
+    assert not absence.is_reopened(Past(WITHOUT_C))
+
+
+def test_a_later_majority_settles_the_steps_before_it() -> None:
+    ahead = voter(absent(0, ALL, tip=LOCK), absent(1, ALL, tip=LOCK))
+    ahead.take(absent(1, WITHOUT_C), STEP)
+    assert ahead.leader() == NEXT
+    assert ahead.due(Past(ALL), (), ()) == [close(0, ALL, tip=LOCK)]
+
+
+def test_a_newer_majority_reopens_the_step_before_an_older_one() -> None:
+    absence = voter(absent(0, ALL, tip=LOCK), absent(1, ALL, tip=LOCK))
+    absence.take(absent(1, WITHOUT_C, 1), STEP)
+    absence.take(absent(2, WITHOUT_C, 1), STEP)
+    assert absence.leader() == STEP
+    assert absence.is_reopened(Past(ALL))
+
+
+def test_one_sequence_of_rounds_runs_over_all_steps() -> None:
+    absence = voter(absent(0, ALL), absent(1, ALL), close(0, ALL), close(1, ALL))
+    assert absence.due(Past(ALL), {LOCK}, ()) == []
+    past = Past(ALL)
+    past.held = lambda step: {0: b"a", 1: b"b"}  # type: ignore[method-assign]
+    assert absence.due(past, {LOCK}, ()) == [absent(0, WITHOUT_C, 1, tip=LOCK)]
+
+
+def test_a_round_that_a_majority_has_not_reached_does_not_end() -> None:
+    past = Past(held={0: b"a", 1: b"b"})
+    absence = voter(absent(0, WITHOUT_C))
+    assert absence.due(past, {TIP}, ()) == []
+    absence.take(absent(2, ALL), STEP)
+    assert absence.due(past, {TIP}, ()) == [absent(0, WITHOUT_C, 1)]
+
+
+def test_later_rounds_are_joined_but_not_while_the_own_one_is_new() -> None:
+    absence = voter(absent(0, WITHOUT_C), absent(1, WITHOUT_C, 5))
+    past = Past(held={0: b"a", 1: b"b"})
+    assert absence.due(past, (), {TIP}) == []
+    assert absence.due(past, (), ()) == [absent(0, WITHOUT_C, 5)]
+
+
+def test_a_single_voter_far_ahead_is_not_followed_where_two_others_are_a_majority() -> None:
+    place = Place(0, TIP, (0, 1), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4))
+    far = limits.VOTE_ROUNDS_AHEAD + 1
+    absence = voter(absent(0, (b"a", b"")), absent(4, (b"a", b""), far), place=place)
+    assert absence.target(0, 0, 3) == (-1, False)
+    absence.take(absent(3, (b"a", b""), far), place)
+    assert absence.target(0, 0, 3) == (far, True)
+
+
+def test_two_votes_in_one_round_contradict_each_other_and_both_are_kept() -> None:
+    absence = voter(absent(1, ALL))
+    with pytest.raises(ContradictionError):
+        absence.take(absent(1, WITHOUT_C), STEP)
+    assert list(absence.ballots[TIP].votes()) == [absent(1, ALL), absent(1, WITHOUT_C)]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_voting_against_the_own_close_without_a_newer_majority_is_a_contradiction(late: bool) -> None:
+    votes = [close(1, WITHOUT_C), absent(1, ALL, 1)]
+    absence = voter(votes[late])
+    with pytest.raises(ContradictionError):
+        absence.take(votes[not late], STEP)
+
+
+def test_voting_against_the_own_close_for_a_newer_majority_is_none() -> None:
+    voter(close(1, WITHOUT_C), absent(1, ALL, 2, newest=1))
+
+
+def test_a_third_vote_in_one_round_is_kept_only_if_somebody_else_says_the_same() -> None:
+    absence = voter(absent(1, ALL))
+    with pytest.raises(ContradictionError):
+        absence.take(absent(1, WITHOUT_C), STEP)
+    third: Entries = (b"a", b"", b"c")
+    assert not absence.take(absent(1, third), STEP)
+    absence.take(absent(0, third), STEP)
+    with pytest.raises(ContradictionError):
+        absence.take(absent(1, third), STEP)
+    assert absence.ballots[TIP].certificates[0] == (absent(0, third), absent(1, third))
+
+
+def test_a_liar_makes_nobody_keep_more_than_the_latest_rounds() -> None:
+    absence = voter()
+    for number in range(5 * limits.VOTES_PER_AUTHOR):
+        absence.take(absent(1, ALL, number), STEP)
+        absence.take(close(1, ALL, number), STEP)
+    assert len(list(absence.ballots[TIP].votes())) == 2 * limits.VOTES_PER_AUTHOR
+
+
+def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None:
+    votes = [absent(0, ALL), absent(1, WITHOUT_C), absent(2, ALL), absent(2, WITHOUT_C)]
+    chosen = []
+    for order in (votes, votes[::-1]):
+        absence = Absence(0)
+        for vote in order:
+            with contextlib.suppress(ContradictionError):
+                absence.take(vote, STEP)
+        chosen.append(absence.ballots[TIP].best()[0].entries)
+    assert chosen == [WITHOUT_C, WITHOUT_C]
+
+
+def test_a_proven_culprit_counts_as_absent_for_who_has_not_closed_the_step() -> None:
+    past = Past(held={0: b"a", 1: b"b", 2: b"c"}, culprits={2})
+    assert voter().due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
+
+
+def test_who_closed_the_step_with_a_culprit_stands_by_it_until_somebody_says_otherwise() -> None:
+    past = Past(ALL, culprits={2})
+    assert voter().due(past, {TIP}, ()) == [absent(0, ALL)]
+    assert voter(absent(1, ALL)).due(past, {TIP}, ()) == [absent(0, ALL)]
+    assert voter(absent(1, (b"a", b"b", b"C"))).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
+    assert voter(absent(1, WITHOUT_C)).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
+
+
+def test_witnesses_vote_and_owe_no_message() -> None:
+    place = STEP._replace(owed=(1,))
+    assert voter().due(Past(held={1: b"b"}, step=place), {TIP}, ()) == [absent(0, (b"b",))]
+
+
+def test_a_copy_is_independent_and_equal() -> None:
+    absence = voter(absent(0, ALL))
+    twin = absence.copy()
+    assert twin.ballots[TIP].key() == absence.ballots[TIP].key()
+    twin.take(absent(1, ALL), STEP)
+    assert absence.ballots[TIP].certificates == {}
+    twin.forget(())
+    assert not twin.has_voted(TIP)
+    assert absence.has_voted(TIP)
+
+
+def test_votes_of_a_ballot_convince_whoever_knows_nothing() -> None:
+    absence = voter(absent(1, WITHOUT_C, 1, newest=0), absent(1, WITHOUT_C), absent(2, WITHOUT_C), close(2, WITHOUT_C))
+    fresh = Ballot(STEP)
+    for vote in absence.ballots[TIP].votes():
+        fresh.take(vote)
+    assert fresh.key() == voter(*absence.ballots[TIP].votes()).ballots[TIP].key()
+    assert fresh.certificates.keys() == {0}

@@ -1,0 +1,80 @@
+"""A machine that slept or moved to another network is noticed, and one that did neither is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+import pytest
+import pytest_asyncio
+
+from protocol import surroundings
+from protocol.surroundings import mind_surroundings
+
+HOME, CAFE = (ip_address("192.0.2.1"),), (ip_address("198.51.100.7"),)
+
+
+class Machine:
+    """A machine whose clock and addresses a test sets."""
+
+    def __init__(self) -> None:
+        self.addresses = HOME
+        self.slept = 0.0
+        self.looks = 0
+        self.changes: list[int] = []
+
+    def look(self, interface: str | None) -> tuple[object, ...]:
+        assert interface == "eth0"
+        self.looks += 1
+        return self.addresses
+
+    async def changed(self) -> None:
+        self.changes.append(self.looks)
+
+    async def looked(self, times: int) -> None:
+        until = self.looks + times
+        async with asyncio.timeout(10):
+            while self.looks < until:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
+    minded = Machine()
+    wall = time.time
+    monkeypatch.setattr(surroundings, "POLL", 0.01)
+    monkeypatch.setattr(surroundings, "interface_addresses", minded.look)
+    monkeypatch.setattr("protocol.surroundings.time.time", lambda: wall() + minded.slept)
+    task = asyncio.create_task(mind_surroundings("eth0", minded.changed))
+    await minded.looked(2)
+    yield minded
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_where_nothing_changes_nothing_is_said(machine: Machine) -> None:
+    await machine.looked(5)
+    assert machine.changes == []
+
+
+async def test_other_addresses_are_told_once(machine: Machine) -> None:
+    machine.addresses = CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+    machine.addresses = HOME
+    await machine.looked(5)
+    assert len(machine.changes) == 2
+
+
+async def test_sleep_in_which_monotonic_time_stood_still_is_told_once(machine: Machine) -> None:
+    machine.slept = 3600.0
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+
+
+async def test_a_pause_that_is_no_sleep_is_not(machine: Machine) -> None:
+    machine.slept = 1.5
+    await machine.looked(5)
+    assert machine.changes == []
