@@ -99,6 +99,7 @@ def as_markdown(total: Figures) -> str:
         f"| matches begun | {total.matches - total.refused:,} |",
         f"| of these finished by all honest players | {total.finished:,} |",
         f"| of these suspended, as somebody misbehaved or was gone for good | {total.suspended:,} |",
+        f"| of these never formed, as somebody did not sign the genesis | {total.unformed:,} |",
         f"| false proposals that no guest signed | {total.refused:,} |",
         f"| players | {total.players:,} |",
         f"| steps agreed on | {total.steps:,} |",
@@ -108,6 +109,7 @@ def as_markdown(total: Figures) -> str:
     tables: tuple[tuple[str, Counter[str]], ...] = (
         ("fault", total.faults),
         ("process died", total.crashes),
+        ("faulty for ever, all else perfect", total.cores),
         ("misbehaviour", total.misbehaviours),
         ("ruleset", total.rulesets),
         ("check", total.checks),

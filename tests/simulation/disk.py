@@ -41,12 +41,18 @@ class Disk(ABC):
         self.trouble = Trouble.NONE
         self.is_full = False
         self.own: set[bytes] = set()
-        """Ids of all messages that are safely on this disk."""
+        """Ids of all messages that were safely on this disk since the process started."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
         batch = tuple(messages)
         self._guarded("store", lambda: self._write(batch))
+        self.own |= {signed.id for signed in batch}
+
+    def replace(self, messages: Iterable[Signed]) -> None:
+        """Store messages in place of all others. :raises StoreError: if they are not known to be stored."""
+        batch = tuple(messages)
+        self._guarded("store", lambda: self._replace(batch))
         self.own |= {signed.id for signed in batch}
 
     def add_choice(self, step: int, text: str) -> None:
@@ -76,6 +82,9 @@ class Disk(ABC):
     def _write(self, messages: tuple[Signed, ...]) -> None: ...
 
     @abstractmethod
+    def _replace(self, messages: tuple[Signed, ...]) -> None: ...
+
+    @abstractmethod
     def _add_choice(self, step: int, text: str) -> None: ...
 
     @abstractmethod
@@ -89,8 +98,8 @@ class Disk(ABC):
         """Open the disk after a start."""
 
     @abstractmethod
-    def restore(self, share: float) -> None:
-        """Put a backup back that holds only this share of the transactions, the oldest, 0 to 1."""
+    def lose(self, share: float) -> None:
+        """Put a backup back that lacks the last transaction and this share of all others, 0 to 1, the newest."""
 
     def close(self) -> None:  # noqa: B027 - nothing to do in memory
         """Let go of it."""
@@ -106,6 +115,9 @@ class MemoryDisk(Disk):
     def _write(self, messages: tuple[Signed, ...]) -> None:
         self._journal.append(("messages", tuple(signed.wire for signed in messages)))
 
+    def _replace(self, messages: tuple[Signed, ...]) -> None:
+        self._journal.append(("instead", tuple(signed.wire for signed in messages)))
+
     def _add_choice(self, step: int, text: str) -> None:
         self._journal.append(("choice", (step, text)))
 
@@ -120,8 +132,10 @@ class MemoryDisk(Disk):
         choices: dict[int, str] = {}
         is_over = False
         for kind, content in self._journal:
-            if kind == "messages":
+            if kind in ("messages", "instead"):
                 assert isinstance(content, tuple)
+                if kind == "instead":
+                    messages.clear()
                 messages += [parse_signed(*wire) for wire in content]
             elif kind == "choice":
                 assert isinstance(content, tuple)
@@ -130,8 +144,8 @@ class MemoryDisk(Disk):
         self.own = {signed.id for signed in messages}
         return Stored(tuple(messages), choices, is_over)
 
-    def restore(self, share: float) -> None:
-        del self._journal[round(share * len(self._journal)) :]
+    def lose(self, share: float) -> None:
+        del self._journal[max(0, len(self._journal) - 1 - int(share * len(self._journal))) :]
 
     def copy(self) -> MemoryDisk:
         """Return what a copied home holds."""
@@ -160,6 +174,9 @@ class SqliteDisk(Disk):
     def _write(self, messages: tuple[Signed, ...]) -> None:
         self._open.write(self._match, messages)
 
+    def _replace(self, messages: tuple[Signed, ...]) -> None:
+        self._open.replace(self._match, messages)
+
     def _add_choice(self, step: int, text: str) -> None:
         self._open.add_choice(self._match, step, text)
 
@@ -177,7 +194,7 @@ class SqliteDisk(Disk):
         self.own = {signed.id for signed in messages}
         return Stored(messages, store.choices(self._match), known.over)
 
-    def restore(self, share: float) -> None:
+    def lose(self, share: float) -> None:
         raise NotImplementedError("backups are taken of the journal in memory")
 
     def close(self) -> None:

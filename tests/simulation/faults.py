@@ -150,7 +150,7 @@ def _backup(world: Simulation, fault: Fault) -> bool:
     struck = machine.is_running
     if struck:
         machine.die_for(fault.seconds)
-        machine.disk.restore(fault.share)
+        machine.disk.lose(fault.share**3)  # mostly the newest few: with these gone a node has most to go wrong
         world.checks.restored(machine)
     return struck
 
@@ -185,8 +185,6 @@ def plan_faults(stream: Random, kinds: tuple[str, ...], count: int, players: int
         # Short and long: shorter and longer than it takes to find a link dead, and than any patience.
         seconds = round(stream.choice((0.05, 0.5, 3.0, 20.0)) * stream.uniform(0.5, 1.5), 3)
         share = round(stream.random(), 3)
-        if kind == "restored backup":
-            share = round(1 - share * share, 3)
         point = stream.choice(CRASH_POINTS) if kind == "crash" else ""
         faults.append(Fault(kind, stream.randrange(events), node, other, seconds, share, point))
     return tuple(sorted(faults, key=lambda fault: fault.after))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
 from p2pdice.players import Player
 from protocol.effects import (
+    Accuse,
     Broadcast,
     Choose,
     Conceded,
@@ -27,17 +28,19 @@ from protocol.effects import (
     Persist,
     Played,
     Received,
+    Replace,
     Send,
+    Severed,
     Show,
     Ticked,
     WakeAt,
 )
-from protocol.events import NodeEvent, YourTurn
+from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match import Match, StaleMoveError
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.store import StoreError
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
+from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
 from tests.simulation.disk import Disk
 from tests.simulation.scheduler import Timer
 
@@ -71,11 +74,14 @@ class Machine:
         self.disk = disk
         self.player = player
         self.is_honest = True
+        self.is_gone = False
+        """It will never come back."""
         self.is_on_loopback = world.plan.is_on_loopback
         """Rates of messages are not limited."""
         self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
+        self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
         self.shown: list[NodeEvent] = []
@@ -88,6 +94,8 @@ class Machine:
         self._outbox: list[tuple[int | None, Frame]] = []
         self._ending: list[Effect] = []
         self._flush_is_due = False
+        self._must_write = False
+        self._must_replace = False
         self._deferred: list[Callable[[], None]] = []
         disk.point = self._point
 
@@ -105,7 +113,8 @@ class Machine:
         self.starts += 1
         world.note("start", self.node, len(stored.messages))
         self._turn, self._wake, self._batch, self._outbox, self._ending = None, None, [], [], []
-        self._flush_is_due, self._deferred = False, []
+        self._flush_is_due = self._must_write = self._must_replace = False
+        self._deferred = []
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         self.match = self.make_match(world.data_for(self.author), self.author, world.seeds[self.author], *known)
@@ -130,7 +139,7 @@ class Machine:
 
     def start_again(self) -> None:
         """What the owner does who finds the program ended."""
-        if not self.is_running:
+        if not self.is_running and not self.is_gone:
             self.start()
 
     def sleep(self, seconds: float) -> None:
@@ -212,11 +221,13 @@ class Machine:
                 return
             if signed.message.match == match:
                 self._feed(Received(author, signed))
-        elif isinstance(frame, Need | Page):
+        elif isinstance(frame, Need | Page | Cut):
             if frame.match != match:
                 return
             if isinstance(frame, Page):
                 self._feed(Paged(author, frame))
+            elif isinstance(frame, Cut):
+                self._feed(Severed(author, frame.authors))
             elif frame.step <= self.match.record.position.step:
                 self._feed(Needed(author, frame))
         elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
@@ -236,6 +247,8 @@ class Machine:
                         self.disk.add_choice(effect.step, effect.text)
                     case Persist():
                         self._batch.append(effect.signed)
+                    case Replace():
+                        self._batch, self._must_replace = list(effect.messages), True
                     case Send():
                         self._outbox.append((effect.author, effect.frame))
                     case Broadcast():
@@ -247,6 +260,7 @@ class Machine:
                         due = max(effect.time, self.world.scheduler.now + TICK)
                         self._wake = self.plan(due, lambda: self._feed(Ticked()))
                     case _:
+                        self._must_write = self._must_write or isinstance(effect, Ended)
                         self._ending.append(effect)
         except StoreError as error:
             self._fall_silent(error)
@@ -260,11 +274,13 @@ class Machine:
         self._flush_is_due = False
         outbox, self._outbox = self._outbox, []
         ending, self._ending = self._ending, []
-        must_store = bool(outbox) or len(self._batch) >= BATCH or any(isinstance(effect, Ended) for effect in ending)
+        must_write = self._must_write or bool(outbox) or len(self._batch) >= BATCH
         try:
-            if self._batch and must_store:
-                batch, self._batch = self._batch, []
-                self.disk.write(batch)
+            if self._batch and must_write:
+                write = self.disk.replace if self._must_replace else self.disk.write
+                batch, self._batch, self._must_replace = self._batch, [], False
+                write(batch)
+            self._must_write = False
             if outbox:
                 self._point("before sending")
             for author, frame in outbox:
@@ -296,11 +312,14 @@ class Machine:
         match effect:
             case Show():
                 self._show(effect.event)
+            case Accuse():
+                self.world.checks.accused(self, effect)
+                self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case Formed():
                 self.disk.mark_formed()
             case Ended():
                 self._point("before the transcript")
-                self.transcript = write_transcript(match.record)
+                self.transcript = write_transcript(match.record, match.agreement.proven.values())
                 self.world.note("ended", self.node)
                 self._point("after the transcript")
             case Over():
@@ -308,7 +327,7 @@ class Machine:
                 self.confirmed = effect.confirmed
                 self.world.note("over", self.node, effect.confirmed)
             case _:
-                self.world.carry_out(self, effect)
+                raise AssertionError(f"nobody carries out {effect}")
 
     def _fall_silent(self, error: StoreError) -> None:
         """What cannot be stored must not be sent: end everything, until the owner starts again."""
@@ -320,7 +339,6 @@ class Machine:
 
     def _show(self, event: NodeEvent) -> None:
         self.shown.append(event)
-        self.world.checks.shown(self, event)
         if isinstance(event, YourTurn):
             self._turn = event
             self.plan(self.world.scheduler.now + self.world.think(), lambda: self._move(event))
@@ -332,6 +350,7 @@ class Machine:
         is_stake = turn.view.state.awaits is Expect.STAKES
         move: Move = self.player.stake(NEWCOMER_COINS, 0) if is_stake else self.player.choose(turn.view)
         self.world.note("move", self.node, turn.token, move)
+        self.has_conceded = self.has_conceded or isinstance(move, Concede)
         try:
             self._feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
         except StaleMoveError:

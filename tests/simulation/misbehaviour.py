@@ -15,7 +15,7 @@ from protocol.effects import Broadcast
 from protocol.genesis import Genesis, make_join_record
 from protocol.keys import Identity, MatchKey
 from protocol.match import Match
-from protocol.messages import Kind, Message, Signed, sign
+from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
 from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.record import COMMITMENTS, MisconductError, Position, Purpose, RejectedMessageError
 from protocol.wire import Carried, Frame, Hello, MatchAim, Page, encode_frame
@@ -42,12 +42,17 @@ class BentMatch(Match):
         return super()._do_what_is_owed()
 
     def _sign(self, kind: Kind, body: Value) -> None:
+        position = self.record.position
         body = self.cheat.body(self, kind, body)
+        signed = self.cheat.sign(kind, body)
         try:
-            super()._sign(kind, body)
+            if position.kind is not None:
+                self.record._judge(position, signed)
         except (MisconductError, RejectedMessageError):
-            self._given_up = self.record.position.step
-            self._effects.append(Broadcast(Carried(*self.cheat.sign(kind, body).wire)))
+            self._given_up = position.step
+            self._effects.append(Broadcast(Carried(*signed.wire)))
+        else:
+            super()._sign(kind, body)
 
 
 class Misbehaviour:
@@ -392,11 +397,9 @@ class LateCommitment(Misbehaviour):
 
 
 class OutOfTurn(Misbehaviour):
-    """Moves although it is another's turn."""
+    """Moves although it is another's turn: named by whoever hears of it before the turn is over."""
 
     may_stop = True
-    is_proven = True
-    least = 2
 
     def noticed(self) -> None:
         position = self.position
@@ -434,7 +437,7 @@ class Replay(Misbehaviour):
         self.spread(self.sign(mine.kind, mine.body, match=self.bytes()), [self.random.choice(self.others)])
 
 
-class _BadHistory(Misbehaviour):
+class BadHistory(Misbehaviour):
     """Answers whoever catches up with something else than what happened."""
 
     may_stop = True  # who restarted waits for a readable answer of everybody
@@ -450,7 +453,7 @@ class _BadHistory(Misbehaviour):
         yield frame
 
 
-class AlteredRelay(_BadHistory):
+class AlteredRelay(BadHistory):
     """Alters what it passes on."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
@@ -461,12 +464,10 @@ class AlteredRelay(_BadHistory):
         return bytes(both[: len(data)]), bytes(both[len(data) :])
 
 
-class ForgedHistory(_BadHistory):
+class ForgedHistory(BadHistory):
     """Makes up what others are said to have signed."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-        from protocol.messages import parse_signed
-
         message = parse_signed(*wire).message
         if message.author == self.machine.author:
             return wire
@@ -541,6 +542,79 @@ class OneKeyTwoMachines(Misbehaviour):
             return
         self.acted += 1
         self.machine.world.copy_home(self.machine, self.fooled)
+
+
+class BadVote(Misbehaviour):
+    """Cheats where the others vote on going on without somebody."""
+
+    least = 3
+    may_stop = True
+
+    def vote(self, wire: tuple[bytes, bytes]) -> Message | None:
+        """Return the node's own vote that is carried."""
+        message = parse_signed(*wire).message
+        return message if message.kind in VOTES and message.author == self.machine.author else None
+
+
+class VotesShownToSome(BadVote):
+    """Lets only some players see its votes."""
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if author in self.fooled:
+            if isinstance(frame, Carried) and self.vote((frame.data, frame.signature)):
+                self.acted += 1
+                return
+            if isinstance(frame, Page):
+                frame = frame._replace(messages=tuple(wire for wire in frame.messages if not self.vote(wire)))
+        yield frame
+
+
+class ContradictoryVotes(BadVote):
+    """Votes otherwise before some players than before the rest."""
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if author in self.fooled and isinstance(frame, Carried):
+            message = self.vote((frame.data, frame.signature))
+            if message is not None:
+                self.acted += 1
+                assert isinstance(message.body, tuple)
+                number, entries, *newest = message.body
+                assert isinstance(entries, tuple)
+                others = tuple(b"" if entry else self.bytes() for entry in entries)
+                if self.random.random() < 0.5:  # one that could be right, for another author
+                    place = self.random.randrange(len(entries))
+                    others = tuple(b"" if index == place else entry for index, entry in enumerate(entries))
+                frame = Carried(
+                    *self.sign(message.kind, (number, others, *newest), at=(message.step, message.tip)).wire
+                )
+        yield frame
+
+
+class VotesAboutEverybody(BadVote):
+    """Votes that everybody else is absent, of its own accord."""
+
+    def absent(self, author: int) -> bool:
+        """Tell whether the cheat says that a player is absent."""
+        return author != self.machine.author
+
+    def noticed(self) -> None:
+        position = self.position
+        if position.step < 1 or position.kind is None or self.acted >= 8 or self.random.random() < 0.7:
+            return
+        held = self.match.record.held
+        entries = tuple(
+            held[author].id if author in held and not self.absent(author) else b"" for author in position.owed
+        )
+        number = self.random.choice((0, 0, 0, 1, 5, 2_000))
+        self.spread(self.sign(Kind.ABSENT, (number, entries, -1)))
+        self.spread(self.sign(Kind.CLOSE, (number, entries)))
+
+
+class VotesAgainstOne(VotesAboutEverybody):
+    """Votes that one player is absent who is not."""
+
+    def absent(self, author: int) -> bool:
+        return author == self.others[0]
 
 
 class Proposal:
@@ -628,6 +702,10 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "reconnect storm": ReconnectStorm,
     "stalling": Stalling,
     "one key on two machines": OneKeyTwoMachines,
+    "votes shown to some": VotesShownToSome,
+    "contradictory votes": ContradictoryVotes,
+    "votes about everybody": VotesAboutEverybody,
+    "votes against one": VotesAgainstOne,
     "rules downgrade": RulesDowngrade,
     "version downgrade": VersionDowngrade,
     "small-order key": SmallOrderKey,

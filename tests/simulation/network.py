@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 BACKOFF: Final = (0.1, 3.0)
 """Seconds between two attempts to dial."""
 DUPLICATED: Final = 6
-"""Frames of the broken link that may be sent once more over the next."""
+"""Messages of the broken link that may be sent once more over the next."""
+MESSAGE: Final = b"\x07"
+"""Type of the frames that carry one, behind the byte that begins the array."""
 
 
 class Channel:
@@ -164,7 +166,8 @@ class Network:
         channel = link.channels[sender, receiver]
         if link.is_broken:
             return
-        channel.sent.append(frame)
+        if frame[1:2] == MESSAGE:  # what a peer asked for or was answered is not said again
+            channel.sent.append(frame)
         self._put(link, channel, frame)
         if channel.size > limits.OUTGOING_QUEUE:
             self.trace.note(self.scheduler.now, "queue full", sender, receiver)
@@ -194,8 +197,9 @@ class Network:
         if channel.tokens < 1 and not self.machines[channel.sender].is_on_loopback:
             self._plan(link, channel, now + 0.1)  # over the rate nothing is lost: the peer waits
             return
-        channel.tokens -= 1
         _, frame = channel.frames.popleft()
+        if len(frame or b"") <= limits.FRAME_BEFORE_WELCOME:  # longer ones are answers, whose bytes are counted instead
+            channel.tokens -= 1
         channel.size -= len(frame or b"")
         sender, receiver = self.machines[channel.sender], self.machines[channel.receiver]
         is_current = self._links.get((receiver.node, sender.author)) is link

@@ -85,12 +85,12 @@ class Trace:
 
     def note(self, time: float, what: str, *details: object) -> None:
         """Something happened."""
-        line = f"{time:.6f} {what} " + " ".join(
-            detail.hex() if isinstance(detail, bytes) else str(detail) for detail in details
-        )
-        self._hash.update(line.encode() + b"\n")
+        self._hash.update(f"{time:.6f} {what}".encode())
+        for detail in details:
+            self._hash.update(detail if isinstance(detail, bytes) else f" {detail}".encode())
         if self._keep is not None:
-            self._keep(line)
+            words = (detail.hex() if isinstance(detail, bytes) else str(detail) for detail in details)
+            self._keep(f"{time:.6f} {what} {' '.join(words)}")
 
     @property
     def digest(self) -> str:

@@ -12,12 +12,11 @@ from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol.effects import Effect
 from protocol.genesis import Genesis, MalformedGenesisError, match_id
 from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
-from protocol.record import Position
 from protocol.wire import Frame, encode_frame
+from tests.simulation.cores import CORES
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
 from tests.simulation.invariants import Checks, Violation
@@ -28,12 +27,11 @@ from tests.simulation.scenario import Plan
 from tests.simulation.scheduler import Scheduler, Streams, Trace
 from tests.simulation.world import TABLE, join_record, match_seed
 
-HAS_VOTES: Final = False
-"""Whether an honest majority gets rid of whoever is silent or proved to cheat. Until it does, a match in which somebody
-misbehaves or is gone for good may stay suspended."""
-
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
+
+EVENTS: Final = 300_000
+"""More than any match of these sizes takes, trouble included."""
 
 
 @dataclass
@@ -43,6 +41,7 @@ class Figures:
     matches: int = 0
     finished: int = 0
     suspended: int = 0
+    unformed: int = 0
     refused: int = 0
     """Proposals that no guest signed."""
     players: int = 0
@@ -52,6 +51,7 @@ class Figures:
     seconds: float = 0.0
     """Virtual."""
     faults: Counter[str] = field(default_factory=Counter)
+    cores: Counter[str] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     rulesets: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
@@ -199,17 +199,9 @@ class Simulation:
             )
         return ()
 
-    def carry_out(self, machine: Machine, effect: Effect) -> None:
-        """Carry out an effect that only some versions of the match have."""
-        raise AssertionError(f"nobody carries out {effect}")
-
     def fell_silent(self, machine: Machine) -> None:
         """A node stopped at a disk error; its owner will start it again."""
         self.heal_after(self.streams.disk.uniform(0.5, 5.0), machine.start_again)
-
-    def is_closed_by_votes(self, position: Position) -> bool:
-        """Tell whether a majority of the base voted a step closed without somebody."""
-        return False
 
     # Trouble
 
@@ -278,6 +270,9 @@ class Simulation:
         for node in nodes:
             for other in nodes[:node]:
                 self.network.want(node, other)
+        if self.plan.core:
+            CORES[self.plan.core].begin(self, self.plan.seed % self.plan.players)
+            self.figures.cores[self.plan.core] += 1
         best, progress_at = -1, 0.0
         while not self._is_over():
             while self._faults and self.scheduler.events >= self._faults[0].after:
@@ -288,6 +283,8 @@ class Simulation:
                 self._strike(self._faults.pop(0))
             if self.cheat is not None and self.cheat.machine.is_listening:
                 self.cheat.noticed()
+            if self.scheduler.events > EVENTS:
+                raise Violation("work is bounded", f"still busy after {EVENTS} events")
             if self.scheduler.events % 16 == 0:
                 progress = self._progress()
                 if progress > best:
@@ -305,12 +302,31 @@ class Simulation:
 
     def _limit(self) -> float:
         slow = self.plan.think * 20 + self.plan.usual_latency * 100
-        if self.cheat is not None and self.cheat.acted:
-            slow += 4 * self.plan.patience.automatic
-        return PATIENCE + slow
+        if self.plan.core:
+            slow += 5 * PATIENCE  # a sleeper may miss the same moment several times
+        if not self._has_majority():
+            return slow + PATIENCE
+        return slow + PATIENCE + 2 * self.plan.patience.human + 8 * self.plan.patience.automatic
+
+    def _has_majority(self) -> bool:
+        """Tell whether more than half of the base are honest, still in the match and not gone for good."""
+        present = {machine.author for machine in self.honest() if not machine.is_gone}
+        positions = [machine.match.record.position for machine in self.honest() if machine.match is not None]
+        if not positions:
+            return False
+        newest = max(positions, key=lambda position: position.locked)
+        staying = present.intersection(newest.base).difference(newest.left, self.checks.evicted)
+        return 2 * len(staying) > len(newest.base)
+
+    def _may_stop(self) -> bool:
+        """Tell whether the match may need a vote to go on."""
+        cheat, core = self.cheat, CORES.get(self.plan.core)
+        return (cheat is not None and cheat.acted > 0 and cheat.may_stop) or (core is not None and core.may_stop)
 
     def _is_over(self) -> bool:
-        return all(machine.is_running and machine.confirmed is not None for machine in self.honest())
+        return all(
+            machine.is_gone or (machine.is_running and machine.confirmed is not None) for machine in self.honest()
+        )
 
     def _judge(self) -> None:
         plan, figures = self.plan, self.figures
@@ -318,13 +334,15 @@ class Simulation:
         cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
         if ended:
             figures.finished += 1
-        elif (cheat is not None and cheat.may_stop and not HAS_VOTES) or (plan.core and not HAS_VOTES):
+        elif self._may_stop() and not any(machine.match and machine.match.is_formed for machine in self.honest()):
+            figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
+        elif self._may_stop() and not self._has_majority():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
             raise Violation("every match ends", f"nothing moves any more: {stuck}")
         self.checks.counts["every match ends"] += 1
-        if cheat is not None and cheat.is_proven:
+        if cheat is not None and cheat.is_proven and not plan.faults:  # else the proof may be lost on its way
             self.checks.counts["the culprit is named"] += 1
             if plan.culprit not in self.checks.blamed:
                 raise Violation("the culprit is named", f"nobody found out about {plan.misbehaviour}")

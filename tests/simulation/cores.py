@@ -1,0 +1,81 @@
+"""One faulty core: a node, link or disk that is bad for ever, while everything else is perfect.
+
+Troubles that strike everywhere heal by themselves and hide that nothing would move without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tests.simulation.faults import STRIKES, Fault
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+
+class Core(NamedTuple):
+    """A kind of hardware that never works as it should."""
+
+    begin: Callable[[Simulation, int], None]
+    """Lets it be bad from now on; takes the world and the number of the node."""
+    may_stop: bool = False
+    """The match goes on only if the others go on without the node, or pass on what cannot reach it."""
+
+
+def _again_and_again(
+    kind: str, pause: tuple[float, float], lasts: tuple[float, float]
+) -> Callable[[Simulation, int], None]:
+    """Return a core at which a fault strikes for ever: after so many seconds, for so many."""
+
+    def begin(world: Simulation, node: int) -> None:
+        chance = world.streams.network if kind == "cut" else world.streams.disk
+        other = (node + 1) % world.plan.players
+
+        def strike() -> None:
+            seconds = chance.uniform(*lasts)
+            fault = Fault(kind, 0, node, other, seconds, chance.random(), "anywhere")
+            world.note("core", *fault)
+            STRIKES[kind](world, fault)
+            world.figures.faults[f"{kind}, for ever"] += 1
+            world.scheduler.after(seconds + chance.uniform(*pause), strike)
+
+        world.scheduler.after(chance.uniform(*pause), strike)
+
+    return begin
+
+
+def _dead_link(world: Simulation, node: int) -> None:
+    """Two nodes can never be linked."""
+    other = (node + 1) % world.plan.players
+    world.network.forbid([(node, other)])
+
+
+def _slow_node(world: Simulation, node: int) -> None:
+    """Everything to and from one node takes seconds."""
+    for other in range(world.plan.players):
+        if other != node:
+            world.network.slow_down(node, other, 1.5)
+
+
+def _dead_node(world: Simulation, node: int) -> None:
+    """A node dies at some time and is never seen again."""
+
+    def die() -> None:
+        machine = world.network.machines[node]
+        machine.is_gone = True
+        machine.die(loses_power=world.streams.disk.random() < 0.5)
+
+    world.scheduler.after(world.streams.disk.expovariate(0.2), die)
+
+
+CORES: Final[Mapping[str, Core]] = {
+    "flapping link": Core(_again_and_again("cut", (0.5, 6.0), (0.1, 2.0))),
+    "failing disk": Core(_again_and_again("error on commit", (1.0, 6.0), (0.0, 1.0))),
+    "restless process": Core(_again_and_again("crash", (2.0, 8.0), (0.1, 3.0))),
+    "sleepy machine": Core(_again_and_again("sleep", (4.0, 20.0), (1.0, 30.0))),
+    "slow node": Core(_slow_node),
+    "dead link": Core(_dead_link, may_stop=True),
+    "dead node": Core(_dead_node, may_stop=True),
+}
+"""Every core by its name in the reports."""

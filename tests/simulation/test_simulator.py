@@ -1,0 +1,140 @@
+"""The simulator itself: a seed reproduces, disks and links fail and heal, and every cheat does what its name says."""
+
+from dataclasses import replace
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.genesis import Patience
+from tests.simulation.campaign import as_markdown, replay_command, run_plan, shrink
+from tests.simulation.cores import CORES
+from tests.simulation.faults import CRASH_POINTS, STRIKES, Fault
+from tests.simulation.misbehaviour import MISBEHAVIOURS, BadHistory, BadVote, OneKeyTwoMachines, OutOfTurn, Proposal
+from tests.simulation.planted import own_messages_are_not_stored
+from tests.simulation.scenario import Plan, draw
+from tests.simulation.signatures import cached_checks
+from tests.simulation.simulation import Simulation
+
+CALM = Plan(
+    seed=1,
+    preset="classic",
+    mode="calm",
+    players=3,
+    ruleset=PRESETS["classic"].with_options({"dice": "2", "stakes": "yes"}),
+    patience=Patience(30, 5),
+    think=0.5,
+    quits=0.0,
+    is_random=False,
+    is_on_loopback=True,
+    usual_latency=0.005,
+)
+
+
+def run(plan: Plan) -> Simulation:
+    world = Simulation(plan)
+    with cached_checks():
+        world.run()
+    return world
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21])
+def test_a_seed_takes_the_same_course_every_time(seed: int) -> None:
+    assert run_plan(draw(seed)).digest == run_plan(draw(seed)).digest
+
+
+def test_another_seed_takes_another_course() -> None:
+    assert run_plan(CALM).digest != run_plan(replace(CALM, seed=2)).digest
+
+
+def test_a_calm_world_ends_with_everybody_of_one_mind() -> None:
+    world = run(CALM)
+    assert all(machine.confirmed for machine in world.honest())
+    assert len({machine.transcript for machine in world.honest()}) == 1
+
+
+@pytest.mark.parametrize("kind", MISBEHAVIOURS)
+def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
+    made = MISBEHAVIOURS[kind]
+    # Somebody must have something to catch up with, for the cheats who lie about the past.
+    faults = (Fault("crash", 60, 0, 1, 1.0, 0.0, "anywhere"),) if issubclass(made, BadHistory) else ()
+    plan = replace(CALM, misbehaviour=kind, culprit=2, faults=faults, is_random=True, think=5.0)
+    if issubclass(made, BadVote):  # there must be somebody to vote on
+        plan = replace(plan, players=5, faults=(Fault("power cut", 150, 0, 1, 60.0),))
+    worlds = [run(replace(plan, seed=seed)) for seed in range(4)]
+    acted = [world for world in worlds if world.figures.misbehaviours[kind]]
+    assert acted
+    for world in acted:
+        if made.is_proven or made is OutOfTurn:
+            assert world.checks.blamed == {2}
+        else:
+            may_contradict = made is OneKeyTwoMachines or issubclass(made, BadVote)
+            assert world.checks.blamed <= ({2} if may_contradict else set())
+        if issubclass(made, Proposal):
+            assert world.figures.refused == 1
+            assert world.figures.steps == 0
+    if made is OneKeyTwoMachines:
+        assert any(world.checks.blamed for world in acted)
+
+
+def test_whoever_withholds_a_share_is_never_blamed_by_a_proof() -> None:
+    world = run(replace(CALM, misbehaviour="withheld reveal", culprit=0))
+    assert not world.checks.blamed
+    assert world.checks.evicted == {0}
+    assert world.figures.finished == 1
+
+
+@pytest.mark.parametrize("kind", STRIKES)
+def test_every_fault_heals(kind: str) -> None:
+    faults = tuple(
+        Fault(kind, after, after % 3, (after + 1) % 3, 2.0, 0.5, "anywhere" if kind == "crash" else "")
+        for after in (20, 45, 70, 95)
+    )
+    world = run(replace(CALM, mode="faults", faults=faults))
+    assert world.figures.finished == 1
+    assert world.figures.faults[kind]
+
+
+@pytest.mark.parametrize("point", [point for point in CRASH_POINTS if point != "anywhere"])
+def test_a_process_can_die_at_every_point_and_come_back(point: str) -> None:
+    faults = tuple(Fault("crash", 0, node, (node + 1) % 3, 1.0, 0.0, point) for node in range(3))
+    world = run(replace(CALM, mode="faults", faults=faults))
+    assert world.figures.crashes[point] == 3
+    assert world.figures.finished == 1
+
+
+@pytest.mark.parametrize("point", ["before store", "after store", "between two frames", "after choice", "after over"])
+def test_the_real_store_survives_the_same(point: str) -> None:
+    faults = (
+        Fault("crash", 0, 0, 1, 1.0, 0.0, point),
+        Fault("error on commit", 50, 1, 2, 1.0, 0.7),
+        Fault("full disk", 80, 2, 0, 1.0),
+    )
+    world = run(replace(CALM, mode="faults", faults=faults, is_on_real_store=True))
+    assert world.figures.crashes[point] == 1
+    assert world.figures.finished == 1
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> None:
+    world = run(replace(CALM, mode="faulty core", core=core))
+    assert world.figures.finished == 1
+
+
+def test_a_failure_is_made_smaller() -> None:
+    plan = next(plan for plan in map(draw, range(1_000)) if len(plan.faults) == 4 and not plan.misbehaviour)
+    with own_messages_are_not_stored():
+        assert shrink(plan).faults == ()
+    assert shrink(plan) == plan, "there is nothing to shrink where nothing fails"
+
+
+def test_a_failure_says_how_to_see_it_again() -> None:
+    with own_messages_are_not_stored():
+        result = run_plan(CALM)
+    assert "stored before sent" in result.failure
+    assert replay_command(CALM.seed) in str(result)
+
+
+def test_the_figures_are_markdown() -> None:
+    table = as_markdown(run(CALM).figures).splitlines()
+    assert table[0] == "| what | how many |"
+    assert "| every match ends | 1 |" in table
