@@ -24,6 +24,7 @@ from protocol.wire import Carried, encode_frame
 from tests.network.company import IMPATIENT, PATIENCE, Company, Player, company, in_mid_match
 from tests.network.journal import history
 from tests.network.processes import ROOT
+import itertools
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -127,7 +128,7 @@ async def test_of_two_players_none_can_put_the_other_out(people: Company) -> Non
 def two_moves(match: Match) -> tuple[Signed, Signed]:
     """Return a move that this node made, and another one that it could have made instead, as signed."""
     chain = match.record.chain
-    for before, after in zip(chain, chain[1:], strict=False):
+    for before, after in itertools.pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
         if said is not None and said.message.kind is Kind.MOVE and before.state is not None:
             seat = before.seats.index(said.message.author)

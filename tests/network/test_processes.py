@@ -12,6 +12,7 @@ import pytest
 from tests.network.journal import blamed, contradictions, everything_signed
 from tests.network.processes import Process, Processes, agree, processes, resume, table
 
+LOOPBACK = ("--interface", "127.0.0.1")
 LONG = (600, 600)
 """Nobody is voted out, however long a busy machine takes to start a process."""
 
