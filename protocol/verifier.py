@@ -128,7 +128,7 @@ def _judge_evidence(record: Record, signatures: int, messages: Sequence[Signed])
                 raise MisconductError(message.author, message.step, reason, (waiting, signed))
             if message.kind not in VOTES:
                 outcome = record.hold(signed)
-                if outcome is not Outcome.FOREIGN or record.results:
+                if outcome not in (Outcome.FOREIGN, Outcome.LATE) or record.results:
                     return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
         except MisconductError as error:
             culprits.setdefault(error.author, error)

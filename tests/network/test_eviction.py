@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -24,7 +25,6 @@ from protocol.wire import Carried, encode_frame
 from tests.network.company import IMPATIENT, PATIENCE, Company, Player, company, in_mid_match
 from tests.network.journal import history
 from tests.network.processes import ROOT
-import itertools
 
 
 @pytest_asyncio.fixture(loop_scope="function")
