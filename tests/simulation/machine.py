@@ -42,6 +42,7 @@ from protocol.store import StoreError
 from protocol.transcript import write_transcript
 from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
 from tests.simulation.disk import Disk
+from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
@@ -175,6 +176,12 @@ class Machine:
             call()
         except Crash as crash:
             self.die_for(float(str(crash)))
+        except Violation:
+            raise
+        except Exception:
+            if self.is_honest:
+                raise
+            self.die_for(1.0)  # a cheat may trip over its own feet
 
     def plan(self, time: float, call: Callable[[], None]) -> Timer:
         """Let something happen in this process at a time; a machine that sleeps then does it when it wakes."""

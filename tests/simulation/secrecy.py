@@ -1,0 +1,156 @@
+"""What leaves a node does not depend on what it keeps secret: one world is run twice, with other secrets in one deal.
+
+In the second run a player's hand key, and share if it is not revealed yet, of one deal are others, behind the same
+commitments. Up to the opening all bytes that all nodes send must be the same. Owners in these worlds do not look at
+their dice, as a move may well follow from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from typing import NamedTuple
+from unittest.mock import patch
+
+from p2pdice import Move, View
+from p2pdice.moves import Stake
+from p2pdice.players import Player
+from protocol import match as match_module
+from protocol.hashing import tagged_hash
+from protocol.messages import Kind, parse_signed
+from protocol.randomness import Context
+from protocol.wire import Carried, Page, decode_frame
+from tests.simulation.invariants import Violation
+from tests.simulation.scenario import Plan
+from tests.simulation.signatures import cached_checks
+from tests.simulation.simulation import Simulation
+
+
+class Target(NamedTuple):
+    """One secret of one player."""
+
+    author: int
+    context: Context
+    purpose: str
+    """``hand`` or ``share``."""
+
+
+class Blindfolded(Player):
+    """Moves at random, whatever the dice."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+
+    def choose(self, view: View) -> Move:
+        return self._chance.choice(view.legal)
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        return Stake(self._chance.randint(0, funds))
+
+
+class Sent(NamedTuple):
+    """One frame, as it left."""
+
+    time: float
+    sender: int
+    receiver: int
+    data: bytes
+
+
+class _Tapped(Simulation):
+    """A world in which every frame that leaves is written down."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.sent: list[Sent] = []
+        for machine in self.network.machines.values():
+            machine.player = Blindfolded(self.streams.bots)
+        send = self.network.send
+
+        def tapped(sender: int, author: int, frame: bytes) -> None:
+            self.sent.append(Sent(self.scheduler.now, sender, author, frame))
+            send(sender, author, frame)
+
+        self.network.send = tapped  # type: ignore[method-assign]
+
+
+@contextmanager
+def other_secret(seed: bytes, target: Target) -> Iterator[None]:
+    """Let a player have another secret behind the commitment that stands for the real one."""
+    derive = match_module.derive_secret
+    commitments = {name: getattr(match_module, f"{name}_commitment") for name in ("hand", "share")}
+    real = derive(seed, target.context, target.purpose)
+    other = tagged_hash("other-secret", real)
+
+    def bent_derive(with_seed: bytes, context: Context, purpose: str) -> bytes:
+        if (with_seed, context, purpose) == (seed, target.context, target.purpose):
+            return other
+        return derive(with_seed, context, purpose)
+
+    def bent_commitment(context: Context, author: int, secret: bytes) -> bytes:
+        committed: bytes = commitments[target.purpose](context, author, real if secret == other else secret)
+        return committed
+
+    with (
+        patch.object(match_module, "derive_secret", bent_derive),
+        patch.object(match_module, f"{target.purpose}_commitment", bent_commitment),
+    ):
+        yield
+
+
+def _run(plan: Plan) -> _Tapped:
+    world = _Tapped(plan)
+    with cached_checks():
+        world.run()
+    return world
+
+
+def targets(world: Simulation) -> list[Target]:
+    """Return every secret that somebody committed to in a deal that came to its end."""
+    found = {}
+    record = world.honest()[0].match
+    assert record is not None
+    for position in record.record.chain:
+        if position.standing is not None:
+            for author, commitments in position.standing.commitments.items():
+                found[Target(author, position.standing.context, "share")] = None
+                if len(commitments) == 2:
+                    found[Target(author, position.standing.context, "hand")] = None
+    return list(found)
+
+
+def _opens(data: bytes, world: Simulation, target: Target) -> bool:
+    """Tell whether a frame carries the secret, as it was in the first run."""
+    secret = match_module.derive_secret(world.seeds[target.author], target.context, target.purpose)
+    frame = decode_frame(data)
+    wires = [tuple(frame)] if isinstance(frame, Carried) else frame.messages if isinstance(frame, Page) else ()
+    for wire in wires:
+        message = parse_signed(*wire).message
+        if message.author == target.author and message.kind in (Kind.REVEAL, Kind.OPEN) and secret in wire[0]:
+            return True
+    return False
+
+
+def compare(plan: Plan, chance: Random) -> int:
+    """Run a world twice, with one secret changed; return how many frames were compared.
+
+    :raises Violation: if a frame that left before the opening is another one.
+    """
+    first = _run(plan)
+    target = chance.choice(targets(first))
+    opening = next(
+        (index for index, sent in enumerate(first.sent) if _opens(sent.data, first, target)),
+        len(first.sent) - 1,  # it never was: the match ended before
+    )
+    second = _Tapped(plan)
+    # What was committed to cannot be opened: there the second run breaks off.
+    with cached_checks(), other_secret(first.seeds[target.author], target), suppress(AssertionError):
+        second.run()
+    # It breaks off in the middle of a moment, so that is not compared.
+    before = [sent for sent in first.sent[:opening] if sent.time < first.sent[opening].time]
+    seen = second.sent[: len(before)]
+    if before != seen:
+        where = next(index for index in range(len(before)) if before[index : index + 1] != seen[index : index + 1])
+        raise Violation("secrets leave no trace", f"frame {where} of {opening} tells of the {target.purpose}")
+    return len(before)

@@ -1,0 +1,46 @@
+"""Nothing that depends on an unopened hand or share leaves its node (reliability.md, invariants)."""
+
+from dataclasses import replace
+from random import Random
+from unittest.mock import patch
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.hashing import tagged_hash
+from protocol.match import Match
+from tests.simulation.faults import plan_faults
+from tests.simulation.invariants import Violation
+from tests.simulation.scenario import Plan, draw
+from tests.simulation.secrecy import compare
+
+
+def plan(seed: int) -> Plan:
+    name = Random(seed).choice([name for name, preset in PRESETS.items() if not preset.motes])
+    ruleset = PRESETS[name].with_options({"dice": "2"})
+    quiet = replace(draw(seed), misbehaviour="", culprit=-1, core="", faults=(), quits=0.0)
+    return replace(quiet, ruleset=ruleset, players=3, usual_latency=0.005, think=0.5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_other_secrets_behind_the_same_commitments_do_not_show_before_they_are_opened(seed: int) -> None:
+    assert compare(plan(seed), Random(seed)) > 0
+
+
+def test_a_secret_that_shows_is_found() -> None:
+    """A node that chooses between two ways to say the same by its dice is found out, though no byte is a die."""
+    need = Match._need
+
+    def leaky(match: Match, author: int, step: int) -> None:
+        is_telling = match.hand and tagged_hash("tell", bytes(match.hand))[0] % 2
+        need(match, author, match.record.position.locked if is_telling else step)
+
+    found = set()
+    with patch.object(Match, "_need", leaky):
+        for seed in range(40):
+            trouble = replace(plan(seed), faults=plan_faults(Random(seed), ("cut",), 12, 3, 200))
+            try:
+                compare(trouble, Random(seed))
+            except Violation as violation:
+                found.add(violation.check)
+    assert found == {"secrets leave no trace"}
