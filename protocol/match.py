@@ -350,6 +350,7 @@ class Match:
 
     def _take_back(self, since: int) -> None:
         self._timers.doubt_until = self._now + DOUBT
+        self._asked = b""  # what comes back is asked again
         if self._announced > since:
             self._announced = since
             self._timers.ended_at = None

@@ -1,5 +1,7 @@
 """The simulator finds bugs: each of these was put there on purpose, and is caught within a thousand seeds."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.simulation.campaign import run_seed
@@ -21,7 +23,7 @@ def caught(name: str, seeds: range) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_caught(name: str, record_property: pytest.RecordProperty) -> None:
+def test_a_planted_bug_is_caught(name: str, record_property: Callable[[str, object], None]) -> None:
     _, start = PLANTED[name]
     assert start + NEAR <= WITHIN
     seed, failure = caught(name, range(start, start + NEAR))
