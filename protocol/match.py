@@ -773,7 +773,7 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
         position = self.record.position
-        confirmed = {*position.base} <= {*self.record.results}
+        confirmed = {*position.base} - {*position.left} <= {*self.record.results}
         due = self._timers.ended_at + RECEIPTS
         if confirmed or self._now >= due:
             self._over = True
