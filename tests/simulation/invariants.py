@@ -201,7 +201,7 @@ class Checks:
             signed = self._parsed[wire] = parse_signed(*wire)
         if signed.message.author != machine.author:
             return
-        # What a backup lost and others gave back had left before; it is passed on at once, and stored when its step opens.
+        # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         self._hold(
             "stored before sent",
