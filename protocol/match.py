@@ -157,7 +157,7 @@ class Match:
         """Whom this node last said that it cannot reach."""
         self._complained_of: set[int] = set()
         self._needed_of: dict[int, int] = {}
-        """Who owes an answer to NEED, and from which step on: a page that nobody asked for is not looked at."""
+        """Who owes how many answers to NEED: a page that nobody asked for is not looked at."""
         self._answered: dict[tuple[int, int], float] = {}
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
@@ -251,7 +251,7 @@ class Match:
                 self._conceding = True
                 self._show(ConcedeAccepted())
             case Ticked():
-                pass
+                self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         effects, self._effects = self._effects, []
         return effects
@@ -379,7 +379,7 @@ class Match:
 
     def _ask_for(self, author: int, position: Position) -> None:
         missing = self.record.missing() if position is self.record.position else ()
-        self._needed_of[author] = position.step
+        self._needed_of[author] = min(self._needed_of.get(author, 0) + 1, limits.NEED_ANSWERS)
         self._effects.append(Send(author, Need(self.record.match, position.step, position.tip, missing)))
 
     def _answer(self, sender: int, need: Need) -> None:
@@ -411,7 +411,9 @@ class Match:
     def _take_page(self, sender: int, page: Page) -> None:
         if sender not in self._needed_of:
             return
-        since = self._needed_of.pop(sender)
+        self._needed_of[sender] -= 1
+        if not self._needed_of[sender]:
+            del self._needed_of[sender]
         before = self.record.position.step
         messages: list[Signed] = []
         for data, signature in page.messages:
@@ -424,6 +426,7 @@ class Match:
             self._take(sender, signed)
             self.agreement.settle()
         if self.agreement.is_astray:
+            since = messages[0].message.step if messages else before
             more = self.agreement.follow(sender, since, messages)
             if more is not None and not page.last and more.step > since:
                 self._ask_for(sender, more)
@@ -641,6 +644,7 @@ class Match:
             position = chain[self._announced]
             if self._announced == 1:
                 self._effects.append(Formed())
+                self._tell_cut()
                 self._show(MatchFormed(self.record.match.hex()))
                 # Whom this node never reached at all: no link will change and say so.
                 self._timers.doubt_until = self._now + DOUBT
@@ -689,7 +693,7 @@ class Match:
         if self._is_lacking():
             if timers.lacking_since is None:
                 timers.lacking_since = now
-            elif now - timers.lacking_since >= ASK_AGAIN:
+            elif now >= timers.lacking_since + ASK_AGAIN:
                 timers.lacking_since = now
                 position = self.record.position
                 astray = self.agreement.is_astray or self.agreement.lacks_decided
