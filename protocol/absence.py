@@ -314,7 +314,7 @@ class Absence:
         """Return the votes that this node must sign now. They are not counted before they are taken.
 
         :param expired: tips of steps whose patience, or round, has lasted long enough: their next round begins.
-        :param settling: tips of steps in which this node changed the round less than one patience ago, so that it does
+        :param settling: tips of steps in which this node changed the round a short while ago, so that it does
             not follow others into a later one yet.
         """
         votes: list[Vote] = []

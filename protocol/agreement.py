@@ -151,6 +151,15 @@ class Agreement:
             if is_open or is_contested or self.absence.is_against(place, self):
                 yield place
 
+    @property
+    def is_deciding(self) -> bool:
+        """This node closed a step that others voted on, and has joined their vote: they can do nothing behind it."""
+        for place in self.tail() if self.absence.ballots else ():
+            ballot = self.absence.ballots.get(place.tip)
+            if ballot is not None and ballot.round >= 0 and not ballot.decided:
+                return self.record.closed(place.step) is not None
+        return False
+
     # Taking
 
     def take(self, signed: Signed) -> Reception:

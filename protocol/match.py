@@ -176,6 +176,8 @@ class Match:
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
         self._suspended = False
+        self._is_deciding = False
+        """Others cannot go on before a vote on an earlier step is over."""
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
         self._over = False
@@ -225,9 +227,11 @@ class Match:
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
+        if self._is_deciding:
+            self._clock.stand_still(self._now, now)
         self._now = now
         if now > self._timers.wished + OVERSLEPT:
-            self._wake_up()
+            self._restart_patience()  # this machine slept
         match item:
             case Received():
                 self._take(item.sender, item.signed)
@@ -254,8 +258,8 @@ class Match:
         effects, self._effects = self._effects, []
         return effects
 
-    def _wake_up(self) -> None:
-        """This machine slept: nobody can be blamed for the time in between."""
+    def _restart_patience(self) -> None:
+        """Blame nobody for the time until now."""
         self._clock.restart(range(self.record.players), self._now)
         self._timers.rounds = dict.fromkeys(self._timers.rounds, self._now)
 
@@ -277,8 +281,11 @@ class Match:
         self._pending = move
 
     def _link(self, author: int) -> None:
+        had_quorum = self._has_quorum()
         self._linked.add(author)
         self._clock.came_back(author, self._now)
+        if not had_quorum and self._has_quorum():
+            self._restart_patience()  # what the others said meanwhile is on its way
         # What was answered over the old link may have been lost with it.
         self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
         if author in self._lost:
@@ -450,6 +457,7 @@ class Match:
             self._announce()
             position = self.record.position
             self._clock.open_step(position.tip, _is_choice(position), self._now)
+            self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
             if not self._vote() and not self._do_what_is_owed():
@@ -464,7 +472,7 @@ class Match:
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
         if not expired and not agreement.absence.ballots:
             return False
-        settling = {tip for tip, begun in timers.rounds.items() if self._now < begun + self._clock.round}
+        settling = {tip for tip, begun in timers.rounds.items() if self._now < begun + self._clock.settling}
         votes = agreement.absence.due(agreement, expired, settling)
         for vote in votes:
             self._sign_vote(vote)
@@ -476,7 +484,7 @@ class Match:
             return []
         due = [(tip, self._now) for tip in self.agreement.contested()]
         missing = self.record.missing()
-        if missing and not self.agreement.absence.has_voted(self.record.position.tip):
+        if missing and not self._is_deciding and not self.agreement.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
         due += [
             (place.tip, self._timers.rounds.get(place.tip, self._now) + self._clock.round)
@@ -640,6 +648,7 @@ class Match:
     def _mind_the_time(self) -> None:
         now, timers = self._now, self._timers
         wake = [due for _, due in self._rounds_due()] if self.me is not None and self.is_formed else []
+        wake += [begun + self._clock.settling for begun in timers.rounds.values()]
         if self.is_ended:
             self._mind_the_end(wake)
         elif self.is_formed:
