@@ -144,6 +144,12 @@ class Agreement:
             if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
                 yield place.tip
 
+    @property
+    def is_deciding(self) -> bool:
+        """This node closed a step that others voted on, and has joined their vote: they can do nothing behind it."""
+        place = self.absence.contested(self) if self.absence.ballots else None
+        return place is not None and self.record.closed(place.step) is not None and self.absence.has_voted(place.tip)
+
     # Taking
 
     def take(self, signed: Signed) -> Reception:

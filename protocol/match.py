@@ -177,6 +177,8 @@ class Match:
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
         self._suspended = False
+        self._is_deciding = False
+        """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
@@ -227,9 +229,11 @@ class Match:
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
+        if self._is_deciding:
+            self._clock.stand_still(self._now, now)
         self._now = now
         if now > self._timers.wished + OVERSLEPT:
-            self._wake_up()
+            self._restart_patience()  # this machine slept
         match item:
             case Received():
                 self._take(item.sender, item.signed)
@@ -256,8 +260,8 @@ class Match:
         effects, self._effects = self._effects, []
         return effects
 
-    def _wake_up(self) -> None:
-        """This machine slept: nobody can be blamed for the time in between."""
+    def _restart_patience(self) -> None:
+        """Blame nobody for the time until now."""
         self._clock.restart(range(self.record.players), self._now)
         if self._timers.round_began is not None:
             self._timers.round_began = self._now
@@ -280,8 +284,11 @@ class Match:
         self._pending = move
 
     def _link(self, author: int) -> None:
+        had_quorum = self._has_quorum()
         self._linked.add(author)
         self._clock.came_back(author, self._now)
+        if not had_quorum and self._has_quorum():
+            self._restart_patience()  # what the others said meanwhile is on its way
         # What was answered over the old link may have been lost with it.
         self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
         if author in self._lost:
@@ -466,6 +473,7 @@ class Match:
             self._announce()
             position = self.record.position
             self._clock.open_step(position.tip, _is_choice(position), self._now)
+            self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
             if not self._vote() and not self._do_what_is_owed():
@@ -482,7 +490,7 @@ class Match:
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
         if not expired and not agreement.absence.ballots:
             return False
-        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.round / 2
+        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.settling
         settling = {place.tip for place in agreement.tail()} if is_settling else set()
         votes = agreement.absence.due(agreement, expired, settling)
         ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
@@ -513,7 +521,7 @@ class Match:
         agreement = self.agreement
         due = [(tip, self._now) for tip in agreement.tainted()]
         missing = self.record.missing()
-        if missing and not agreement.absence.has_voted(self.record.position.tip):
+        if missing and not self._is_deciding and not agreement.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
         began = self._timers.round_began
         if began is not None and agreement.absence.ballots:
@@ -686,6 +694,8 @@ class Match:
             elif self.me is not None:
                 wake += [due for _, due in self._rounds_due()]
             self._mind_the_awaited(wake)
+        if timers.round_began is not None:
+            wake.append(timers.round_began + self._clock.settling)
         if timers.certified is not None:
             wake.append(timers.certified[1] + limits.RELAY)
         if self._heard is not None and timers.resumed_at is not None:

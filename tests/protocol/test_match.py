@@ -146,6 +146,32 @@ def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int
     assert world.now < 15
 
 
+@pytest.mark.parametrize("seed", range(14))
+def test_halves_that_were_cut_off_and_voted_alone_go_on_together_without_delay(seed: int) -> None:
+    """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
+    patience = 5
+    world = World(CLASSIC, 4, seed, patience=Patience(patience, patience))
+    while world.delivered < 400 + seed:
+        assert world.step()
+    across = [(one, other) for one in (0, 1) for other in (2, 3)]
+    cut_at = world.now
+    while world.now < cut_at + 3 * patience:  # then the links are found dead
+        for one, other in across:
+            world.links[one, other].clear()
+            world.links[other, one].clear()
+        if not world.step():
+            break
+    world.now = cut_at + 3 * patience
+    for one, other in across:
+        world.cut(one, other)
+    for one, other in across:
+        world.link(one, other)
+    healed_at = world.now
+    world.run()
+    assert_all_agree(world)
+    assert world.now < healed_at + 4 * patience
+
+
 def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
     world = World(CLASSIC, 3, seed=3)
     for _ in range(150):
