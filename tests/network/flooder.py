@@ -95,7 +95,7 @@ FLOODS: dict[str, Callable[[Match], list[bytes]]] = {
 
 def the_link(node: Node, target: str) -> Link | None:
     """Return the link to the player with that nickname, if it is up."""
-    match = node._match
+    match = node.match
     assert match is not None
     for record in match.record.genesis.roster:
         if record.join.nickname == target and (peer := node._mesh._peers.get(record.join.identity)) is not None:
@@ -107,9 +107,9 @@ async def flood(node: Node, kind: str, target: str, frames_a_second: float) -> N
     """Throw until the match is over."""
     thrown, due = 0, 0.0
     heap: list[bytes] = []
-    while node._match is None or not node._match.is_formed:  # noqa: ASYNC110
+    while node.match is None or not node.match.is_formed:  # noqa: ASYNC110
         await asyncio.sleep(PACE)
-    while not node._match.is_ended:
+    while not node.match.is_ended:
         await asyncio.sleep(PACE)
         due += frames_a_second * PACE
         while due >= 1:
@@ -117,7 +117,7 @@ async def flood(node: Node, kind: str, target: str, frames_a_second: float) -> N
             link = the_link(node, target)
             if link is None or not link.is_up or link._connected().get_write_buffer_size() > ENOUGH_UNSENT:
                 continue
-            heap = heap or FLOODS[kind](node._match)
+            heap = heap or FLOODS[kind](node.match)
             if heap:
                 # An empty frame is nothing that a link's owner can send, so all of them go below.
                 frame = heap.pop()

@@ -58,7 +58,7 @@ async def test_no_log_at_any_level_and_no_repr_tells_a_secret(
     await agree(*players)
     for player in players:
         node = player.node
-        match = node._match
+        match = node.match
         assert match is not None
         things = [node, match, node.identity, match._key, node._store, *node._store.matches(), node._mesh]
         told = caplog.text + "".join(map(repr, (*things, *player.events)))
@@ -127,7 +127,7 @@ async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Compan
     opened = await host.node.host(TableSettings("../../../table", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     await agree(host, guest)
-    match = host.node._match.record.match.hex()  # type: ignore[union-attr]
+    match = host.node.match.record.match.hex()  # type: ignore[union-attr]
     for player in (host, guest):
         home = player.node.home.path
         files = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
