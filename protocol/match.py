@@ -88,6 +88,10 @@ WARNING: Final = 30.0
 """Seconds before the end of patience at which it is shown who is waited for although they are linked."""
 ASK_AGAIN: Final = 1.0
 """Seconds after which a node that knows it lacks messages asks its peers for them."""
+INQUIRY: Final = 2.0
+"""Seconds after the first question for what is waited for, until the next; then twice as long each time."""
+LONGEST_INQUIRY: Final = 300.0
+"""Seconds between two of these questions at most."""
 DOUBT: Final = 3.0
 """Seconds after a link came or went during which missing messages are asked for: a player who was cut off or restarted
 may have reached, or have been given back, what others still lack."""
@@ -109,6 +113,11 @@ class _Timers:
     """Since when this node knows or suspects that it lacks messages that others hold."""
     doubt_until: float = 0.0
     """Until when it suspects so because links changed."""
+    inquired_about: bytes = b""
+    """The tip of the step of which what is missing was asked for last, for no other reason than that."""
+    inquiries: int = 0
+    """How often that was asked."""
+    next_inquiry: float = 0.0
     ended_at: float | None = None
     resumed_at: float | None = None
     """When this node, restarted, began to ask what it had sent."""
@@ -712,12 +721,28 @@ class Match:
             wake.append(timers.lacking_since + ASK_AGAIN)
         else:
             timers.lacking_since = None
+        self._inquire(wake)
         due = min((time for time in wake if time > now), default=math.inf)
         # Being woken too early costs little, and less than to be woken at another time in every step.
         if due < timers.wished or timers.wished <= now:
             timers.wished = due
             if due < math.inf:
                 self._effects.append(WakeAt(due))
+
+    def _inquire(self, wake: list[float]) -> None:
+        """Ask the others now and then for what is waited for: its author may have shown it to them only."""
+        timers, position = self._timers, self.record.position
+        if not self.is_formed or not self.record.missing():
+            return
+        if timers.inquired_about != position.tip:
+            timers.inquired_about, timers.inquiries = position.tip, 0
+            timers.next_inquiry = self._clock.earliest
+        if self._now >= timers.next_inquiry:
+            timers.next_inquiry = self._now + min(INQUIRY * 2**timers.inquiries, LONGEST_INQUIRY)
+            timers.inquiries += 1
+            for author in sorted(self._linked):
+                self._need(author, position.step)
+        wake.append(timers.next_inquiry)
 
     def _is_lacking(self) -> bool:
         """Tell whether this node knows or suspects that others hold messages that it lacks."""

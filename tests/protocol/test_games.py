@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import protocol
-from p2pdice import PRESETS, Ruleset, Stake
+from p2pdice import NEWCOMER_COINS, PRESETS, Ruleset, Stake
 from p2pdice.players import OddsPlayer
+from protocol.genesis import Patience
 from protocol.messages import Kind
 from protocol.record import Purpose
 from protocol.verifier import verify
@@ -77,6 +78,21 @@ def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() ->
     (winner,) = state.winners
     # Everybody staked 1,000 of 1,000: the pool is 3,000, and the bonus 1,000 × 1,000 / 1,000.
     assert state_payout(world)[winner] == 4000
+
+
+def test_what_somebody_won_is_not_kept_for_the_next_match() -> None:
+    rules = PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"})
+    first = World(rules, 3, seed=4, player=Spender)
+    first.run()
+    second = World(rules, 3, seed=4, player=Spender, patience=Patience(3600, 1800))  # the same players, another match
+    second.run()
+    assert max(state_payout(first)) == 4000
+    assert [record.join.identity for record in first.genesis.roster] == [
+        record.join.identity for record in second.genesis.roster
+    ]
+    state = second.machines[0].match.record.position.state
+    assert state is not None
+    assert {(wager.funds, wager.owned) for wager in state.wagers} == {(NEWCOMER_COINS, 0)}
 
 
 def state_payout(world: World) -> tuple[int, ...]:

@@ -113,6 +113,23 @@ async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monke
     assert await refused(await people.sit("guest", discovery=True), "Saturday") == "not-found"
 
 
+async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company) -> None:
+    """Anybody can advertise a table by the name of another: who sits at which is told by the fingerprint."""
+    await multicast()
+    name = f"Friday {secrets.token_hex(4)}"
+    right, wrong = await people.sit("right", discovery=True), await people.sit("wrong", discovery=True)
+    opened = await right.node.host(TableSettings(name, CLASSIC, 2))
+    await wrong.node.host(TableSettings(name, CLASSIC, 2))
+    guest = await people.sit("guest", discovery=True)
+    while len([each for each in await guest.node.tables(0.2) if each.advertisement.name == name]) < 2:
+        pass
+    with pytest.raises(NodeError, match="2 tables are called") as caught:
+        await guest.node.join(name)
+    assert "join line" in caught.value.hint
+    await guest.node.join(opened.join_line)
+    await agree(right, guest)
+
+
 async def test_without_discovery_a_name_leads_nowhere_and_says_what_does(people: Company) -> None:
     guest = await people.sit("guest")
     with pytest.raises(NodeError, match="switched off") as caught:

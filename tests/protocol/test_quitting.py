@@ -9,10 +9,11 @@ import pytest
 from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
 from protocol.genesis import Patience
-from protocol.match import Match
-from protocol.messages import Kind
+from protocol.match import DOUBT, Match
+from protocol.messages import Kind, Signed, parse_signed
 from protocol.record import SCRIPTS, Position, Purpose
 from protocol.verifier import Judgement, verify
+from protocol.wire import Carried
 from tests.simulation.world import World
 
 HURRIED = Patience(5, 5)
@@ -141,3 +142,90 @@ def test_two_players_never_deal_anew_without_each_other() -> None:
     assert record.position.kind is Kind.REVEAL
     assert record.position.left == ()
     assert not world.machines[0].transcript
+
+
+def test_who_sits_down_and_signs_no_genesis_keeps_the_match_from_beginning_and_no_more() -> None:
+    world = play((Purpose.FORMING, Kind.LOCK), (1,), 3)
+    for machine in world.machines:
+        assert machine.match.record.position.purpose is Purpose.FORMING
+        assert not machine.match.is_formed
+        assert not machine.proofs
+        assert not machine.transcript
+
+
+# Who is called silent, and by whom
+
+
+class Deaf(Match):
+    """Takes nothing that player 0 signed once the match runs: a liar who says that they are silent."""
+
+    def _take(self, sender: int, signed: Signed) -> None:
+        is_dropped = signed.message.author == 0 and signed.message.step > 5
+        if not is_dropped:
+            super()._take(sender, signed)
+
+
+@pytest.mark.parametrize(("players", "liars"), [(3, (1, 2)), (5, (1, 2, 3))])
+def test_a_majority_that_calls_somebody_silent_puts_them_out_and_no_file_can_show_who_lied(
+    players: int, liars: tuple[int, ...]
+) -> None:
+    rules = PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
+    world.run()
+    honest = world.machines[0].match
+    assert honest.record.position.left == (0,)
+    assert not any(machine.proofs for machine in world.machines)
+    verdict = verify(world.machines[1].transcript)
+    assert (verdict.verdict, verdict.culprit) == (Judgement.UNPROVEN, None)
+    names = [entry.join.nickname for entry in world.genesis.roster]
+    assert f"{names[0]} was silent" in verdict.reason
+    # Honest players who went along with the majority can be among those who say so.
+    said_by = verdict.reason.partition(", say ")[2].split(", ")
+    assert len(said_by) == players // 2 + 1
+
+
+@pytest.mark.parametrize(("players", "liars"), [(3, (1,)), (5, (1, 2))])
+def test_a_minority_that_calls_somebody_silent_is_left_behind(players: int, liars: tuple[int, ...]) -> None:
+    rules = PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
+    honest = [machine for me, machine in enumerate(world.machines) if me not in liars]
+    while not all(machine.transcript for machine in honest):
+        assert world.step()
+    assert {machine.match.record.position.left for machine in honest} == {liars}
+
+
+def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
+    """Let a move of player 0 be lost on the way to some, while all links stand."""
+    rules = PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, players, seed=2, patience=HURRIED)
+    lost = b""
+    send = world.send
+
+    def lossy(me: int, other: int, frame: object) -> None:
+        nonlocal lost
+        if me == 0 and isinstance(frame, Carried):
+            following = world.machines[0].match.record.position
+            is_move = parse_signed(*frame).message.kind is Kind.MOVE
+            # One after which somebody is on turn who misses it: else what comes next would tell that it is missing.
+            if not lost and is_move and following.purpose is Purpose.TURN and set(following.owed) <= set(losers):
+                lost = frame.data
+            if frame.data == lost and other in losers:
+                return
+        send(me, other, frame)  # type: ignore[arg-type]
+
+    while not all(machine.match.is_formed for machine in world.machines):
+        world.step()
+    world.now += 2 * DOUBT  # links came up so long ago that nobody asks any more what they may have missed
+    world.send = lossy  # type: ignore[method-assign]
+    world.run()
+    assert lost
+    return world
+
+
+@pytest.mark.parametrize(("players", "losers"), [(3, (1,)), (4, (1, 2)), (5, (1, 2)), (5, (1, 2, 3))])
+def test_nobody_is_put_out_whose_message_a_connected_player_has(players: int, losers: tuple[int, ...]) -> None:
+    """Neither its author, nor whoever was not shown it and so could not answer: who waits asks the others in time."""
+    world = lose_one_message(players, losers)
+    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
+    assert world.machines[0].match.record.position.purpose is Purpose.END
+    assert world.machines[0].match.record.position.left == ()

@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Expect
 from protocol.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.events import YourTurn
+from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey
 from protocol.match import Match
 from protocol.messages import Kind, Message, Signed, parse_signed, sign
@@ -230,6 +232,22 @@ def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
     other = sign(said(step)[0].message._replace(kind=Kind.RESIGN, body=()), MatchKey(b"x" * 32))
     with pytest.raises(RejectedMessageError, match="signature"):
         record.add(other._replace(checked=False))
+
+
+def test_the_identity_key_signs_nothing_in_a_match() -> None:
+    """Whoever copied only that key can speak for its owner in the next match, and not in this one."""
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    record = record_at(step)
+    message = said(step)[0].message
+    identity = Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", (1).to_bytes(8, "big"), 0))
+    author = next(
+        author
+        for author, entry in enumerate(WORLD.genesis.roster)
+        if entry.join.identity == identity.public_key().public_bytes_raw()
+    )
+    signed = spoken(record, author, message.kind, message.body)
+    with pytest.raises(RejectedMessageError, match="signature"):
+        record.add(signed._replace(signature=identity.sign(signed.data), checked=False))
 
 
 def test_a_message_out_of_turn_is_misconduct() -> None:

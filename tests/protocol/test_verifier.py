@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from p2pdice import PRESETS
 from protocol.canonical import Value, decode, encode
+from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.limits import TRANSCRIPT
 from protocol.messages import Kind, Message, Signed, sign
-from protocol.transcript import TRANSCRIPT_TAG, open_transcript
+from protocol.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
 from protocol.verifier import Judgement, verify
+from protocol.wire import Carried
 from tests.simulation.world import World, played
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
@@ -235,3 +237,34 @@ def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
         assert verify(bytes(data)).verdict == Judgement.ALTERED
         data[place] = before
     assert verify(bytes(data)).verdict == Judgement.FAIR
+
+
+def test_a_proof_that_was_cut_off_a_transcript_leaves_what_the_others_say() -> None:
+    """Whoever passes a transcript on can keep back what stands behind its end; a proof is a file of its own, too."""
+    cheated = World(CLASSIC, 3, seed=7, patience=Patience(5, 5))
+    while not any(machine.turn for machine in cheated.machines):
+        assert cheated.step()
+    cheat = next(me for me, machine in enumerate(cheated.machines) if machine.turn)
+    match = cheated.machines[cheat].match
+    place = match.record.position
+    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match._key)
+    cheated.machines[cheat].turn = None
+    for other in range(3):
+        cheated.send(cheat, other, Carried(*forged.wire))
+    cheated.run()
+    honest = cheated.machines[(cheat + 1) % 3]
+    name = cheated.genesis.roster[cheat].join.nickname
+    whole = verify(honest.transcript)
+    assert (whole.verdict, whole.culprit) == ("misconduct", name)
+    cut = verify(write_transcript(honest.match.record))
+    assert (cut.verdict, cut.culprit) == ("unproven", None)
+    assert f"{name} was silent" in cut.reason
+    (proof,) = honest.proofs
+    assert verify(proof).culprit == name
+
+
+def test_who_has_the_keys_of_all_seats_makes_the_match_that_they_like_and_it_is_fair() -> None:
+    """A transcript says what keys have signed, not who had them."""
+    verdicts = [verify(played(CLASSIC, 2, seed)) for seed in range(8)]
+    assert {verdict.verdict for verdict in verdicts} == {"fair"}
+    assert {verdict.winners for verdict in verdicts} == {("player 0",), ("player 1",)}

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from protocol.admission import private_table_id
 from protocol.discovery import Discovery, DiscoveryUnavailable
+from protocol.genesis import Genesis, JoinRecord, Patience
+from protocol.match import Match
 from protocol.node import TableSettings
-from protocol.whereabouts import Whereabouts
+from protocol.whereabouts import Whereabouts, running_match
 from tests.network.company import CLASSIC, HOST, company
 from tests.protocol.test_node import multicast
+from tests.simulation.world import join_record
 
 
 async def test_where_there_was_no_multicast_it_is_tried_again_when_the_interfaces_change(
@@ -45,3 +49,22 @@ async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> 
         with host.node._shell.stopping_at_disk_errors():
             raise OSError("disk full")
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
+
+
+def test_a_running_match_is_advertised_even_if_its_table_was_private_but_not_by_its_name() -> None:
+    table = private_table_id("SECRET")
+    roster = sorted(
+        (join_record(b"private", number, table=table) for number in range(2)), key=lambda each: each.join.identity
+    )
+    match = Match(Genesis(table, CLASSIC, Patience(), tuple(roster)).encoded(), None, bytes(32))
+    told = running_match(match, "Friday")
+    assert (told.name, told.id) == (f"match {match.record.match.hex()[:8]}", match.record.match.hex())
+    said = " ".join(told.to_txt().values())
+    assert not [secret for secret in ("Friday", "SECRET", "player", table.hex()) if secret in said]
+    is_open = Match(Genesis(bytes(16), CLASSIC, Patience(), opened()).encoded(), None, bytes(32))
+    assert running_match(is_open, "Friday").name == "Friday"
+
+
+def opened() -> tuple[JoinRecord, ...]:
+    roster = (join_record(b"open", number) for number in range(2))
+    return tuple(sorted(roster, key=lambda each: each.join.identity))

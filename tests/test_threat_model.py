@@ -1,0 +1,164 @@
+"""docs/threat-model.md names tests that exist and numbers that are the code's, and leaves no claim out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from p2pdice import NEWCOMER_COINS
+from protocol import joinline, limits
+from protocol import match as match_module
+from tests.cli.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+REFERENCE = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+CLAIMS = {
+    "Nobody chooses or biases dice in a round that completes": "Promised",
+    "Dice stay hidden until the challenge": "Promised",
+    "Cheating that matters leaves a portable proof": "Promised",
+    "Nobody is put out whose message a connected player has": "Promised",
+    "One history": "Promised",
+    "A fork among players who are cut off from each other": "Not promised",
+    "A crash costs nothing": "Promised",
+    "Leaving costs the place of whoever leaves": "Promised",
+    "Players who talk outside the game": "Not promised",
+    "Several seats run by one person": "Not promised",
+    "A majority that conspires": "Not promised",
+    "Who of two went silent": "Not promised",
+    "Coins are not kept between matches": "Not promised",
+}
+"""What the design claims, or expressly does not."""
+ATTACKERS = (
+    "A stranger on the network",
+    "Who forges mDNS",
+    "A player",
+    "Several players together",
+    "A spectator",
+    "Who steals or copies a home folder",
+    "Who edits a transcript",
+)
+LEAST_REASON = 40
+"""Characters of a reason why no test is possible: a sentence, not a word."""
+
+
+def sections() -> dict[str, tuple[str, str]]:
+    """Return the part of the page in which each section stands, and its text, by title."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        name, _, body = part.partition("\n")
+        for section in re.split(r"^### ", body, flags=re.MULTILINE)[1:]:
+            title, _, text = section.partition("\n")
+            assert title not in found, f"two sections are called {title!r}"
+            found[title] = name, text
+    return found
+
+
+SECTIONS = sections()
+
+
+def functions_of(path: Path) -> set[str]:
+    """Return the names of the functions at the top level of a file, where pytest collects tests from."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, functions)}
+
+
+def references() -> list[tuple[str, str]]:
+    return sorted(set(REFERENCE.findall(PAGE)))
+
+
+@pytest.mark.parametrize("path", sorted({path for path, _ in references()}))
+def test_every_test_that_is_named_exists(path: str) -> None:
+    assert (ROOT / path).is_file(), path
+    missing = {name for file, name in references() if file == path} - functions_of(ROOT / path)
+    assert not missing
+
+
+def test_every_mention_of_a_test_is_one_that_is_looked_up() -> None:
+    assert len(REFERENCE.findall(PAGE)) == PAGE.count("`tests/") > 100
+    assert PAGE.count("::test_") == PAGE.count("`tests/") + 1  # the introduction says how to run one
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_every_section_says_what_an_attacker_gets_and_which_test_shows_it(title: str) -> None:
+    _, text = SECTIONS[title]
+    assert re.search(r"\*\*An attacker( gets)?\*\*", text)
+    shown, reason = text.partition("**Shown by**")[2], text.partition("**No test**:")[2].strip()
+    assert bool(shown) != bool(reason), "either tests, or a reason why none is possible"
+    assert REFERENCE.search(shown) or len(reason) >= LEAST_REASON
+
+
+@pytest.mark.parametrize("title", [title for title, (part, _) in SECTIONS.items() if part == "Promised"])
+def test_every_promise_has_its_condition_and_a_test(title: str) -> None:
+    _, text = SECTIONS[title]
+    assert text.lstrip().startswith("Holds ")
+    assert REFERENCE.search(text)
+
+
+def test_every_claim_has_its_section_where_it_belongs() -> None:
+    assert {title: SECTIONS[title][0] for title in CLAIMS} == CLAIMS
+    assert {part for part, _ in SECTIONS.values()} == {"Promised", "Not promised"}
+
+
+def test_every_attacker_is_introduced() -> None:
+    assert tuple(re.findall(r"^- \*\*(.+?)\*\*", PAGE, flags=re.MULTILINE)) == ATTACKERS
+
+
+def test_sections_refer_to_sections() -> None:
+    """Words in italics are titles of other sections, but for the attackers and the verdicts of the verifier."""
+    verdicts = {"fair", "unproven", "incomplete", "misconduct", "altered", "several players together"}
+    named = {" ".join(name.split()) for name in re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", PAGE)}
+    assert named - verdicts <= SECTIONS.keys()
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    human, automatic = limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC
+    low, high = limits.PATIENCE_BOUNDS
+    returns = limits.REPRIEVES
+    said = (
+        f"between {low} and {high} seconds",
+        f"{human} seconds for every choice",
+        f"A program has {automatic} seconds",
+        f"beyond {limits.GRACE:.0f} seconds",
+        f"account of {limits.BANK * automatic} seconds",
+        f"{automatic} seconds more for every round",
+        f"at most {returns} times in a step",
+        f"{(1 + returns) * human} seconds for every move",
+        f"{returns * automatic + limits.GRACE:.0f} seconds in every step of a program",
+        f"at most {limits.LINKS_OUTSIDE_ROSTER} links, {limits.LINKS_PER_ADDRESS} for one address",
+        f"{limits.HANDSHAKE_RATE:.0f} handshakes a second are begun for one address",
+        f"for one address and {limits.ACCEPT_RATE:.0f} for all",
+        f"of which one address may begin {limits.HANDSHAKE_RATE:.0f} a second",
+        f"a stranger has at most {limits.FRAME_BEFORE_WELCOME // limits.KIB} KiB",
+        f"player {limits.FRAME // limits.KIB} KiB",
+        f"Above {limits.RATE:.0f} messages a second",
+        f"{limits.FUTURE_PER_AUTHOR} messages of one author are kept for later steps",
+        f"{limits.VOTES_PER_AUTHOR} votes of each kind, {limits.TABLES} advertised tables",
+        f"up to {limits.TABLES}, which",
+        f"at most {limits.ADDRESSES_PER_PEER} for a peer",
+        f"answered {limits.SPECTATOR_PAGES} times at once",
+        f"up to {limits.NICKNAME_CHARACTERS} characters",
+        f"once in {limits.REPLACEMENT:.0f} seconds",
+        f"a secret of {joinline._TOKEN_BYTES * 8} bits",
+        f"unconfirmed at the others after {match_module.RECEIPTS:.0f} seconds",
+        f"{NEWCOMER_COINS:,} coins",
+    )
+    words = " ".join(PAGE.split())
+    assert not [each for each in said if each not in words]
+    assert limits.RELAY == 0.5
+    assert "half a second" in words
+    assert limits.SPECTATOR_PAGE_RATE == 2
+    assert "twice a second" in words
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_page_is_linked_from_where_people_look(name: str) -> None:
+    assert "](docs/threat-model.md)" in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_what_the_page_links_to_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", PAGE)
+    assert links
+    assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
