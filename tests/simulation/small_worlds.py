@@ -13,6 +13,15 @@ What keeps the worlds small, and why nothing is lost by it:
   step; votes that nobody honest ever casts are left to the unit tests.
 - Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
 
+A CLOSE is an event of its own. At a connected node it waits until every connected node has seen the votes that it rests
+on, and what they prove together with others has come back: no more than :data:`~protocol.limits.RELAY` seconds give,
+as all else may still be under way. A node that is not connected closes at any time. Connected nodes also hear what the
+others would pass on, a liar's messages among it when a LOCK or a vote rests on them, before a round of theirs ends.
+
+That nothing is stuck means: from this state on, every majority of honest nodes that hears each other and nobody else,
+with all their timers ending together, comes to one complete LOCK or finds no majority left. A liar who goes on lying is
+only in the states that this is asked of.
+
 ``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
 """
 
@@ -272,12 +281,17 @@ class Node:
         self.said += (number,)
         self.learn(number)
 
-    def show(self, votes: Iterable[Vote]) -> None:
-        """Pass on what the liar said. (The votes of others come from them.)"""
-        for vote in votes:
-            number = self.table.number(vote)
-            if vote.author == self.table.liar and number not in self.said:
+    def show(self, messages: Iterable[Message | Vote]) -> None:
+        """Pass on what the liar signed. (What others signed comes from them.)"""
+        for message in messages:
+            number = self.table.number(message)
+            if message.author == self.table.liar and number not in self.said:
                 self.said += (number,)
+
+    def show_grounds(self, tip: bytes) -> None:
+        """Pass on what a LOCK rests on, as whoever sees one on a history that they do not know asks for it."""
+        first = zip(self.table.places[FIRST].owed, self.table.before[tip], strict=True)
+        self.show(Message(FIRST, author, entry) for author, entry in first if entry)
 
     def react(
         self, expired: Collection[bytes] = (), joining: Collection[bytes] = (), closing: Collection[bytes] = ()
@@ -304,6 +318,7 @@ class Node:
                 and not self.absence.is_reopened(self)
             ):
                 self.say(Message(opened.tip, self.me, b"%d" % self.me))
+                self.show_grounds(opened.tip)
                 continue
             expired = set(expired)
             for place in tail:
@@ -331,9 +346,9 @@ class Node:
     def _is_tainted(self, place: Place) -> bool:
         """Tell whether a cheat's message calls for a vote at once. Whoever is only slow is waited for first."""
         is_open = self.chain[place.step] is None
-        if is_open and not self.table.is_hasty:
-            if any((place.tip, a) not in self.messages for a in place.owed if a not in self.blamed):
-                return False
+        is_missing = any((place.tip, a) not in self.messages for a in place.owed if a not in self.blamed)
+        if is_open and is_missing and not self.table.is_hasty:
+            return False
         return place.tip in self.proofs or (is_open and not self.blamed.isdisjoint(place.owed))
 
     def _is_new(self, place: Place) -> bool:
@@ -401,6 +416,8 @@ class Facts(NamedTuple):
     """The slots of the steps in which this node has voted."""
     evicted: int
     """The slots that stand empty in what is final here."""
+    is_minority: bool
+    """Those who are left after what is final here are no majority of the base."""
 
 
 class Explorer:
@@ -479,14 +496,18 @@ class Explorer:
             message = table.messages[number]
             if isinstance(message, Vote) and message.author == node.me:
                 voted |= table.slot(message.tip, node.me)
+        is_minority = False
         if node.final is not None:
             lists = [(FIRST, table.before[node.final])]
             if node.chain[1] is not None:
                 lists.append((node.final, node.chain[1]))
+            gone = set()
             for tip, entries in lists:
                 for author, entry in zip(table.places[tip].owed, entries, strict=True):
                     if not entry:
                         evicted |= table.slot(tip, author)
+                        gone.add(author)
+            is_minority = 2 * len(gone) >= len(table.by)
         shown = said | node.known & ~by_liar
         return Facts(
             node.known,
@@ -500,6 +521,7 @@ class Explorer:
             holds,
             voted,
             evicted,
+            is_minority,
         )
 
     def move(self, number: int, event: Event) -> int:
@@ -636,7 +658,7 @@ class Explorer:
         """Return in which way a state violates a claim; empty if it does not.
 
         :param claim: "one history", "nobody evicted in time", "nothing stuck"; "forks are proven": by what all nodes
-            together have seen of the liar's votes; "forks are proven by CLOSEs": by what they have kept of them.
+                together have seen of the liar's messages and votes; "forks are proven by CLOSEs": without the ABSENTs.
         """
         if claim == "nothing stuck":
             for group in groups(self.table):
@@ -644,18 +666,15 @@ class Explorer:
                     return f"stuck: {[self.table.honest[index] for index in group]}"
             return ""
         facts = [self.facts[number] for number in state[:-1]]
-        finals = {each.final for each in facts} - {None}
         if claim == "nobody evicted in time":
             for each in facts:
                 if each.evicted & state[-1]:
                     return f"evicted although a connected player held their message in time: {each.final!r}"
             return ""
         if claim == "one history":
-            for final in finals:
-                assert final is not None
-                place = self.table.places[final]
-                if 2 * len(place.staying) <= len(place.base):
-                    return f"no majority is left: {place}"
+            for each in facts:
+                if each.is_minority:
+                    return f"those who go on are no majority of those who locked last: {each.final!r}"
         fork = self._fork(state)
         if not fork or claim == "one history":
             return f"two histories: {fork}" if fork else ""
@@ -795,19 +814,24 @@ class Explorer:
         seen = any(self.nodes[number].has_seen_fork for number in state[:-1])
         return {final for final in finals if final is not None} if len(finals) > 1 or seen else set()
 
-    def _contradicts(self, votes: int, *, closes_only: bool = False) -> bool:
-        """Tell whether some of these votes of the liar's contradict each other."""
+    def _contradicts(self, lies: int, *, closes_only: bool = False) -> bool:
+        """Tell whether some of these messages of the liar's for the first step contradict each other."""
         ballot = Ballot(self.table.places[FIRST])
-        while votes:
-            low = votes & -votes
-            votes ^= low
-            vote = self.table.messages[low.bit_length() - 1]
-            if isinstance(vote, Vote) and vote.tip == FIRST and (vote.is_close or not closes_only):
+        ids = set()
+        while lies:
+            low = lies & -lies
+            lies ^= low
+            message = self.table.messages[low.bit_length() - 1]
+            if message[0] != FIRST:
+                continue
+            if isinstance(message, Message):
+                ids.add(message.id)
+            elif isinstance(message, Vote) and (message.is_close or not closes_only):
                 try:
-                    ballot.take(vote)
+                    ballot.take(message)
                 except ContradictionError:
                     return True
-        return False
+        return len(ids) > 1
 
 
 def _short(message: Message | Vote | Evidence) -> str:
@@ -844,13 +868,14 @@ def main() -> None:
     table = Table(given.players, owed=owed, liar=given.liar, rounds=given.rounds)
     is_connected = given.liar is not None and not given.cut_off
     explorer = Explorer(table, table.honest if is_connected else (), given.lies, in_order=not given.any_order)
-    claims = ("forks are proven",) if given.cut_off else ("one history", "nothing stuck")
+    claims = ("forks are proven",) if given.cut_off else ("one history", "nobody evicted in time", "nothing stuck")
     start = time.process_time()
     states, transitions = explorer.explore(claims, given.limit)
     seconds = time.process_time() - start
     step = "joint" if owed is None else f"turn of {given.turn}"
     liar = "–" if given.liar is None else f"{given.liar}{', honest players cut off' if given.cut_off else ''}"
-    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {states:,} | {transitions:,} | {seconds:.0f} |")
+    count = f"{states:,}" + (" (the first)" if states >= given.limit else "")
+    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {count} | {transitions:,} | {seconds:.0f} |")
 
 
 if __name__ == "__main__":
