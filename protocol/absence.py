@@ -44,8 +44,9 @@ them before anything is closed on either.
 What this does not give:
 
 - Honest players who are cut off from each other, and hear the same liar, can come to two complete LOCKs: at a table of
-  three from one liar. All votes of both sides together always hold two of the liar's that contradict each other. The
-  CLOSEs alone need not, if the two sides decided in different rounds: whoever wants the proof keeps the ABSENTs too.
+  three from one liar. In every such fork that was met, all messages and votes of both sides together held two of the
+  liar's that contradict each other. The CLOSEs alone need not, if the two sides decided in different rounds: whoever
+  wants the proof keeps the ABSENTs too.
 - A message saves its author from being voted absent if a connected player held it before those who had voted, counting
   in everybody who does not hear the connected players and every liar, were more than half of the base. It is not enough
   that fewer than half had voted by then: the others, or a liar, may still vote as those did.
@@ -54,8 +55,8 @@ What this does not give:
 What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
 author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of
 one round each kept the first it saw, and did not count the votes that built on the other; a culprit's message was
-stood by for ever by one who had closed with it and never said so; rounds one apart never met; and a caller who voted on
-a cheat's step at once, with others only slow, evicted those too.
+stood by for ever by one who had closed with it and never said so; rounds one apart never met. A caller who votes on a
+cheat's step at once, while others are only slow, can evict those too: it has to wait for them.
 
 This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
 explored exhaustively for small worlds by tests/simulation/small_worlds.py.
