@@ -11,7 +11,8 @@ ABSENT(n, entries, newest)
     are that majority's; -1 if there is no such round.
 CLOSE(n, entries)
     I saw a majority of identical ABSENTs of round n, my current one, and will never vote against it without a newer
-    majority.
+    majority. Only voters count here of whom no broken rule is proven, and the caller sends it no sooner than
+    :data:`~protocol.limits.RELAY` seconds after it has shown these ABSENTs to everybody.
 
 A majority of identical CLOSEs of one round *decides* the step, also for whoever had closed it otherwise. This is
 single-decree consensus as in Paxos (an ABSENT majority is a prepared value, a CLOSE majority a chosen one; Lamport,
@@ -20,7 +21,7 @@ message is there, without any vote.
 
 What ties the two ways together:
 
-- Who has voted in a step closes it only by a decision.
+- Who has voted in a step closes it only by a decision; but a complete LOCK is final, whatever was voted.
 - Who closed a step votes for it as it was closed. Two things can release them: a majority of ABSENTs for something
   else, or a proof that an author broke the rules while another voter says otherwise of that author, or absence. Then
   the author counts as absent, and as everybody hears of it, for everybody.
@@ -37,14 +38,25 @@ What ties the two ways together:
 
 Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. A liar who
 repeats to each of two others what the other one votes, while those votes are under way, could still have both decide
-differently. So a CLOSE rests on a majority of voters of whom nothing bad is known, and the caller sends it only when
-that majority's votes had time to reach everybody (:data:`~protocol.limits.RELAY`): among nodes that are connected the
-liar is known before anything is decided.
+differently; that is what the CLOSE waits for: among nodes that are connected, one of them knows both votes and shows
+them before anything is closed on either.
+
+What this does not give:
+
+- Honest players who are cut off from each other, and hear the same liar, can come to two complete LOCKs: at a table of
+  three from one liar. In every such fork that was met, all messages and votes of both sides together held two of the
+  liar's that contradict each other. The CLOSEs alone need not, if the two sides decided in different rounds: whoever
+  wants the proof keeps the ABSENTs too.
+- A message saves its author from being voted absent if a connected player held it before those who had voted, counting
+  in everybody who does not hear the connected players and every liar, were more than half of the base. It is not enough
+  that fewer than half had voted by then: the others, or a liar, may still vote as those did.
+- A liar can keep votes going, a round at a time, for as long as nothing is proven.
 
 What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
 author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of
 one round each kept the first it saw, and did not count the votes that built on the other; a culprit's message was
-stood by for ever by one who had closed with it and never said so; rounds one apart never met.
+stood by for ever by one who had closed with it and never said so; rounds one apart never met. A caller who votes on a
+cheat's step at once, while others are only slow, can evict those too: it has to wait for them.
 
 This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
 explored exhaustively for small worlds by tests/simulation/small_worlds.py.
@@ -321,7 +333,7 @@ class Absence:
 
     def copy(self) -> Absence:
         """Return an independent copy."""
-        twin = Absence(self.me)
+        twin = type(self)(self.me)
         twin.ballots = {tip: ballot.copy() for tip, ballot in self.ballots.items()}
         return twin
 

@@ -88,6 +88,14 @@ def test_a_majority_of_absents_is_followed_by_a_close_once() -> None:
     assert absence.due(past, (), ()) == []
 
 
+def test_no_close_on_the_vote_of_a_proven_culprit() -> None:
+    """Whoever else voted the same makes the majority, or nobody does."""
+    absence = voter(absent(0, WITHOUT_C), absent(1, WITHOUT_C))
+    assert absence.due(Past(held={0: b"a", 1: b"b"}, culprits={1}), (), ()) == []
+    absence.take(absent(2, WITHOUT_C), STEP)
+    assert absence.due(Past(held={0: b"a", 1: b"b"}, culprits={1}), (), ()) == [close(0, WITHOUT_C)]
+
+
 def test_no_close_for_an_older_round() -> None:
     absence = voter(absent(0, ALL), absent(1, WITHOUT_C, 1), absent(0, ALL, 1), absent(1, ALL))
     assert absence.ballots[TIP].certificates.keys() == {0}
@@ -250,6 +258,13 @@ def test_who_closed_the_step_with_a_culprit_stands_by_it_until_somebody_says_oth
 def test_witnesses_vote_and_owe_no_message() -> None:
     place = STEP._replace(owed=(1,))
     assert voter().due(Past(held={1: b"b"}, step=place), {TIP}, ()) == [absent(0, (b"b",))]
+
+
+def test_a_copy_is_of_the_same_class() -> None:
+    class Other(Absence):
+        pass
+
+    assert type(Other(0).copy()) is Other
 
 
 def test_a_copy_is_independent_and_equal() -> None:

@@ -13,6 +13,15 @@ What keeps the worlds small, and why nothing is lost by it:
   step; votes that nobody honest ever casts are left to the unit tests.
 - Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
 
+A CLOSE is an event of its own. At a connected node it waits until every connected node has seen the votes that it rests
+on, and what they prove together with others has come back: no more than :data:`~protocol.limits.RELAY` seconds give,
+as all else may still be under way. A node that is not connected closes at any time. Connected nodes also hear what the
+others would pass on, a liar's messages among it when a LOCK or a vote rests on them, before a round of theirs ends.
+
+That nothing is stuck means: from this state on, every majority of honest nodes that hears each other and nobody else,
+with all their timers ending together, comes to one complete LOCK or finds no majority left. A liar who goes on lying is
+only in the states that this is asked of.
+
 ``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
 """
 
@@ -25,7 +34,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
 
 FIRST = b"k"
 """The tip of the first step."""
@@ -44,12 +53,15 @@ class Evidence(NamedTuple):
 
     author: int
     culprit: int
+    first: int
+    second: int
+    """The one that came last."""
 
 
 Event = int | tuple[str, bytes]
-"""The number of a message that arrives, or a timer that ends: ("expire" | "join", tip)."""
+"""The number of a message that arrives, or a timer that ends: ("expire" | "join" | "close", tip)."""
 State = tuple[int, ...]
-"""The number of the state of each honest node."""
+"""The number of the state of each honest node; last, as bits, whose messages came early enough to be counted."""
 
 
 class ViolationError(AssertionError):
@@ -68,6 +80,7 @@ class Table:
     :param rounds: how many rounds of votes honest players begin by themselves.
     :param rule: the class to explore.
     :param is_base_fixed: False for the mistake of counting majorities of those who are left.
+    :param is_hasty: True for the mistake of voting at once on a cheat's step while others may only be slow.
     """
 
     def __init__(
@@ -79,9 +92,11 @@ class Table:
         rounds: int = 2,
         rule: type[Absence] = Absence,
         is_base_fixed: bool = True,
+        is_hasty: bool = False,
     ) -> None:
         everyone = tuple(range(players))
-        self.liar, self.rounds, self.rule, self.is_base_fixed = liar, rounds, rule, is_base_fixed
+        self.liar, self.rounds, self.rule = liar, rounds, rule
+        self.is_base_fixed, self.is_hasty = is_base_fixed, is_hasty
         self.owed = everyone if owed is None else tuple(owed)
         self.honest = tuple(player for player in everyone if player != liar)
         self.places = {FIRST: Place(0, FIRST, self.owed, everyone, everyone)}
@@ -95,6 +110,10 @@ class Table:
         """What a node in this round has heard of everyone it is connected with: votes up to it, and all else."""
         self.offers: dict[int, int] = {}
         """What the liar may sign once an honest player has signed this."""
+        self.answers: dict[int, int] = {}
+        """By message: the evidence that it completed, as bits."""
+        self.tips: dict[bytes, int] = {}
+        """The places of the steps in sets of slots."""
         self.liar_start = 0
         if liar in self.owed:
             assert liar is not None
@@ -112,6 +131,8 @@ class Table:
         first = message.round if isinstance(message, Vote) else 0
         for each in range(first, len(self.up_to_round)):
             self.up_to_round[each] |= 1 << found
+        if isinstance(message, Evidence):
+            self.answers[message.second] = self.answers.get(message.second, 0) | 1 << found
         if message.author != self.liar and self.liar is not None:
             offers = 0
             if isinstance(message, Vote):
@@ -120,6 +141,10 @@ class Table:
                 offers = 1 << self.number(Message(message.tip, self.liar, b"l"))
             self.offers[found] = offers
         return found
+
+    def slot(self, tip: bytes, author: int) -> int:
+        """Return the bit that stands for what an author does in a step."""
+        return 1 << self.tips.setdefault(tip, len(self.tips)) * len(self.by) + author
 
     def after(self, entries: Entries) -> bytes:
         """Return the tip of the LOCK that follows these entries."""
@@ -140,6 +165,7 @@ class Node:
         "absence",
         "blamed",
         "chain",
+        "closing",
         "final",
         "has_seen_fork",
         "known",
@@ -165,6 +191,8 @@ class Node:
         """The tips of steps for which somebody signed two messages."""
         self.known = 0
         self.said: tuple[int, ...] = ()
+        self.closing: tuple[bytes, tuple[int, ...]] | None = None
+        """The step that shall be closed when a majority's votes had time to reach everybody, and these votes."""
 
     def copy(self) -> Node:
         twin = Node.__new__(Node)
@@ -179,6 +207,7 @@ class Node:
         twin.proofs = self.proofs
         twin.known = self.known
         twin.said = self.said
+        twin.closing = self.closing
         return twin
 
     def key(self) -> object:
@@ -190,6 +219,7 @@ class Node:
             self.has_seen_fork,
             self.blamed,
             self.said,
+            self.closing,
             tuple(sorted(self.messages.items())),
             tuple((tip, ballot.key()) for tip, ballot in sorted(self.absence.ballots.items())),
         )
@@ -211,8 +241,8 @@ class Node:
     def culprits(self) -> Collection[int]:
         return self.blamed
 
-    def learn(self, number: int) -> None:
-        """Take note of a message."""
+    def learn(self, number: int, *, is_shown: bool = False) -> None:
+        """Take note of a message; as part of somebody's evidence, if it ``is_shown``."""
         if self.known >> number & 1:
             return
         self.known |= 1 << number
@@ -221,24 +251,29 @@ class Node:
             if self.final is not None and message.tip == FIRST:
                 return
             try:
-                self.absence.take(message, self.table.places[message.tip])
-            except ContradictionError:
-                if message.author not in self.blamed:
-                    self.blame(message.author)
-                    self.say(Evidence(self.me, message.author))
+                if not self.absence.take(message, self.table.places[message.tip]):
+                    self.known &= ~(1 << number)  # not kept, as one of too many in its slot: it will be shown again
+            except ContradictionError as error:
+                is_first = message.author not in self.blamed
+                self.blamed |= {message.author}
+                if is_first and not is_shown:
+                    other = error.first if error.second == message else error.second
+                    self.say(Evidence(self.me, message.author, self.table.number(other), number))
         elif isinstance(message, Evidence):
-            self.blame(message.culprit)
+            self.learn(message.first, is_shown=True)
+            self.learn(message.second, is_shown=True)
+            self.blamed |= {message.culprit}
         else:
             slot = (message.tip, message.author)
             ids = self.messages.get(slot, ())
             if len(ids) < 2:
                 self.messages[slot] = (*ids, message.id)
             if ids:
-                self.blame(message.author)
+                self.blamed |= {message.author}
                 self.proofs |= {message.tip}
-
-    def blame(self, author: int) -> None:
-        self.blamed |= {author}
+                if not is_shown:
+                    other_number = self.table.number(message._replace(id=ids[0]))
+                    self.say(Evidence(self.me, message.author, other_number, number))
 
     def say(self, message: Message | Vote | Evidence) -> None:
         """Sign a message."""
@@ -246,8 +281,23 @@ class Node:
         self.said += (number,)
         self.learn(number)
 
-    def react(self, expired: Collection[bytes] = (), joining: Collection[bytes] = ()) -> None:
+    def show(self, messages: Iterable[Message | Vote]) -> None:
+        """Pass on what the liar signed. (What others signed comes from them.)"""
+        for message in messages:
+            number = self.table.number(message)
+            if message.author == self.table.liar and number not in self.said:
+                self.said += (number,)
+
+    def show_grounds(self, tip: bytes) -> None:
+        """Pass on what a LOCK rests on, as whoever sees one on a history that they do not know asks for it."""
+        first = zip(self.table.places[FIRST].owed, self.table.before[tip], strict=True)
+        self.show(Message(FIRST, author, entry) for author, entry in first if entry)
+
+    def react(
+        self, expired: Collection[bytes] = (), joining: Collection[bytes] = (), closing: Collection[bytes] = ()
+    ) -> None:
         """Do all that is due."""
+        self.closing = None
         for _ in range(100):
             self.adopt()
             if (found := self.absence.decision(self)) is not None:
@@ -268,12 +318,11 @@ class Node:
                 and not self.absence.is_reopened(self)
             ):
                 self.say(Message(opened.tip, self.me, b"%d" % self.me))
+                self.show_grounds(opened.tip)
                 continue
             expired = set(expired)
             for place in tail:
-                if self._is_new(place) and (
-                    place.tip in self.proofs or (place is opened and self.blamed & set(place.owed))
-                ):
+                if self._is_new(place) and self._is_tainted(place):
                     expired.add(place.tip)
             settling = {place.tip for place in tail} - set(joining)
             votes = self.absence.due(self, expired, settling)
@@ -281,8 +330,26 @@ class Node:
             if not votes:
                 return
             for vote in votes:
+                ballot = self.absence.ballots.get(vote.tip)
+                if vote.is_close and vote.tip not in closing:
+                    assert ballot is not None
+                    certificate = ballot.certificates[vote.round]
+                    self.show(certificate)
+                    self.closing = vote.tip, tuple(self.table.number(each) for each in certificate)
+                    return
+                if vote.newest >= 0 and ballot is not None and vote.newest in ballot.certificates:
+                    self.show(ballot.certificates[vote.newest])
                 self.say(vote)
+                closing = ()
         raise ViolationError("a node changes its mind without end")
+
+    def _is_tainted(self, place: Place) -> bool:
+        """Tell whether a cheat's message calls for a vote at once. Whoever is only slow is waited for first."""
+        is_open = self.chain[place.step] is None
+        is_missing = any((place.tip, a) not in self.messages for a in place.owed if a not in self.blamed)
+        if is_open and is_missing and not self.table.is_hasty:
+            return False
+        return place.tip in self.proofs or (is_open and not self.blamed.isdisjoint(place.owed))
 
     def _is_new(self, place: Place) -> bool:
         ballot = self.absence.ballots.get(place.tip)
@@ -290,9 +357,10 @@ class Node:
 
     def close(self, place: Place) -> bool:
         """Close the open step without votes, if that may be."""
-        if self.chain[place.step] is not None or self.absence.has_voted(place.tip):
+        if self.chain[place.step] is not None or any((place.tip, a) not in self.messages for a in place.owed):
             return False
-        if any((place.tip, a) not in self.messages or a in self.blamed for a in place.owed):
+        is_doubtful = self.absence.has_voted(place.tip) or self.blamed.intersection(place.owed)
+        if is_doubtful and place.step == 0:  # a complete LOCK is final, whatever was voted
             return False
         self.chain[place.step] = tuple(self.messages[place.tip, a][0] for a in place.owed)
         return True
@@ -332,25 +400,47 @@ class Facts(NamedTuple):
     """What the explorer must know of one state of one node."""
 
     known: int
+    shown: int
+    """What this node has sent, passed on, or would pass on to who cannot hear its author."""
     offers: int
     """What the liar may sign since this node signed what it did."""
     timers: tuple[tuple[str, bytes], ...]
+    closing: tuple[bytes, int, int] | None
+    """The step that this node would vote to close, the votes that it rests on, and what others may say to them."""
     final: bytes | None
     said: tuple[int, ...]
     round: int
+    holds: int
+    """The slots of which this node holds an honest player's message."""
+    voted: int
+    """The slots of the steps in which this node has voted."""
+    evicted: int
+    """The slots that stand empty in what is final here."""
+    is_minority: bool
+    """Those who are left after what is final here are no majority of the base."""
 
 
 class Explorer:
     """All states of a world.
 
-    :param connected: players whose messages to each other arrive before a round ends at any of them.
+    :param connected: players whose messages to each other arrive before a round ends at any of them, and within
+        :data:`~protocol.limits.RELAY` seconds.
     :param lies: how many messages the liar signs at most.
+    :param has_relay: False for the mistake of closing without waiting for what others say.
     """
 
     def __init__(
-        self, table: Table, connected: Collection[int] = (), lies: int = 1000, *, in_order: bool = True
+        self,
+        table: Table,
+        connected: Collection[int] = (),
+        lies: int = 1000,
+        *,
+        in_order: bool = True,
+        has_relay: bool = True,
     ) -> None:
-        self.table, self.connected, self.lies, self.in_order = table, connected, lies, in_order
+        self.table, self.connected, self.lies = table, connected, lies
+        self.in_order, self.has_relay = in_order, has_relay
+        self.together = tuple(index for index, player in enumerate(table.honest) if player in connected)
         self.nodes: list[Node] = []
         self.facts: list[Facts] = []
         self._numbers: dict[object, int] = {}
@@ -363,7 +453,7 @@ class Explorer:
                 node.say(Message(FIRST, me, b"%d" % me))
             node.react()
             start.append(self._intern(node))
-        self.start: State = tuple(start)
+        self.start: State = (*start, 0)
 
     def _intern(self, node: Node) -> int:
         key = node.key()
@@ -374,18 +464,65 @@ class Explorer:
             raise ViolationError(f"honest players are blamed: {sorted(wronged)}")
         found = self._numbers[key] = len(self.nodes)
         self.nodes.append(node)
+        self.facts.append(self._facts(node))
+        return found
+
+    def _facts(self, node: Node) -> Facts:
+        table = self.table
         timers: list[tuple[str, bytes]] = []
         for tip, number in node.clocks():
-            if number + 1 < self.table.rounds:
+            if number + 1 < table.rounds:
                 timers.append(("expire", tip))
             ballot = node.absence.ballots.get(tip)
             if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.majority)[0]:
                 timers.append(("join", tip))
-        offers = 0
+        offers = said = 0
         for number in node.said:
-            offers |= self.table.offers.get(number, 0)
-        self.facts.append(Facts(node.known, offers, tuple(timers), node.final, node.said, node.absence.round))
-        return found
+            offers |= table.offers.get(number, 0)
+            said |= 1 << number
+        by_liar = 0 if table.liar is None else table.by[table.liar]
+        closing = None
+        if node.closing is not None:
+            rests_on = answers = 0
+            for number in node.closing[1]:
+                rests_on |= 1 << number
+                answers |= table.answers.get(number, 0)
+            closing = node.closing[0], rests_on, answers
+        holds = voted = evicted = 0
+        for tip, author in node.messages:
+            if author not in (node.me, table.liar):
+                holds |= table.slot(tip, author)
+        for number in node.said:
+            message = table.messages[number]
+            if isinstance(message, Vote) and message.author == node.me:
+                voted |= table.slot(message.tip, node.me)
+        is_minority = False
+        if node.final is not None:
+            lists = [(FIRST, table.before[node.final])]
+            if node.chain[1] is not None:
+                lists.append((node.final, node.chain[1]))
+            gone = set()
+            for tip, entries in lists:
+                for author, entry in zip(table.places[tip].owed, entries, strict=True):
+                    if not entry:
+                        evicted |= table.slot(tip, author)
+                        gone.add(author)
+            is_minority = 2 * len(gone) >= len(table.by)
+        shown = said | node.known & ~by_liar
+        return Facts(
+            node.known,
+            shown,
+            offers,
+            tuple(timers),
+            closing,
+            node.final,
+            node.said,
+            node.absence.round,
+            holds,
+            voted,
+            evicted,
+            is_minority,
+        )
 
     def move(self, number: int, event: Event) -> int:
         """Return what an event makes of a state of a node."""
@@ -397,27 +534,56 @@ class Explorer:
                 node.react()
             elif event[0] == "expire":
                 node.react(expired=(event[1],))
-            else:
+            elif event[0] == "join":
                 node.react(joining=(event[1],))
+            else:
+                node.react(closing=(event[1],))
             found = self._moves[number, event] = self._intern(node)
         return found
+
+    def after(self, state: State, index: int, number: int) -> State:
+        """Return the state in which one node's has changed."""
+        following = (*state[:index], number, *state[index + 1 :])
+        return following if not self.together else self._note_who_is_in_time(following)
+
+    def _note_who_is_in_time(self, state: State) -> State:
+        facts, table = self.facts, self.table
+        in_time = state[-1]
+        held = voted = 0
+        for index in self.together:
+            held |= facts[state[index]].holds
+            voted |= facts[state[index]].voted
+        held &= ~in_time
+        if not held:
+            return state
+        players = len(table.by)
+        everyone = (1 << players) - 1
+        others = everyone
+        for player in self.connected:
+            others ^= 1 << player
+        for tip, place in table.tips.items():
+            slots = held >> place * players & everyone
+            if slots and 2 * (voted >> place * players & everyone | others).bit_count() <= len(table.places[tip].base):
+                in_time |= slots << place * players
+        return state if in_time == state[-1] else (*state[:-1], in_time)
 
     def events(self, state: State) -> Iterator[tuple[int, Event]]:
         """Yield what may happen next, and to which of the honest nodes."""
         table, facts = self.table, self.facts
         lies = table.liar_start
-        known = together = 0
-        for index, number in enumerate(state):
+        known = shown = 0
+        numbers = state[:-1]
+        for number in numbers:
             lies |= facts[number].offers
             known |= facts[number].known
-            if table.honest[index] in self.connected:
-                together |= facts[number].known
+        for index in self.together:
+            shown |= facts[state[index]].shown
         if table.liar is not None and (known & table.by[table.liar]).bit_count() >= self.lies:
             lies &= known
-        for index, number in enumerate(state):
+        for index, number in enumerate(numbers):
             own = facts[number]
             pending = lies & ~own.known
-            for other in state:
+            for other in numbers:
                 for each in facts[other].said:
                     if not own.known >> each & 1:
                         pending |= 1 << each
@@ -427,16 +593,29 @@ class Explorer:
                 low = pending & -pending
                 pending ^= low
                 yield index, low.bit_length() - 1
-            if own.timers:
-                is_connected = table.honest[index] in self.connected
-                if not (is_connected and together & ~own.known & table.up_to_round[max(own.round, 0)]):
-                    for timer in own.timers:
-                        yield index, timer
+            is_together = index in self.together
+            if own.timers and not (is_together and shown & ~own.known & table.up_to_round[max(own.round, 0)]):
+                for timer in own.timers:
+                    yield index, timer
+            if own.closing is not None:
+                tip, rests_on, answers = own.closing
+                if not (self.has_relay and is_together) or self._has_been_answered(state, index, rests_on, answers):
+                    yield index, ("close", tip)
+
+    def _has_been_answered(self, state: State, index: int, rests_on: int, answers: int) -> bool:
+        """Tell whether every connected node has seen votes, and this one has seen the evidence that they completed."""
+        own = self.facts[state[index]].known
+        for other in self.together:
+            facts = self.facts[state[other]]
+            if rests_on & ~facts.known or answers & facts.known & ~own:
+                return False
+        return True
 
     def explore(self, claims: Collection[str], limit: int = 10**9) -> tuple[int, int]:
         """Visit every state; return how many there are, and how many transitions.
 
-        :param claims: "one history", "nothing stuck", or "forks are proven".
+        :param claims: of :meth:`violates`.
+        :param limit: stop after so many states.
         :raises ViolationError: if a claim does not hold.
         """
         parents: dict[State, tuple[State, int, Event] | None] = {self.start: None}
@@ -453,7 +632,7 @@ class Explorer:
                     after = self.move(before, event)
                 if after != before:
                     transitions += 1
-                    following = (*state[:index], after, *state[index + 1 :])
+                    following = self.after(state, index, after)
                     if following not in parents:
                         parents[following] = (state, index, event)
                         queue.append(following)
@@ -471,26 +650,40 @@ class Explorer:
 
     def _tell(self, before: int, after: int, event: Event) -> str:
         node = self.nodes[after]
-        what = self.table.messages[event] if isinstance(event, int) else event
-        said = [self.table.messages[number] for number in node.said[len(self.nodes[before].said) :]]
+        what = _short(self.table.messages[event]) if isinstance(event, int) else event
+        said = [_short(self.table.messages[number]) for number in node.said[len(self.nodes[before].said) :]]
         return f"{node.me} gets {what}; says {said}; {node.chain} {node.final} blames {set(node.blamed)}"
 
     def violates(self, claim: str, state: State) -> str:
-        """Return in which way a state violates a claim; empty if it does not."""
+        """Return in which way a state violates a claim; empty if it does not.
+
+        :param claim: "one history", "nobody evicted in time", "nothing stuck"; "forks are proven": by what all nodes
+                together have seen of the liar's messages and votes; "forks are proven by CLOSEs": without the ABSENTs.
+        """
         if claim == "nothing stuck":
             for group in groups(self.table):
                 if not self.ending(state, group):
                     return f"stuck: {[self.table.honest[index] for index in group]}"
             return ""
-        finals = {self.facts[number].final for number in state} - {None}
-        if len(finals) < 2 and not any(self.nodes[number].has_seen_fork for number in state):
+        facts = [self.facts[number] for number in state[:-1]]
+        if claim == "nobody evicted in time":
+            for each in facts:
+                if each.evicted & state[-1]:
+                    return f"evicted although a connected player held their message in time: {each.final!r}"
             return ""
         if claim == "one history":
-            return f"two histories: {finals}"
-        met = self._exchange(state, tuple(range(len(state))))
-        if all(self.nodes[number].blamed for number in met):
+            for each in facts:
+                if each.is_minority:
+                    return f"those who go on are no majority of those who locked last: {each.final!r}"
+        fork = self._fork(state)
+        if not fork or claim == "one history":
+            return f"two histories: {fork}" if fork else ""
+        lies = 0
+        for each in facts:
+            lies |= each.known & self.table.by[self.table.liar or 0]
+        if self._contradicts(lies, closes_only=claim == "forks are proven by CLOSEs"):
             return ""
-        return f"nobody is proven to have lied, and yet there are two histories: {finals}"
+        return f"nobody is proven to have lied, and yet there are two histories: {fork}"
 
     # What becomes of those who hear each other
 
@@ -502,7 +695,7 @@ class Explorer:
         known = self._endings.get((tuple(state[index] for index in group), group))
         if known is not None:
             return known
-        now = self._exchange(state, group)
+        now = self._exchange(state[:-1], group)
         end = self._end(now, group)
         for _ in range(10):
             if end:
@@ -518,8 +711,9 @@ class Explorer:
         self._endings[tuple(state[index] for index in group), group] = end
         return end
 
-    def _exchange(self, state: State, group: tuple[int, ...]) -> State:
-        nodes = list(state)
+    def _exchange(self, numbers: tuple[int, ...], group: tuple[int, ...]) -> tuple[int, ...]:
+        """Return what becomes of the nodes when a group of them hear all from each other, and close what they would."""
+        nodes = list(numbers)
         while True:
             together = 0
             for index in group:
@@ -532,10 +726,14 @@ class Explorer:
                     pending ^= low
                     nodes[index] = self.move(nodes[index], low.bit_length() - 1)
             if tuple(nodes) == before:
+                for index in group:
+                    if (closing := self.facts[nodes[index]].closing) is not None:
+                        nodes[index] = self.move(nodes[index], ("close", closing[0]))
+            if tuple(nodes) == before:
                 return before
 
-    def _end(self, state: State, group: tuple[int, ...]) -> str:
-        nodes = [self.nodes[state[index]] for index in group]
+    def _end(self, numbers: tuple[int, ...], group: tuple[int, ...]) -> str:
+        nodes = [self.nodes[numbers[index]] for index in group]
         finals = {node.final for node in nodes}
         if len(finals - {None}) > 1 or any(node.has_seen_fork for node in nodes):
             return "forked"
@@ -550,28 +748,101 @@ class Explorer:
 
     # Walks, where there are too many states
 
-    def walk(self, chance: random.Random, length: int, timers_first: float = 0.15) -> None:
-        """Take one way through the world and check it.
+    def walk(
+        self, chance: random.Random, length: int, claims: Collection[str] = ("one history", "nobody evicted in time")
+    ) -> bool:
+        """Take one way through the world and check it in every state; tell whether it came to two histories.
+
+        How likely timers are, which links are slow and what the liar shows to whom is drawn anew for each walk: orders
+        in which a rule breaks are rare among those where everything is equally likely.
 
         :raises ViolationError: if a claim does not hold on it.
         """
-        state, told = self.start, []
+        table, nodes = self.table, range(len(self.table.honest))
+        timers_first = chance.choice((0.02, 0.1, 0.3, 0.6))
+        slowness = chance.choice((0.0, 0.2, 0.5))
+        slow = {(index, author) for index in nodes for author in table.honest if chance.random() < slowness}
+        camps = {player: chance.random() < 0.5 for player in table.honest}
+        if has_camps := chance.random() < 0.4:
+            slow = {(i, other) for i in nodes for other in table.honest if camps[table.honest[i]] != camps[other]}
+        withholding = chance.choice((0.0, 0.5))
+        withheld: dict[tuple[int, int], bool] = {}
+        state = self.start
+        told: list[tuple[int, int, Event]] = []
         for _ in range(length):
-            events = list(self.events(state))
+            timers, quick, late = [], [], []
+            for index, event in self.events(state):
+                if not isinstance(event, int):
+                    timers.append((index, event))
+                    continue
+                message = table.messages[event]
+                author = message.author
+                if author == table.liar:
+                    if (index, event) not in withheld:
+                        is_theirs = True
+                        if has_camps and isinstance(message, Vote):  # to each camp what it says itself
+                            mine = camps[table.honest[index]]
+                            models = (p for p in table.honest if message._replace(author=p) in table.index)
+                            is_theirs = any(camps[player] == mine for player in models)
+                        withheld[index, event] = not is_theirs or chance.random() < withholding
+                    if withheld[index, event]:
+                        continue
+                (late if (index, author) in slow else quick).append((index, event))
+            if timers and chance.random() < timers_first:
+                events = timers
+            else:
+                events = quick if quick and chance.random() < 0.95 else [*timers, *quick, *late]
             if not events:
                 break
-            timers = [each for each in events if not isinstance(each[1], int)]
-            index, event = chance.choice(timers if timers and chance.random() < timers_first else events)
+            index, event = chance.choice(events)
             after = self.move(state[index], event)
-            told.append(self._tell(state[index], after, event))
-            state = (*state[:index], after, *state[index + 1 :])
-            if problem := self.violates("one history", state):
-                raise ViolationError(problem, told)
-        everyone = tuple(range(len(self.table.honest)))
-        together = tuple(index for index in everyone if self.table.honest[index] in self.connected)
-        for group in {everyone, together or everyone}:
-            if self.ending(state, group) not in ("completed", "suspended"):
-                raise ViolationError(f"stuck or forked: {group}", told)
+            told.append((state[index], after, event))
+            state = self.after(state, index, after)
+            for claim in claims:
+                if problem := self.violates(claim, state):
+                    raise ViolationError(problem, [self._tell(*each) for each in told])
+        if "one history" in claims:
+            for group in groups(self.table):
+                is_meant = len(group) == len(nodes) or set(group) == set(self.together)
+                if is_meant and self.ending(state, group) not in ("completed", "suspended"):
+                    raise ViolationError(f"stuck or forked: {group}", [self._tell(*each) for each in told])
+        return bool(self._fork(state))
+
+    def _fork(self, state: State) -> set[bytes]:
+        """Return the tips of the complete LOCKs, if there are two."""
+        finals = {self.facts[number].final for number in state[:-1]} - {None}
+        seen = any(self.nodes[number].has_seen_fork for number in state[:-1])
+        return {final for final in finals if final is not None} if len(finals) > 1 or seen else set()
+
+    def _contradicts(self, lies: int, *, closes_only: bool = False) -> bool:
+        """Tell whether some of these messages of the liar's for the first step contradict each other."""
+        ballot = Ballot(self.table.places[FIRST])
+        ids = set()
+        while lies:
+            low = lies & -lies
+            lies ^= low
+            message = self.table.messages[low.bit_length() - 1]
+            if message[0] != FIRST:
+                continue
+            if isinstance(message, Message):
+                ids.add(message.id)
+            elif isinstance(message, Vote) and (message.is_close or not closes_only):
+                try:
+                    ballot.take(message)
+                except ContradictionError:
+                    return True
+        return len(ids) > 1
+
+
+def _short(message: Message | Vote | Evidence) -> str:
+    if isinstance(message, Vote):
+        kind = "CLOSE" if message.is_close else "ABSENT"
+        entries = ",".join(entry.decode() or "-" for entry in message.entries)
+        newest = "" if message.newest < 0 else f" newest {message.newest}"
+        return f"{kind}({message.tip.decode()}: {message.round}, {entries}{newest}) by {message.author}"
+    if isinstance(message, Evidence):
+        return f"evidence against {message.culprit} by {message.author}"
+    return f"{message.tip.decode()}: {message.id.decode()} by {message.author}"
 
 
 def groups(table: Table) -> list[tuple[int, ...]]:
@@ -597,13 +868,14 @@ def main() -> None:
     table = Table(given.players, owed=owed, liar=given.liar, rounds=given.rounds)
     is_connected = given.liar is not None and not given.cut_off
     explorer = Explorer(table, table.honest if is_connected else (), given.lies, in_order=not given.any_order)
-    claims = ("forks are proven",) if given.cut_off else ("one history", "nothing stuck")
+    claims = ("forks are proven",) if given.cut_off else ("one history", "nobody evicted in time", "nothing stuck")
     start = time.process_time()
     states, transitions = explorer.explore(claims, given.limit)
     seconds = time.process_time() - start
     step = "joint" if owed is None else f"turn of {given.turn}"
     liar = "–" if given.liar is None else f"{given.liar}{', honest players cut off' if given.cut_off else ''}"
-    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {states:,} | {transitions:,} | {seconds:.0f} |")
+    count = f"{states:,}" + (" (the first)" if states >= given.limit else "")
+    print(f"| {given.players} | {given.rounds} | {step} | {liar} | {count} | {transitions:,} | {seconds:.0f} |")
 
 
 if __name__ == "__main__":
