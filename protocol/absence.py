@@ -283,12 +283,11 @@ class Ballot:
         best = self.best()
         return (best[0].round, best[0].is_close) if best else (-1, False)
 
-    def latest(self) -> Iterator[tuple[int, int]]:
-        """Yield who has voted, and the latest round of each."""
+    def rounds(self) -> Iterator[tuple[int, int]]:
+        """Yield who has voted in which round, for all votes."""
         for author in self.place.staying:
-            votes = (*self._absents.get(author, ()), *self._closes.get(author, ()))
-            if votes:
-                yield author, max(vote.round for vote in votes)
+            for vote in (*self._absents.get(author, ()), *self._closes.get(author, ())):
+                yield author, vote.round
 
     def own_absent(self, me: int) -> Vote | None:
         """Return this node's latest ABSENT."""
@@ -429,20 +428,26 @@ class Absence:
             ballot = self.ballots.get(place.tip)
             if ballot is not None and ballot.decided:
                 continue
-            if closed is None or ballot is not None or place.tip in expired:
+            if closed is None or place.tip in expired or (ballot is not None and self._may_join(ballot)):
                 return place
         return None
+
+    def _may_join(self, ballot: Ballot) -> bool:
+        """Tell whether this node has voted there or could follow who has: votes far ahead must hold up nobody."""
+        far = self.round + limits.VOTE_ROUNDS_AHEAD
+        return ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
 
     def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
         """Return the round in which the others are, as far as that may be believed; and whether this node, in round
         ``number``, may go on to the next one: a round that a majority has not reached has not failed."""
         rounds: dict[int, int] = {}
+        near = -1
         for ballot in self.ballots.values():
-            for author, latest in ballot.latest():
+            for author, each in ballot.rounds():
                 if author != me:
-                    rounds[author] = max(latest, rounds.get(author, -1))
+                    rounds[author] = max(each, rounds.get(author, -1))
+                    near = max(near, each) if each <= number + limits.VOTE_ROUNDS_AHEAD else near
         latest_first = sorted(rounds.values(), reverse=True)
-        near = max((each for each in latest_first if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
         far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
         return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
 

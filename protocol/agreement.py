@@ -106,6 +106,8 @@ class Agreement:
         """The last completed LOCK when votes were forgotten."""
         self._others_states: dict[tuple[bytes, int], Value] = {}
         """What a LOCK signed that ours does not, by tip and author."""
+        self._behind: dict[int, Signed] = {}
+        """The last vote on a step behind the last complete LOCK, by author."""
         self._drafts: dict[int, Record] = {}
         """The history of a peer as far as it was shown, by peer."""
 
@@ -141,7 +143,9 @@ class Agreement:
             if self.absence.has_voted(place.tip):
                 continue
             is_open = self.record.closed(place.step) is None
-            if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
+            # What the others owe may be on its way, or a person still choosing: they have their time all the same.
+            cheats = is_open and all(author in self.proven for author in self.record.missing())
+            if any((place.tip, author) in self._second or (cheats and author in self.proven) for author in place.owed):
                 yield place.tip
 
     @property
@@ -188,7 +192,7 @@ class Agreement:
                 self._remember_own(signed)
             return self._note_foreign(signed)
         if message.step < record.position.locked:
-            return self._compare_with_certificate(record, signed)
+            return self._compare_behind_lock(record.check_signature(signed))
         vote = record.check_vote(signed)
         try:
             if not self.absence.take(vote, record.place(message.step)):
@@ -209,12 +213,16 @@ class Agreement:
         with suppress(ContradictionError):
             self.absence.take(vote, Place(message.step, message.tip, (), (), ()))
 
-    def _compare_with_certificate(self, record: Record, signed: Signed) -> Reception:
-        """Hold a vote on a step that is final here against the votes that made it so: who helped to fork is in both."""
+    def _compare_behind_lock(self, signed: Signed) -> Reception:
+        """Hold a vote on a step that is final here against the votes that made it so, and against the author's last one.
+
+        Who helped to fork is in both; and a proof that others found is shown as two votes, one behind the other.
+        """
         message = signed.message
-        for other in record.chain[message.step + 1].certificate:
+        last = self._behind.get(message.author)
+        self._behind[message.author] = signed
+        for other in (*self.record.chain[message.step + 1].certificate, *((last,) if last is not None else ())):
             if other.message.author == message.author and (reason := contradiction(other, signed)):
-                signed = record.check_signature(signed)
                 return self._prove(MisconductError(message.author, message.step, reason, (other, signed)))
         return Reception.KNOWN
 

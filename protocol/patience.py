@@ -61,6 +61,7 @@ class PatienceClock:
         """The link to an author is up again."""
         if self._reprieves.get(author, 0) < limits.REPRIEVES:
             self._reprieves[author] = self._reprieves.get(author, 0) + 1
+            self.arrived(author, now)  # else it would pay to cut one's own link again and again
             self._since[author] = now
 
     def restart(self, authors: Iterable[int], now: float) -> None:

@@ -121,7 +121,7 @@ class Checks:
 
     def at_the_end(self) -> None:
         """Nothing more will happen."""
-        finished = [machine for machine in self.world.honest() if machine.transcript and machine.match is not None]
+        finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
         self._hold("one history", len(ends) <= 1, "two honest nodes have come to different ends")
         cheats = {
