@@ -40,7 +40,7 @@ COMMANDS: Final = {
     "odds": Entry("Look around", "Weigh a bid: how likely it is, and each raise of it.", "odds"),
     "bot": Entry("Programs", "Let a program of yours play at a table.", "bot"),
     "referee": Entry("Programs", "Referee a match: a JSON object a line in, the new state a line out.", "referee"),
-    "verify": Entry("Trust", "Judge transcripts of matches, without any network.", "verify"),
+    "verify": Entry("Trust", "Judge transcripts and proofs of misconduct, without any network.", "verify"),
     "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
     "house-bot": Entry("Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
 }

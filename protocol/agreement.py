@@ -144,6 +144,12 @@ class Agreement:
             if any((place.tip, author) in self._second or (is_open and author in self.proven) for author in place.owed):
                 yield place.tip
 
+    @property
+    def is_deciding(self) -> bool:
+        """This node closed a step that others voted on, and has joined their vote: they can do nothing behind it."""
+        place = self.absence.contested(self) if self.absence.ballots else None
+        return place is not None and self.record.closed(place.step) is not None and self.absence.has_voted(place.tip)
+
     # Taking
 
     def take(self, signed: Signed) -> Reception:
@@ -343,14 +349,15 @@ class Agreement:
             yield from (self._later[author][slot] for slot in sorted(self._later[author]))
 
     def follow(self, peer: int, step: int, messages: Iterable[Signed]) -> Position | None:
-        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer completed LOCK.
+        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer completed LOCK or
+        the latest majority of votes.
 
         :return: where the peer's history was left off, if it is worth asking for more of it.
         """
         record = self.record
         draft = self._drafts.pop(peer, None)
         if draft is None or not draft.goes_through(record.chain[record.position.locked]):
-            draft = record.fork(min(step, record.position.step))
+            draft = record.fork(max(record.position.locked, min(step, record.position.step)))
         votes = [signed for signed in messages if signed.message.kind in VOTES]
         for signed in messages:
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:

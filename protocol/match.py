@@ -157,7 +157,7 @@ class Match:
         """Whom this node last said that it cannot reach."""
         self._complained_of: set[int] = set()
         self._needed_of: dict[int, int] = {}
-        """Who owes an answer to NEED, and from which step on: a page that nobody asked for is not looked at."""
+        """Who owes how many answers to NEED: a page that nobody asked for is not looked at."""
         self._answered: dict[tuple[int, int], float] = {}
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
@@ -177,6 +177,8 @@ class Match:
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
         self._suspended = False
+        self._is_deciding = False
+        """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
@@ -227,9 +229,11 @@ class Match:
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
+        if self._is_deciding:
+            self._clock.stand_still(self._now, now)
         self._now = now
         if now > self._timers.wished + OVERSLEPT:
-            self._wake_up()
+            self._restart_patience()  # this machine slept
         match item:
             case Received():
                 self._take(item.sender, item.signed)
@@ -251,13 +255,13 @@ class Match:
                 self._conceding = True
                 self._show(ConcedeAccepted())
             case Ticked():
-                pass
+                self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         effects, self._effects = self._effects, []
         return effects
 
-    def _wake_up(self) -> None:
-        """This machine slept: nobody can be blamed for the time in between."""
+    def _restart_patience(self) -> None:
+        """Blame nobody for the time until now."""
         self._clock.restart(range(self.record.players), self._now)
         if self._timers.round_began is not None:
             self._timers.round_began = self._now
@@ -280,8 +284,11 @@ class Match:
         self._pending = move
 
     def _link(self, author: int) -> None:
+        had_quorum = self._has_quorum()
         self._linked.add(author)
         self._clock.came_back(author, self._now)
+        if not had_quorum and self._has_quorum():
+            self._restart_patience()  # what the others said meanwhile is on its way
         # What was answered over the old link may have been lost with it.
         self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
         if author in self._lost:
@@ -350,6 +357,7 @@ class Match:
 
     def _take_back(self, since: int) -> None:
         self._timers.doubt_until = self._now + DOUBT
+        self._asked = b""  # what comes back is asked again
         if self._announced > since:
             self._announced = since
             self._timers.ended_at = None
@@ -378,7 +386,7 @@ class Match:
 
     def _ask_for(self, author: int, position: Position) -> None:
         missing = self.record.missing() if position is self.record.position else ()
-        self._needed_of[author] = position.step
+        self._needed_of[author] = min(self._needed_of.get(author, 0) + 1, limits.NEED_ANSWERS)
         self._effects.append(Send(author, Need(self.record.match, position.step, position.tip, missing)))
 
     def _answer(self, sender: int, need: Need) -> None:
@@ -410,7 +418,9 @@ class Match:
     def _take_page(self, sender: int, page: Page) -> None:
         if sender not in self._needed_of:
             return
-        since = self._needed_of.pop(sender)
+        self._needed_of[sender] -= 1
+        if not self._needed_of[sender]:
+            del self._needed_of[sender]
         before = self.record.position.step
         messages: list[Signed] = []
         for data, signature in page.messages:
@@ -423,6 +433,7 @@ class Match:
             self._take(sender, signed)
             self.agreement.settle()
         if self.agreement.is_astray:
+            since = messages[0].message.step if messages else before
             more = self.agreement.follow(sender, since, messages)
             if more is not None and not page.last and more.step > since:
                 self._ask_for(sender, more)
@@ -462,6 +473,7 @@ class Match:
             self._announce()
             position = self.record.position
             self._clock.open_step(position.tip, _is_choice(position), self._now)
+            self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
             if not self._vote() and not self._do_what_is_owed():
@@ -478,7 +490,7 @@ class Match:
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
         if not expired and not agreement.absence.ballots:
             return False
-        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.round / 2
+        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.settling
         settling = {place.tip for place in agreement.tail()} if is_settling else set()
         votes = agreement.absence.due(agreement, expired, settling)
         ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
@@ -509,7 +521,7 @@ class Match:
         agreement = self.agreement
         due = [(tip, self._now) for tip in agreement.tainted()]
         missing = self.record.missing()
-        if missing and not agreement.absence.has_voted(self.record.position.tip):
+        if missing and not self._is_deciding and not agreement.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
         began = self._timers.round_began
         if began is not None and agreement.absence.ballots:
@@ -640,6 +652,7 @@ class Match:
             position = chain[self._announced]
             if self._announced == 1:
                 self._effects.append(Formed())
+                self._tell_cut()
                 self._show(MatchFormed(self.record.match.hex()))
                 # Whom this node never reached at all: no link will change and say so.
                 self._timers.doubt_until = self._now + DOUBT
@@ -681,6 +694,8 @@ class Match:
             elif self.me is not None:
                 wake += [due for _, due in self._rounds_due()]
             self._mind_the_awaited(wake)
+        if timers.round_began is not None:
+            wake.append(timers.round_began + self._clock.settling)
         if timers.certified is not None:
             wake.append(timers.certified[1] + limits.RELAY)
         if self._heard is not None and timers.resumed_at is not None:
@@ -688,7 +703,7 @@ class Match:
         if self._is_lacking():
             if timers.lacking_since is None:
                 timers.lacking_since = now
-            elif now - timers.lacking_since >= ASK_AGAIN:
+            elif now >= timers.lacking_since + ASK_AGAIN:
                 timers.lacking_since = now
                 position = self.record.position
                 astray = self.agreement.is_astray or self.agreement.lacks_decided
@@ -772,7 +787,7 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
         position = self.record.position
-        confirmed = {*position.base} <= {*self.record.results}
+        confirmed = {*position.base} - {*position.left} <= {*self.record.results}
         due = self._timers.ended_at + RECEIPTS
         if confirmed or self._now >= due:
             self._over = True

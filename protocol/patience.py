@@ -6,7 +6,8 @@ choose and how long a program may take to answer. Programs answer in millisecond
 who has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
 
 Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
-stall either) and when this machine has slept.
+stall either), when enough are linked again to go on, and when this machine has slept. It stands still while others are
+held up by a vote on an earlier step.
 """
 
 from __future__ import annotations
@@ -68,6 +69,12 @@ class PatienceClock:
         for author in authors:
             self._since[author] = now
 
+    def stand_still(self, since: float, now: float) -> None:
+        """Count the time in between for nothing: nobody could answer."""
+        self._opened += max(0.0, now - max(since, self._opened))
+        for author, begun in self._since.items():
+            self._since[author] = begun + max(0.0, now - max(since, begun))
+
     @property
     def earliest(self) -> float:
         """When patience with anybody can be over at the earliest."""
@@ -77,6 +84,14 @@ class PatienceClock:
     def round(self) -> float:
         """Seconds that a round of votes lasts."""
         return float(self._patience.automatic)
+
+    @property
+    def settling(self) -> float:
+        """Seconds that a node stays in a round of votes at least, when others are in a later one.
+
+        Half a round: were it a whole one, two groups a round apart could both go on to the next one for ever.
+        """
+        return self.round / 2
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
         """Return when the patience with all who are missing is over.

@@ -110,7 +110,8 @@ class Playing(Session):
 
     def feed(self, item: MatchInput) -> None:
         super().feed(item)
-        if self.match.is_ended and len(self.match.record.results) == self.match.record.players:
+        record = self.match.record
+        if self.match.is_ended and {*range(record.players)} - {*record.position.left} <= {*record.results}:
             self.all_confirmed.set()
 
     def send(self, author: int, frame: Frame) -> None:

@@ -12,6 +12,7 @@ from protocol.effects import (
     Accuse,
     Broadcast,
     Choose,
+    Effect,
     Ended,
     Formed,
     Left,
@@ -97,24 +98,31 @@ class Session(ABC):
         shell = self._shell
         if shell.is_silent:
             return
-        for effect in self.match.handle(item, shell.loop.time()):
-            match effect:
-                case Choose() | Persist() | Replace():
-                    self.keep(effect)
-                case Send():
-                    self.send(effect.author, effect.frame)
-                case Broadcast():
-                    shell.post_encoded(tuple(self.authors), encode_frame(effect.frame))
-                case WakeAt():
-                    if self._wake is not None:
-                        self._wake.cancel()
-                    self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
-                case Accuse():
-                    shell.afterwards(partial(self._accuse, effect))
-                case _:
-                    if isinstance(effect, Ended):
-                        shell.write_all()
-                    shell.afterwards(partial(self.carry_out, effect))
+        effects = self.match.handle(item, shell.loop.time())
+        with shell.stopping_at_disk_errors():
+            for effect in effects:
+                self._begin(effect)
+
+    def _begin(self, effect: Effect) -> None:
+        """Have an effect carried out, in its place among others."""
+        shell = self._shell
+        match effect:
+            case Choose() | Persist() | Replace():
+                self.keep(effect)
+            case Send():
+                self.send(effect.author, effect.frame)
+            case Broadcast():
+                shell.post_encoded(tuple(self.authors), encode_frame(effect.frame))
+            case WakeAt():
+                if self._wake is not None:
+                    self._wake.cancel()
+                self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
+            case Accuse():
+                shell.afterwards(partial(self._accuse, effect))
+            case _:
+                if isinstance(effect, Ended):
+                    shell.write_all()
+                shell.afterwards(partial(self.carry_out, effect))
 
     @abstractmethod
     def keep(self, effect: Choose | Persist | Replace) -> None:

@@ -39,7 +39,8 @@ def resume(
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
-    The others find you again by themselves, whoever comes back first. Nobody needs the host for it.
+    The others find you again by themselves, whoever comes back first. Nobody needs the host for it. If they have gone
+    on without you, you are out, and see how it goes on.
     """
     settings = ctx.ensure_object(Settings)
     if list_only:

@@ -35,7 +35,7 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per file.")] = False,
 ) -> None:
-    """Judge transcripts of matches, without any network.
+    """Judge transcripts and proofs of misconduct, without any network.
 
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
     matter where the file comes from.

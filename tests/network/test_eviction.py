@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -128,7 +128,7 @@ async def test_of_two_players_none_can_put_the_other_out(people: Company) -> Non
 def two_moves(match: Match) -> tuple[Signed, Signed]:
     """Return a move that this node made, and another one that it could have made instead, as signed."""
     chain = match.record.chain
-    for before, after in itertools.pairwise(chain):
+    for before, after in pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
         if said is not None and said.message.kind is Kind.MOVE and before.state is not None:
             seat = before.seats.index(said.message.author)

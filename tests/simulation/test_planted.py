@@ -21,12 +21,10 @@ def caught(name: str, seeds: range) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_caught(name: str, record_property: pytest.RecordProperty) -> None:
+def test_a_planted_bug_is_caught(name: str) -> None:
     _, start = PLANTED[name]
     assert start + NEAR <= WITHIN
     seed, failure = caught(name, range(start, start + NEAR))
-    record_property("seed", seed)
-    record_property("failure", failure)
     print(f"{name}: caught at seed {seed} by {failure}")
     assert not run_seed(seed).failure, "the seed fails without the bug as well: it proves nothing about it"
 
