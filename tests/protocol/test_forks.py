@@ -1,0 +1,46 @@
+"""What one liar among three can do to two who cannot hear each other."""
+
+from __future__ import annotations
+
+import itertools
+
+from p2pdice import PRESETS
+from protocol.genesis import Patience
+from protocol.messages import Kind, Signed
+from protocol.proofs import contradiction
+from protocol.record import Purpose
+from protocol.verifier import Judgement, verify
+from tests.simulation.world import Machine, World
+
+HURRIED = Patience(5, 5)
+
+
+def side(gone: int) -> World:
+    """Return a world in which all come to one and the same move, and then one player hears and is heard no more.
+
+    Up to then it takes the same course whoever that is; from then on a liar is on either side, and plays by the rules.
+    """
+    world = World(PRESETS["classic"], 3, seed=3, patience=HURRIED)
+    while not all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines):
+        assert world.step()
+    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
+    world.crash(gone)
+    world.run()
+    return world
+
+
+def known(machine: Machine) -> list[Signed]:
+    return [*machine.disk, *machine.unwritten]
+
+
+def test_a_liar_between_two_who_are_cut_off_ends_a_match_with_each_and_no_two_messages_prove_it() -> None:
+    """No vote contradicts another, as in each history somebody else is missing, in another step of another T."""
+    one, other = side(1), side(0)
+    assert one.machines[0].match.record.chain[5].tip == other.machines[1].match.record.chain[5].tip
+    ends = [one.machines[0], other.machines[1]]
+    assert [machine.match.record.position.purpose for machine in ends] == [Purpose.END, Purpose.END]
+    assert [machine.match.record.position.left for machine in ends] == [(1,), (0,)]
+    assert [verify(machine.transcript).verdict for machine in ends] == [Judgement.UNPROVEN] * 2
+    said = [signed for split in (one, other) for machine in split.machines for signed in known(machine)]
+    pairs = itertools.combinations({signed.id: signed for signed in said}.values(), 2)
+    assert not [reason for first, second in pairs if (reason := contradiction(first, second))]
