@@ -214,7 +214,7 @@ class Agreement:
             self.absence.take(vote, Place(message.step, message.tip, (), (), ()))
 
     def _compare_behind_lock(self, signed: Signed) -> Reception:
-        """Hold a vote on a step that is final here against the votes that made it so, and against the author's last one.
+        """Hold a vote on a step that is final here against the votes that made it so, and against its author's last.
 
         Who helped to fork is in both; and a proof that others found is shown as two votes, one behind the other.
         """

@@ -62,7 +62,11 @@ class PatienceClock:
         if self._reprieves.get(author, 0) < limits.REPRIEVES:
             self._reprieves[author] = self._reprieves.get(author, 0) + 1
             self.arrived(author, now)  # else it would pay to cut one's own link again and again
-            self._since[author] = now
+            begun = now
+            if self._is_choice:  # time to choose is not given twice, only time for the answer to arrive
+                rest = self._patience.human - self._patience.automatic
+                begun = max(self._since.get(author, self._opened), now - rest)
+            self._since[author] = begun
 
     def restart(self, authors: Iterable[int], now: float) -> None:
         """Wait for all anew: this machine slept, or no majority was there to go on with."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from protocol import limits
 from protocol.genesis import Patience
 from protocol.patience import PatienceClock
@@ -46,26 +44,20 @@ def test_a_person_has_the_whole_patience_for_every_choice() -> None:
     assert {waiting.step(is_choice=True) for _ in range(20)} == {PATIENCE.human}
 
 
-@pytest.mark.parametrize(("is_choice", "patience"), [(True, PATIENCE.human), (False, PATIENCE.automatic)])
-def test_who_breaks_the_link_and_comes_back_is_waited_for_four_times_as_long_in_a_step(
-    is_choice: bool, patience: int
-) -> None:
-    assert Waiting().step(is_choice=is_choice, returns=limits.REPRIEVES) == (1 + limits.REPRIEVES) * patience
-    assert Waiting().step(is_choice=is_choice, returns=50) == (1 + limits.REPRIEVES) * patience
+def test_who_comes_back_while_choosing_gets_time_to_answer_and_no_second_time_to_choose() -> None:
+    longest = PATIENCE.human + limits.REPRIEVES * PATIENCE.automatic
+    assert Waiting().step(is_choice=True, returns=limits.REPRIEVES) == longest
+    assert Waiting().step(is_choice=True, returns=50) == longest
 
 
-def test_what_passes_before_a_return_is_charged_to_nobody() -> None:
-    """So who comes back three times and then answers at once stalls every step, for as long as the match lasts."""
+def test_what_passes_before_a_return_is_charged_like_any_other_wait() -> None:
+    """Else whoever cuts their own link and comes back in the last moment could stall every step, for ever."""
     waiting = Waiting()
-    for step in range(50):
-        began = waiting.now
-        waiting.clock.open_step(step.to_bytes(4, "big"), is_choice=False, now=began)
-        for _ in range(limits.REPRIEVES):
-            waiting.now = waiting.clock.due((1,), NOBODY)
-            waiting.clock.came_back(1, waiting.now)
-        waiting.now += limits.GRACE
-        waiting.clock.arrived(1, waiting.now)
-        assert waiting.now - began == limits.REPRIEVES * PATIENCE.automatic + limits.GRACE
+    lasted = [waiting.step(returns=limits.REPRIEVES) for _ in range(50)]
+    assert lasted[0] == (1 + limits.REPRIEVES) * PATIENCE.automatic
+    free = (1 + limits.REPRIEVES) * limits.GRACE
+    assert sum(max(0.0, each - free) for each in lasted) == limits.BANK * PATIENCE.automatic
+    assert lasted[-1] == free
 
 
 def test_of_a_witness_no_more_than_the_grace_is_waited_for() -> None:
