@@ -434,8 +434,9 @@ class Agreement:
 
     @property
     def is_astray(self) -> bool:
-        """This node cannot go on by itself where it is: it has voted, or others are on another history."""
-        return bool(self._foreign) or self.absence.round >= 0
+        """This node cannot go on by itself where it is: it has voted, others are on another history, or the step that is
+        open waits only for a vote about a cheat, which the others may have left behind before they knew."""
+        return bool(self._foreign) or self.absence.round >= 0 or self.record.is_complete
 
     def find_way(self) -> None:
         """Forget that somebody was on another history: what was to be learnt from it has been."""
