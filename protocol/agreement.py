@@ -434,8 +434,8 @@ class Agreement:
 
     @property
     def is_astray(self) -> bool:
-        """This node cannot go on by itself where it is: it has voted, others are on another history, or the step that is
-        open waits only for a vote about a cheat, which the others may have left behind before they knew."""
+        """This node cannot go on by itself where it is: it has voted, others are on another history, or the open step
+        waits only for a vote about a cheat, and the others may have left it behind before they knew."""
         return bool(self._foreign) or self.absence.round >= 0 or self.record.is_complete
 
     def find_way(self) -> None:
