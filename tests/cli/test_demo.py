@@ -21,6 +21,8 @@ from protocol import events as node
 from tests.cli.conftest import Run
 from tests.cli.samples import FINGERPRINT, GAME, bidding
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 
 def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict[str, Any]) -> None:
     paths = [Path(path) for path in demo["transcripts"]]

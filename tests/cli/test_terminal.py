@@ -27,6 +27,8 @@ import select
 import struct
 import termios
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 COLUMNS, LINES = 80, 24
 COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
 IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"

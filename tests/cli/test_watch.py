@@ -15,6 +15,8 @@ from protocol.verifier import verify
 from tests.cli.conftest import Run, environment
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 
 def line_of(host: SeatedPlayer) -> str:
     return host.until("    p2pdice join ").split()[2]

@@ -18,12 +18,12 @@ from tests.network.namespaces import lan
 from tests.network.processes import PATIENCE, processes
 from tests.network.siege import LOOPBACK, SIEGES, Cost, Siege, measure
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 MEMORY = 32 * 1024 * 1024
 """Bytes that a siege may cost: every place for strangers and every handshake with full TLS buffers is a third of it."""
 DESCRIPTORS = HANDSHAKES + LINKS_OUTSIDE_ROSTER + 32
 """Every place taken, and some connections on their way out."""
-WAIT = 3.0
-"""Seconds that a move may come late; unbesieged they are a tenth, on a machine that does nothing else."""
 
 STRANGERS = (
     ("links", 200),
@@ -42,10 +42,9 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Cost:
     return asyncio.run(measure(tmp_path_factory.mktemp("calm"), Siege(delay=0.05)))
 
 
-def assert_bounded(cost: Cost, calm: Cost, delay: float) -> None:
+def assert_bounded(cost: Cost, calm: Cost) -> None:
     assert cost.memory - calm.memory < MEMORY
     assert cost.descriptors - calm.descriptors < DESCRIPTORS
-    assert cost.longest_wait < delay + WAIT
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_strangers_of_all_kinds_at_once_cost_bounded_memory(tmp_path: Path, calm
     siege = Siege(attacks=STRANGERS, lan=is_lan, delay=0.2)
     cost = asyncio.run(measure(tmp_path, siege))
     assert cost.refused > 200
-    assert_bounded(cost, calm, siege.delay)
+    assert_bounded(cost, calm)
 
 
 def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm: Cost) -> None:
@@ -65,26 +64,26 @@ def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm:
         siege = Siege(attacks=(("storm", 16), ("links", 200), ("chatter", 4)), delay=0.2)
         cost = asyncio.run(measure(tmp_path, siege, wire))
     assert cost.refused > 200
-    assert_bounded(cost, calm, siege.delay)
+    assert_bounded(cost, calm)
 
 
 def test_a_player_who_floods_another_within_the_rate_costs_nothing(tmp_path: Path, calm: Cost) -> None:
     siege = Siege(flood="everything", frames=RATE / 2, lan=True, delay=0.05)
     cost = asyncio.run(measure(tmp_path, siege))
     assert cost.thrown > 50
-    assert_bounded(cost, calm, siege.delay)
+    assert_bounded(cost, calm)
 
 
 def test_a_player_of_the_same_machine_may_flood_without_a_rate(tmp_path: Path, calm: Cost) -> None:
     siege = Siege(flood="everything", frames=1000, delay=0.05)
     cost = asyncio.run(measure(tmp_path, siege))
     assert cost.thrown > 1000
-    assert_bounded(cost, calm, siege.delay)
+    assert_bounded(cost, calm)
 
 
 def test_false_tables_by_multicast_cost_bounded_memory(tmp_path: Path, calm: Cost) -> None:
     siege = Siege(attacks=(("tables", 100),), discovery=True)
-    assert_bounded(asyncio.run(measure(tmp_path, siege)), calm, siege.delay)
+    assert_bounded(asyncio.run(measure(tmp_path, siege)), calm)
 
 
 async def test_of_false_tables_without_end_a_node_lists_as_many_as_the_limit(tmp_path: Path) -> None:
@@ -109,4 +108,4 @@ def test_a_full_siege_costs_bounded_memory(tmp_path: Path, calm: Cost, name: str
     siege = replace(SIEGES[name], lan=is_lan)
     if is_lan and siege.flood:
         siege = replace(siege, frames=RATE / 2)
-    assert_bounded(asyncio.run(measure(tmp_path, siege)), calm, siege.delay)
+    assert_bounded(asyncio.run(measure(tmp_path, siege)), calm)

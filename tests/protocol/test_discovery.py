@@ -27,6 +27,8 @@ from protocol.discovery import (
 )
 from protocol.limits import PLAYERS, TABLES_ASKED_FOR
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0
 FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)

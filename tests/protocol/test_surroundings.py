@@ -13,6 +13,8 @@ import pytest_asyncio
 from protocol import surroundings
 from protocol.surroundings import mind_surroundings
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 HOME, CAFE = (ip_address("192.0.2.1"),), (ip_address("198.51.100.7"),)
 
 

@@ -17,6 +17,8 @@ from tests.network.company import CLASSIC, HOST, company
 from tests.protocol.test_node import multicast
 from tests.simulation.world import join_record
 
+pytestmark = pytest.mark.xdist_group("multicast")
+
 
 async def test_where_there_was_no_multicast_it_is_tried_again_when_the_interfaces_change(
     monkeypatch: pytest.MonkeyPatch,

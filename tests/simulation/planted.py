@@ -204,13 +204,6 @@ def stakes_are_not_checked() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def later_steps_are_forgotten() -> Iterator[None]:
-    """A message for a step that is not open yet is dropped."""
-    with patch.object(Agreement, "_keep_for_later", lambda agreement, signed, number: Reception.LATER):
-        yield
-
-
-@contextmanager
 def later_steps_are_kept_without_end() -> Iterator[None]:
     """All messages for later steps are kept, however many."""
     keep = Agreement._keep_for_later
@@ -332,7 +325,7 @@ PLANTED: Final[Mapping[str, tuple[Callable[[], AbstractContextManager[None]], in
     "no LOCK before REVEAL": (no_lock_before_reveal, 0),
     "hash without the step": (hash_without_the_step, 0),
     "fresh secrets on resume": (fresh_secrets_on_resume, 11),
-    "signing before anybody answered": (signing_before_anybody_answered, 485),
+    "signing before anybody answered": (signing_before_anybody_answered, 30),
     "pages are believed": (pages_are_believed, 4),
     "every duplicate is an equivocation": (every_duplicate_is_an_equivocation, 0),
     "the first of two messages counts": (the_first_of_two_messages_counts, 3),
@@ -340,7 +333,6 @@ PLANTED: Final[Mapping[str, tuple[Callable[[], AbstractContextManager[None]], in
     "hands are not checked": (hands_are_not_checked, 390),
     "LOCKs are not compared": (locks_are_not_compared, 10),
     "stakes are not checked": (stakes_are_not_checked, 207),
-    "later steps are forgotten": (later_steps_are_forgotten, 5),
     "later steps are kept without end": (later_steps_are_kept_without_end, 12),
     "nobody asks on a new link": (nobody_asks_on_a_new_link, 2),
     "entries in order of arrival": (entries_in_order_of_arrival, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from protocol.admission import private_table_id
 from protocol.canonical import NotCanonicalError, decode
 from protocol.genesis import MalformedGenesisError, parse_genesis
 from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
@@ -21,6 +22,8 @@ from protocol.wire import (
 from tests.fuzz.samples import SHORT, sign_genesis, sign_join_record, world
 from tests.fuzz.target import Target
 from tests.fuzz.targets.frames import frames
+
+PRIVATE = private_table_id("TOKEN")
 
 
 def check(data: bytes) -> None:
@@ -40,7 +43,7 @@ def take(frame: Frame) -> None:
     played = world(SHORT[0])
     own, other = played.genesis.roster
     if isinstance(frame, Hello) and isinstance(frame.aim, TableAim):
-        hosted = HostedTable(TableSettings("Friday", SHORT[0], 2, private=True), own.join.table, own, "TOKEN")
+        hosted = HostedTable(TableSettings("Friday", SHORT[0], 2, private=True), PRIVATE, own, "TOKEN")
         with contextlib.suppress(NotAdmittedError):
             hosted.check_aim(frame.aim)
             assert frame.aim.token == "TOKEN"
