@@ -123,7 +123,11 @@ class Checks:
         """Nothing more will happen."""
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
-        self._hold("one history", len(ends) <= 1, "two honest nodes have come to different ends")
+        # A liar among honest players whom faults have cut off from each other can make a fork (protocol.md §10).
+        cheat = self.world.cheat
+        is_excused = cheat is not None and cheat.acted and bool(self.world.plan.faults)
+        self._hold("one history", len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
+        self.counts["forks by a liar between players who are cut off"] += len(ends) > 1
         cheats = {
             entry.join.nickname
             for author, entry in enumerate(self.world.genesis.roster)
