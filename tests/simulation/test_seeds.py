@@ -23,3 +23,17 @@ def test_what_must_hold_does(group: int) -> None:
 @pytest.mark.parametrize("thousand", range(1, 11))
 def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
     assert_all_hold(range(thousand * 1_000, (thousand + 1) * 1_000))
+
+
+@pytest.mark.parametrize(
+    ("seed", "_found"),
+    [
+        (625, "a step that waits only for a vote about a cheat, which the others have left behind"),
+        (1258, "a proof by two votes on a step that is final for who is shown it"),
+        (1532, "votes thousands of rounds ahead hold up the next step"),
+        (2168, "a proof by two messages of which neither is part of the history"),
+        (6028, "a node that had voted is restarted, and begins no further round"),
+    ],
+)
+def test_worlds_that_once_went_wrong_do_not(seed: int, _found: str) -> None:
+    assert_all_hold(range(seed, seed + 1))
