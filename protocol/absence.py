@@ -434,7 +434,8 @@ class Absence:
 
     def _may_join(self, ballot: Ballot) -> bool:
         """Tell whether this node has voted there or could follow who has: votes far ahead must hold up nobody."""
-        far = self.round + limits.VOTE_ROUNDS_AHEAD
+        me = -1 if self.me is None else self.me
+        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(me, self.round, ballot.majority)[0])
         return ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
 
     def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:

@@ -402,8 +402,13 @@ class Agreement:
         ours, theirs = record.chain, draft.chain
         same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]
         since = same.index(False) if False in same else min(len(ours), len(theirs))
+        left = [signed for position in ours[since:] for signed in position.entries.values()]
+        left += record.held.values()
         record.adopt(draft)
         self._forget()
+        for signed in left:  # who said something else to the others is in both
+            with suppress(RejectedMessageError):
+                self.take(signed)
         for signed in votes:
             with suppress(RejectedMessageError):
                 self.take(signed)

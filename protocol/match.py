@@ -96,7 +96,7 @@ DOUBT: Final = 3.0
 """Seconds after a link came or went during which missing messages are asked for: a player who was cut off or restarted
 may have reached, or have been given back, what others still lack."""
 RECEIPTS: Final = 3.0
-"""Seconds that a finished node waits for the others' RESULT before it calls the end unconfirmed."""
+"""Seconds that a finished node waits for the RESULT of who is not linked before it calls the end unconfirmed."""
 
 
 class StaleMoveError(Exception):
@@ -812,8 +812,12 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
         position = self.record.position
-        confirmed = {*position.base} - {*position.left} <= {*self.record.results}
-        due = self._timers.ended_at + RECEIPTS
+        unconfirmed = {*position.base} - {*position.left} - {*self.record.results}
+        confirmed = not unconfirmed
+        if self._is_deciding and self._has_quorum():
+            return  # the last step may come to stand otherwise
+        # Who is there and does not confirm may be voting about it.
+        due = self._timers.ended_at + (self._clock.round if unconfirmed & self._linked else RECEIPTS)
         if confirmed or self._now >= due:
             self._over = True
             self._effects.append(Over(confirmed))

@@ -64,7 +64,7 @@ from protocol.canonical import encode
 from protocol.genesis import match_id, parse_genesis
 from protocol.hashing import tagged_hash
 from protocol.keys import PublicKey
-from protocol.messages import VOTES, Kind, Signed
+from protocol.messages import VOTES, Kind, Message, Signed
 from protocol.randomness import (
     Context,
     beacon,
@@ -405,6 +405,10 @@ class Record:
     def goes_through(self, position: Position) -> bool:
         """Tell whether this history comes to ``position``."""
         return position.step < len(self.chain) and self.chain[position.step].tip == position.tip
+
+    def goes_by(self, message: Message) -> bool:
+        """Tell whether a message is for a step of this history, open or closed."""
+        return message.step < len(self.chain) and self.chain[message.step].tip == message.tip
 
     def adopt(self, other: Record) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.

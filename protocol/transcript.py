@@ -50,7 +50,14 @@ class Opened(NamedTuple):
 def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
     """Return the transcript of all closed steps of ``record``, and behind it what proves misconduct."""
     told = {signed.id for position in record.chain for signed in position.entries.values()}
-    evidence = [signed for error in proven for signed in error.evidence if signed.id not in told]
+    evidence = [
+        signed
+        for error in proven
+        # A single message is judged by the history before it, and that can have been taken back since.
+        if len(error.evidence) > 1 or record.goes_by(error.evidence[0].message)
+        for signed in error.evidence
+        if signed.id not in told
+    ]
     return _written(TRANSCRIPT_TAG, record, (*_until(record, record.position.step), *evidence))
 
 
