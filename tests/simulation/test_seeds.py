@@ -33,6 +33,9 @@ def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
         (1532, "votes thousands of rounds ahead hold up the next step"),
         (2168, "a proof by two messages of which neither is part of the history"),
         (6028, "a node that had voted is restarted, and begins no further round"),
+        (7786, "a slow node calls the end while the others vote about the last step"),
+        (10825, "a proof on a history that was taken back spoils the transcript"),
+        (12766, "who was dragged far ahead by a liar is not followed"),
     ],
 )
 def test_worlds_that_once_went_wrong_do_not(seed: int, _found: str) -> None:
