@@ -102,6 +102,16 @@ class Vote(NamedTuple):
         return self.entries == other.entries and self.newest == other.newest
 
 
+def conflict(one: Vote, other: Vote) -> str:
+    """Return what is wrong with one voter having cast both votes on one step; empty if nothing is."""
+    if one.is_close is other.is_close:
+        return "" if one.round != other.round or one.says_the_same_as(other) else "voted twice in one round"
+    close, absent = (one, other) if one.is_close else (other, one)
+    if absent.newest < close.round < absent.round and absent.entries != close.entries:
+        return "voted against what they had voted to close the step with"
+    return ""
+
+
 class ContradictionError(Exception):
     """A voter signed two votes of which an honest one signs only one."""
 
@@ -207,14 +217,10 @@ class Ballot:
         if not vote.is_close:
             self._note(vote)
         self._count()
-        if same_slot:
-            raise ContradictionError(same_slot[0], vote, "voted twice in one round")
-        closes = (vote,) if vote.is_close else self._closes.get(vote.author, ())
-        absents = self._absents.get(vote.author, ()) if vote.is_close else (vote,)
-        for close in closes:
-            for absent in absents:
-                if absent.newest < close.round < absent.round and absent.entries != close.entries:
-                    raise ContradictionError(close, absent, "voted against what they had voted to close the step with")
+        others = self._absents if vote.is_close else self._closes
+        for other in (*same_slot, *others.get(vote.author, ())):
+            if reason := conflict(other, vote):
+                raise ContradictionError(other, vote, reason)
         return True
 
     def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
@@ -269,10 +275,6 @@ class Ballot:
             for entries in sorted(groups)
             if len(groups[entries]) >= self.majority
         ]
-
-    def newest(self) -> int:
-        """Return the latest round with a majority of identical ABSENTs; -1 if there is none."""
-        return max(self.certificates, default=-1)
 
     def best(self) -> tuple[Vote, ...]:
         """Return what this step should be closed with by the latest majority: a decision, else the newest one."""

@@ -26,14 +26,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from protocol import limits
-from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.absence import Absence, ContradictionError, Entries, Place
 from protocol.canonical import Value
 from protocol.messages import VOTES, Kind, Signed
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, OtherStateError, Outcome, Position, Record, RejectedMessageError
+from protocol.votes import read_vote
 
 
 class Reception(Enum):
@@ -184,7 +185,7 @@ class Agreement:
         if message.match != record.match:
             raise RejectedMessageError("a message of another match")
         if message.step > record.position.step:
-            return self._keep_for_later(record.check_signature(signed), _round(signed))
+            return self._keep_for_later(record.check_signature(signed), read_vote(signed).round)
         position = record.chain[message.step]
         if message.tip != position.tip:
             signed = record.check_signature(signed)
@@ -206,12 +207,8 @@ class Agreement:
 
     def _remember_own(self, signed: Signed) -> None:
         """Count a vote of this node's on a history that it has left: it binds all the same."""
-        message = signed.message
-        number, entries, *newest = cast("tuple[int, Entries, int]", message.body)
-        is_close = message.kind is Kind.CLOSE
-        vote = Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
         with suppress(ContradictionError):
-            self.absence.take(vote, Place(message.step, message.tip, (), (), ()))
+            self.absence.take(read_vote(signed), Place(signed.message.step, signed.message.tip, (), (), ()))
 
     def _compare_behind_lock(self, signed: Signed) -> Reception:
         """Hold a vote on a step that is final here against the votes that made it so, and against its author's last.
@@ -453,11 +450,4 @@ class Agreement:
         return bool(self._later)
 
 
-def _round(signed: Signed) -> int:
-    body = signed.message.body
-    assert type(body) is tuple
-    assert type(body[0]) is int
-    return body[0]
-
-
-__all__ = ["Agreement", "Kept", "News", "Proven", "Reception", "Replaced", "TakenBack", "Vote"]
+__all__ = ["Agreement", "Kept", "News", "Proven", "Reception", "Replaced", "TakenBack"]

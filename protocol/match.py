@@ -80,6 +80,7 @@ from protocol.record import (
     wager,
 )
 from protocol.transcript import write_proof
+from protocol.votes import spell_vote
 from protocol.wire import Carried, Cut, Need, Page
 
 AWAITED_AFTER: Final = 1.0
@@ -393,6 +394,10 @@ class Match:
     def _need(self, author: int, step: int) -> None:
         self._ask_for(author, self.record.chain[step])
 
+    def _need_of_all(self, step: int) -> None:
+        for author in sorted(self._linked):
+            self._need(author, step)
+
     def _ask_for(self, author: int, position: Position) -> None:
         missing = self.record.missing() if position is self.record.position else ()
         self._needed_of[author] = min(self._needed_of.get(author, 0) + 1, limits.NEED_ANSWERS)
@@ -547,13 +552,11 @@ class Match:
     def _sign_vote(self, vote: Vote) -> None:
         assert self.me is not None
         step = next(place.step for place in self.agreement.tail() if place.tip == vote.tip)
-        body: Value = (vote.round, vote.entries) if vote.is_close else (vote.round, vote.entries, vote.newest)
-        kind = Kind.CLOSE if vote.is_close else Kind.ABSENT
         if vote.newest >= 0:  # what it refers to goes first
             self._show_votes(self.agreement.absence.ballots[vote.tip].certificates[vote.newest])
         if not vote.is_close:
             self._timers.round_began = self._now
-        self._send(sign(Message(self.record.match, step, vote.tip, self.me, kind, body), self._key))
+        self._send(sign(Message(self.record.match, step, vote.tip, self.me, *spell_vote(vote)), self._key))
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
@@ -661,7 +664,6 @@ class Match:
             position = chain[self._announced]
             if self._announced == 1:
                 self._effects.append(Formed())
-                self._tell_cut()
                 self._show(MatchFormed(self.record.match.hex()))
                 # Whom this node never reached at all: no link will change and say so.
                 self._timers.doubt_until = self._now + DOUBT
@@ -716,8 +718,7 @@ class Match:
                 timers.lacking_since = now
                 position = self.record.position
                 astray = self.agreement.is_astray or self.agreement.lacks_decided
-                for author in sorted(self._linked):
-                    self._need(author, position.locked if astray else position.step)
+                self._need_of_all(position.locked if astray else position.step)
             wake.append(timers.lacking_since + ASK_AGAIN)
         else:
             timers.lacking_since = None
@@ -740,8 +741,7 @@ class Match:
         if self._now >= timers.next_inquiry:
             timers.next_inquiry = self._now + min(INQUIRY * 2**timers.inquiries, LONGEST_INQUIRY)
             timers.inquiries += 1
-            for author in sorted(self._linked):
-                self._need(author, position.step)
+            self._need_of_all(position.step)
         wake.append(timers.next_inquiry)
 
     def _is_lacking(self) -> bool:
@@ -766,10 +766,7 @@ class Match:
         )
         if not gone:
             timers.awaited_since = None
-            if self._suspended:
-                self._suspended = False
-                self._show(Continued())
-                self._clock.restart(missing, now)
+            self._continue(missing)
             self._warn_of_the_slow(missing, wake)
             return
         if timers.awaited_since is None:
@@ -784,11 +781,14 @@ class Match:
                 self._suspended = True
                 self._show(Suspended(tuple(self.info[author] for author in gone)))
         else:
-            if self._suspended:
-                self._suspended = False
-                self._show(Continued())
-                self._clock.restart(missing, now)
+            self._continue(missing)
             self._warn(gone)
+
+    def _continue(self, missing: tuple[int, ...]) -> None:
+        if self._suspended:
+            self._suspended = False
+            self._show(Continued())
+            self._clock.restart(missing, self._now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], wake: list[float]) -> None:
         if not missing or self._now < self._clock.earliest or not self._has_quorum() or self.record.players == 2:

@@ -9,9 +9,9 @@ No history is needed to judge it: who knows the match keys of the roster can.
 
 from __future__ import annotations
 
-from typing import cast
-
+from protocol.absence import conflict
 from protocol.messages import VOTES, Kind, Signed
+from protocol.votes import read_vote
 
 
 def contradiction(first: Signed, second: Signed) -> str:
@@ -20,21 +20,10 @@ def contradiction(first: Signed, second: Signed) -> str:
     Signatures are the caller's to check.
     """
     one, other = first.message, second.message
-    if first.id == second.id or one[:2] != other[:2] or one.tip != other.tip or one.author != other.author:
+    if first.id == second.id or one[:4] != other[:4]:
         return ""
-    if one.kind not in VOTES and other.kind not in VOTES:
-        # Two receipts of one end say that a program has a bug, not that somebody plays two games.
-        return "" if Kind.RESULT in (one.kind, other.kind) else "signed two messages for one slot"
-    if one.kind is other.kind:
-        return "voted twice in one round" if _vote(first)[0] == _vote(second)[0] else ""
-    if {one.kind, other.kind} == set(VOTES):
-        close, absent = (first, second) if one.kind is Kind.CLOSE else (second, first)
-        number, entries, *newest = _vote(absent)
-        closed_in, closed_with, *_ = _vote(close)
-        if newest[0] < closed_in < number and entries != closed_with:
-            return "voted against what they had voted to close the step with"
-    return ""
-
-
-def _vote(signed: Signed) -> tuple[int, tuple[bytes, ...], *tuple[int, ...]]:
-    return cast("tuple[int, tuple[bytes, ...], *tuple[int, ...]]", signed.message.body)
+    if one.kind in VOTES and other.kind in VOTES:
+        return conflict(read_vote(first), read_vote(second))
+    # Two receipts of one end say that a program has a bug, not that somebody plays two games.
+    is_history = not {one.kind, other.kind} & {*VOTES, Kind.RESULT}
+    return "signed two messages for one slot" if is_history else ""

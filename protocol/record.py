@@ -75,6 +75,7 @@ from protocol.randomness import (
     share_commitment,
     stake_commitment,
 )
+from protocol.votes import read_vote
 
 
 class RejectedMessageError(ValueError):
@@ -396,19 +397,14 @@ class Record:
             raise RejectedMessageError("not a vote on a step that was or is open")
         position = self.chain[message.step]
         signed = self.check_signature(signed)
-        number, entries, *newest = cast("tuple[int, tuple[bytes, ...], int]", message.body)
-        if message.tip != position.tip or message.author not in position.base or len(entries) != len(position.owed):
+        vote = read_vote(signed)
+        if vote.tip != position.tip or vote.author not in position.base or len(vote.entries) != len(position.owed):
             raise RejectedMessageError("a vote that fits no step of this history")
-        is_close = message.kind is Kind.CLOSE
-        return Vote(message.tip, message.author, is_close, number, entries, -1 if is_close else newest[0], signed)
+        return vote
 
-    def goes_through(self, position: Position) -> bool:
-        """Tell whether this history comes to ``position``."""
-        return position.step < len(self.chain) and self.chain[position.step].tip == position.tip
-
-    def goes_by(self, message: Message) -> bool:
-        """Tell whether a message is for a step of this history, open or closed."""
-        return message.step < len(self.chain) and self.chain[message.step].tip == message.tip
+    def goes_through(self, place: Position | Message) -> bool:
+        """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
+        return place.step < len(self.chain) and self.chain[place.step].tip == place.tip
 
     def adopt(self, other: Record) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.

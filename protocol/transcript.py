@@ -54,7 +54,7 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
         signed
         for error in proven
         # A single message is judged by the history before it, and that can have been taken back since.
-        if len(error.evidence) > 1 or record.goes_by(error.evidence[0].message)
+        if len(error.evidence) > 1 or record.goes_through(error.evidence[0].message)
         for signed in error.evidence
         if signed.id not in told
     ]
