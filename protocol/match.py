@@ -793,6 +793,8 @@ class Match:
     def _warn_of_the_slow(self, missing: tuple[int, ...], wake: list[float]) -> None:
         if not missing or self._now < self._clock.earliest or not self._has_quorum() or self.record.players == 2:
             return
+        if self._is_deciding:
+            return  # patience stands still, and what is due moves on with the time: to wait for it would never end
         due = self._clock.due(missing, self.record.position.witnesses)
         if self._now < due - WARNING:
             wake.append(due - WARNING)

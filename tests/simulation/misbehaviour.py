@@ -103,6 +103,10 @@ class Misbehaviour:
     def noticed(self) -> None:
         """The node has taken an input."""
 
+    def is_detectable(self) -> bool:
+        """Tell whether what was bent has reached honest players who could make something of it."""
+        return self.is_proven
+
     def delay(self) -> float:
         """Return for how many seconds everything is held back."""
         return 0.0
@@ -189,6 +193,17 @@ class _TwoFaced(Misbehaviour):
                 messages=tuple(forged if each == self._original else each for each in frame.messages)
             )
         yield frame
+
+    def is_detectable(self) -> bool:
+        """Both messages may come when all have closed the step without the author: then nobody ever takes either."""
+        assert self._forged is not None
+        step, author = self._forged.message.step, self.machine.author
+        records = [machine.match.record for machine in self.machine.world.honest() if machine.match is not None]
+        return any(
+            author in record.held if record.position.step == step else author in record.chain[step + 1].entries
+            for record in records
+            if record.position.step >= step
+        )
 
 
 class DifferentCommitments(_TwoFaced):

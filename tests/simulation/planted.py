@@ -10,7 +10,7 @@ from unittest.mock import patch
 from protocol import record as record_module
 from protocol.absence import Absence
 from protocol.agreement import Agreement, Reception
-from protocol.effects import Choose, Effect, MatchInput, Persist
+from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.hashing import tagged_hash
 from protocol.match import Match
 from protocol.messages import Kind, Signed, parse_signed
@@ -244,7 +244,15 @@ def entries_in_order_of_arrival() -> Iterator[None]:
 @contextmanager
 def the_end_waits_for_everybody() -> Iterator[None]:
     """A match is over only when all have signed the result."""
-    with patch("protocol.match.RECEIPTS", float("inf")):
+    mind = Match._mind_the_end
+
+    def bad(match: Match, wake: list[float]) -> None:
+        mind(match, wake)
+        if Over(False) in match._effects:
+            match._effects.remove(Over(False))
+            match._over = False
+
+    with patch.object(Match, "_mind_the_end", bad):
         yield
 
 
@@ -275,7 +283,13 @@ def a_base_that_shrinks() -> Iterator[None]:
 @contextmanager
 def a_vote_that_does_not_bind() -> Iterator[None]:
     """Who has voted in a step closes it all the same when everything is there."""
-    with patch.object(Absence, "has_voted", lambda absence, tip: False):
+    close = Agreement._close
+
+    def bad(agreement: Agreement) -> bool:
+        with patch.object(Absence, "has_voted", lambda absence, tip: False):
+            return close(agreement)
+
+    with patch.object(Agreement, "_close", bad):
         yield
 
 
@@ -314,7 +328,7 @@ def silence_is_misconduct() -> Iterator[None]:
 @contextmanager
 def nobody_loses_patience() -> Iterator[None]:
     """Nobody ever votes that somebody is absent."""
-    with patch("protocol.patience.PatienceClock.due", lambda clock, missing, witnesses: float("inf")):
+    with patch("protocol.patience.PatienceClock.due", lambda clock, missing, witnesses: 1e9):
         yield
 
 

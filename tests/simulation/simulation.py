@@ -342,7 +342,7 @@ class Simulation:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
             raise Violation("every match ends", f"nothing moves any more: {stuck}")
         self.checks.counts["every match ends"] += 1
-        if cheat is not None and cheat.is_proven and not plan.faults:  # else the proof may be lost on its way
+        if cheat is not None and cheat.is_detectable() and not plan.faults:  # else the proof may be lost on its way
             self.checks.counts["the culprit is named"] += 1
             if plan.culprit not in self.checks.blamed:
                 raise Violation("the culprit is named", f"nobody found out about {plan.misbehaviour}")

@@ -32,6 +32,7 @@ def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
         (1258, "a proof by two votes on a step that is final for who is shown it"),
         (1532, "votes thousands of rounds ahead hold up the next step"),
         (2168, "a proof by two messages of which neither is part of the history"),
+        (5723, "a node that stands still for a vote, and is woken by its own warning without end"),
         (6028, "a node that had voted is restarted, and begins no further round"),
         (7786, "a slow node calls the end while the others vote about the last step"),
         (10825, "a proof on a history that was taken back spoils the transcript"),
