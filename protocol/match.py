@@ -19,20 +19,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2pdice import IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
-from p2pdice import State as GameState
 from protocol import agreement as agreed
 from protocol import limits
-from protocol.absence import Vote, leaves_majority
+from protocol.absence import Vote
 from protocol.agreement import Agreement, Reception
+from protocol.awaiting import Awaiting
 from protocol.canonical import Value
+from protocol.catch_up import CatchUp
 from protocol.effects import (
     Accuse,
     Broadcast,
     Choose,
     Conceded,
     Effect,
-    Ended,
-    Formed,
     Left,
     Linked,
     MatchInput,
@@ -45,28 +44,10 @@ from protocol.effects import (
     Replace,
     Send,
     Severed,
-    Show,
     Ticked,
     WakeAt,
 )
-from protocol.events import (
-    ConcedeAccepted,
-    Continued,
-    DiceRolled,
-    Diverged,
-    Happened,
-    MatchFormed,
-    MatchStarted,
-    NodeEvent,
-    Notice,
-    Overdue,
-    PeerBack,
-    PeerLost,
-    PlayerInfo,
-    Suspended,
-    TakenBack,
-    YourTurn,
-)
+from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.patience import OVERSLEPT, PatienceClock
@@ -79,14 +60,11 @@ from protocol.record import (
     RejectedMessageError,
     wager,
 )
+from protocol.report import Report
 from protocol.transcript import write_proof
 from protocol.votes import spell_vote
 from protocol.wire import Carried, Cut, Need, Page
 
-AWAITED_AFTER: Final = 1.0
-"""Seconds that a player who is owed for may be unlinked before that is shown."""
-WARNING: Final = 30.0
-"""Seconds before the end of patience at which it is shown who is waited for although they are linked."""
 ASK_AGAIN: Final = 1.0
 """Seconds after which a node that knows it lacks messages asks its peers for them."""
 INQUIRY: Final = 2.0
@@ -108,8 +86,6 @@ class StaleMoveError(Exception):
 class _Timers:
     """When what is awaited would be asked for or reported, by the owner's monotonic clock."""
 
-    awaited_since: float | None = None
-    """Since when somebody who is owed for has been unlinked."""
     lacking_since: float | None = None
     """Since when this node knows or suspects that it lacks messages that others hold."""
     doubt_until: float = 0.0
@@ -160,15 +136,10 @@ class Match:
         self._seed = seed
         self._key = MatchKey(seed)
         self._linked: set[int] = set()
-        self._lost: set[int] = set()
         self._cut: dict[int, tuple[int, ...]] = {}
         """Whom a linked peer cannot reach, by peer."""
         self._told_cut: tuple[int, ...] = ()
         """Whom this node last said that it cannot reach."""
-        self._complained_of: set[int] = set()
-        self._needed_of: dict[int, int] = {}
-        """Who owes how many answers to NEED: a page that nobody asked for is not looked at."""
-        self._answered: dict[tuple[int, int], float] = {}
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
         for step, text in (choices or {}).items():
@@ -177,8 +148,9 @@ class Match:
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
-        self._announced = 0
-        """Index into the record's chain: what came before has been shown."""
+        self._catch_up = CatchUp(self.agreement)
+        self._report = Report(self.record, self.info, me, self._hand_at, self._emit)
+        self._awaiting = Awaiting(self.agreement, self._clock, self.info, me, self._report.show)
         self._asked = b""
         """Tip of the step of the last YourTurn."""
         self._turn = 0
@@ -186,23 +158,19 @@ class Match:
         self._pending: Move | None = None
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
-        self._suspended = False
         self._is_deciding = False
         """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
-        self._warned = b""
-        """Tip of the step for which it was shown who is waited for."""
         self._over = False
         self._heard: set[int] | None = None
         """Who has shown what they hold since the restart; None once that is enough."""
-        self._resumed = stored is not None
         if stored is not None:
             self._heard = set()
             for signed in stored:
                 self.agreement.take(signed)
                 self.agreement.settle()
             self.agreement.news.clear()
-            self._announced = len(self.record.chain) - 1
+            self._report.resume()
 
     # What the owner may ask
 
@@ -230,6 +198,9 @@ class Match:
     def by_seat(self) -> tuple[PlayerInfo, ...]:
         """Return the players in the order of seats, once these are drawn."""
         return tuple(self.info[author] for author in self.record.position.seats)
+
+    def _emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
 
     # Inputs
 
@@ -263,7 +234,7 @@ class Match:
                 self._unlink(item.author)
             case Conceded():
                 self._conceding = True
-                self._show(ConcedeAccepted())
+                self._report.show(ConcedeAccepted())
             case Ticked():
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
@@ -287,7 +258,7 @@ class Match:
                 raise IllegalMove("every player stakes something before the match, if only stake 0")
             check_wager(wager(move.bet, move.tickets))
             self._choices[position.step] = move
-            self._effects.append(Choose(position.step, str(move)))
+            self._emit(Choose(position.step, str(move)))
             return
         # Judged before it is signed: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self.me), move))
@@ -299,21 +270,17 @@ class Match:
         self._clock.came_back(author, self._now)
         if not had_quorum and self._has_quorum():
             self._restart_patience()  # what the others said meanwhile is on its way
-        # What was answered over the old link may have been lost with it.
-        self._answered = {key: time for key, time in self._answered.items() if key[0] != author}
-        if author in self._lost:
-            self._lost.discard(author)
-            self._show(PeerBack(self.info[author]))
+        self._catch_up.linked(author)
+        self._report.back(author)
         self._need(author, self.record.position.locked)
         self._tell_cut(author)
 
     def _unlink(self, author: int) -> None:
         self._linked.discard(author)
-        self._needed_of.pop(author, None)
+        self._catch_up.lost(author)
         self._cut.pop(author, None)
         if self.is_formed and not self.is_ended:
-            self._lost.add(author)
-            self._show(PeerLost(self.info[author]))
+            self._report.lost(author)
         self._tell_cut()
 
     def _tell_cut(self, newcomer: int | None = None) -> None:
@@ -323,9 +290,9 @@ class Match:
         cut = tuple(author for author in range(self.record.players) if author not in (self.me, *self._linked))
         if cut != self._told_cut:
             self._told_cut = cut
-            self._effects.append(Broadcast(Cut(self.record.match, cut)))
+            self._emit(Broadcast(Cut(self.record.match, cut)))
         elif newcomer is not None and cut:
-            self._effects.append(Send(newcomer, Cut(self.record.match, cut)))
+            self._emit(Send(newcomer, Cut(self.record.match, cut)))
 
     # Messages from others
 
@@ -334,9 +301,9 @@ class Match:
         try:
             reception = self.agreement.take(signed)
         except RejectedMessageError as error:
-            self._complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
+            self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return
-        if reception is Reception.FOREIGN and sender not in self._needed_of:
+        if reception is Reception.FOREIGN and not self._catch_up.is_asked(sender):
             # The sender's history parts from ours after the last LOCK: what came since shows who wrote two messages.
             self._need(sender, position.locked)
         elif reception is Reception.NEWS and signed.message.author in position.owed:
@@ -347,12 +314,12 @@ class Match:
         for item in news:
             match item:
                 case agreed.Kept():
-                    self._effects.append(Persist(item.signed))
+                    self._emit(Persist(item.signed))
                     self._pass_on(item.signed)
                 case agreed.Proven():
                     self._accuse(item.misconduct, item.is_first)
                 case agreed.Replaced():
-                    self._effects.append(Replace(item.messages))
+                    self._emit(Replace(item.messages))
                     self._take_back(item.since)
                 case agreed.TakenBack():
                     self._take_back(item.since)
@@ -363,31 +330,21 @@ class Match:
         if author != self.me:
             for peer, cut in sorted(self._cut.items()):
                 if author in cut and peer != author:
-                    self._effects.append(Send(peer, Carried(signed.data, signed.signature)))
+                    self._emit(Send(peer, Carried(signed.data, signed.signature)))
 
     def _take_back(self, since: int) -> None:
         self._timers.doubt_until = self._now + DOUBT
         self._asked = b""  # what comes back is asked again
-        if self._announced > since:
-            self._announced = since
+        if self._report.take_back(since):
             self._timers.ended_at = None
             self._over = False
-            state = self.record.chain[since].state
-            if state is not None:
-                self._show(TakenBack(state))
-
-    def _complain(self, sender: int, text: str) -> None:
-        # Once: who sends nonsense may send any amount of it.
-        if sender not in self._complained_of:
-            self._complained_of.add(sender)
-            self._show(Notice(text))
 
     def _accuse(self, error: MisconductError, is_first: bool) -> None:
         if is_first:
             proof = write_proof(self.record, error)
-            self._effects.append(Accuse(error.author, error.step, str(error), proof))
+            self._emit(Accuse(error.author, error.step, str(error), proof))
         for signed in error.evidence:
-            self._effects.append(Broadcast(Carried(signed.data, signed.signature)))
+            self._emit(Broadcast(Carried(signed.data, signed.signature)))
 
     # Catching up
 
@@ -399,49 +356,23 @@ class Match:
             self._need(author, step)
 
     def _ask_for(self, author: int, position: Position) -> None:
-        missing = self.record.missing() if position is self.record.position else ()
-        self._needed_of[author] = min(self._needed_of.get(author, 0) + 1, limits.NEED_ANSWERS)
-        self._effects.append(Send(author, Need(self.record.match, position.step, position.tip, missing)))
+        self._emit(Send(author, self._catch_up.ask(author, position)))
 
     def _answer(self, sender: int, need: Need) -> None:
-        now, chain = self._now, self.record.chain
-        if need.step > self.record.position.step:
-            return  # whoever asks knows more than this node
-        if now - self._answered.get((sender, need.step), -limits.NEED_ANSWER) < limits.NEED_ANSWER:
-            return
-        self._answered = {key: time for key, time in self._answered.items() if now - time < limits.NEED_ANSWER}
-        if sum(asker == sender for asker, _ in self._answered) >= limits.NEED_ANSWERS:
-            return
-        self._answered[sender, need.step] = now
-        step = need.step
-        if chain[step].tip != need.tip:
-            # Another history. If it parted from ours behind a LOCK, only all of it shows who is to blame.
-            step = self.record.position.locked if step > self.record.position.locked else 0
-        messages: list[tuple[bytes, bytes]] = []
-        size = 0
-        last = True
-        for signed in self.agreement.history(step):
-            size += len(signed.data) + len(signed.signature) + 8
-            if size > limits.PAGE:
-                last = False
-                break
-            messages.append(signed.wire)
-        place = chain[-1]
-        self._effects.append(Send(sender, Page(self.record.match, place.step, place.tip, last, tuple(messages))))
+        page = self._catch_up.answer(sender, need, self._now)
+        if page is not None:
+            self._emit(Send(sender, page))
 
     def _take_page(self, sender: int, page: Page) -> None:
-        if sender not in self._needed_of:
+        if not self._catch_up.accept(sender):
             return
-        self._needed_of[sender] -= 1
-        if not self._needed_of[sender]:
-            del self._needed_of[sender]
         before = self.record.position.step
         messages: list[Signed] = []
         for data, signature in page.messages:
             try:
                 messages.append(parse_signed(data, signature))
             except MalformedMessageError as error:
-                self._complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
+                self._report.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 return
         for signed in messages:
             self._take(sender, signed)
@@ -475,7 +406,7 @@ class Match:
         if self.is_formed and not self._diverged and self.agreement.is_diverged:
             self._diverged = True
             position = self.record.position
-            self._show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
+            self._report.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
     def _pump(self) -> None:
         if self._heard is not None and self._timers.resumed_at is None:
@@ -484,9 +415,12 @@ class Match:
             self.agreement.settle()
             self._fetch_news()
             self._mind_divergence()
-            self._announce()
+            if self._report.bring_up_to_date():
+                # Whom this node never reached at all: no link will change and say so.
+                self._timers.doubt_until = self._now + DOUBT
+                self._tell_cut()
             position = self.record.position
-            self._clock.open_step(position.tip, _is_choice(position), self._now)
+            self._clock.open_step(position.tip, position.is_choice, self._now)
             self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
@@ -526,7 +460,7 @@ class Match:
 
     def _show_votes(self, votes: Iterable[Vote]) -> None:
         for vote in votes:
-            self._effects.append(Broadcast(Carried(vote.source.data, vote.source.signature)))
+            self._emit(Broadcast(Carried(vote.source.data, vote.source.signature)))
 
     def _rounds_due(self) -> list[tuple[bytes, float]]:
         """Return the steps in which this node begins a round of votes by itself, and when."""
@@ -638,7 +572,7 @@ class Match:
         reception = self.agreement.take(signed)
         assert reception is Reception.NEWS, reception
         self._fetch_news()  # stored before it is sent
-        self._effects.append(Broadcast(Carried(signed.data, signed.signature)))
+        self._emit(Broadcast(Carried(signed.data, signed.signature)))
 
     def _ask(self, position: Position, me: int) -> None:
         if self._asked != position.tip:
@@ -646,51 +580,7 @@ class Match:
             self._turn += 1
             self._pending = None
             assert position.state is not None
-            self._show(YourTurn(view(position.state, position.seats.index(me), self.hand), self._turn))
-
-    # What the owner is told
-
-    def _show(self, event: NodeEvent) -> None:
-        self._effects.append(Show(event))
-
-    def _announce(self) -> None:
-        chain = self.record.chain
-        if self._resumed:
-            self._resumed = False
-            self._announce_resumption()
-        while self._announced < len(chain) - 1:
-            before = chain[self._announced]
-            self._announced += 1
-            position = chain[self._announced]
-            if self._announced == 1:
-                self._effects.append(Formed())
-                self._show(MatchFormed(self.record.match.hex()))
-                # Whom this node never reached at all: no link will change and say so.
-                self._timers.doubt_until = self._now + DOUBT
-                self._tell_cut()
-            if before.state is None and position.state is not None:
-                self._show_start(position.state, resumed=False)
-            for event, state in position.happened:
-                self._show(Happened(event, state))
-            if position.deal is not before.deal and (hand := self._hand_at(position)):
-                self._show(DiceRolled(hand))
-            if position.purpose is Purpose.END:
-                self._effects.append(Ended())
-
-    def _announce_resumption(self) -> None:
-        state = self.record.position.state
-        if state is not None:
-            self._show_start(state, resumed=True)
-            if self.hand:
-                self._show(DiceRolled(self.hand))
-        if self.is_ended:
-            self._effects.append(Ended())
-
-    def _show_start(self, state: GameState, resumed: bool) -> None:
-        seats = self.record.position.seats
-        seat = seats.index(self.me) if self.me is not None else None
-        ruleset = self.record.genesis.ruleset
-        self._show(MatchStarted(self.record.match.hex(), ruleset, self.by_seat(), seat, state, resumed))
+            self._report.show(YourTurn(view(position.state, position.seats.index(me), self.hand), self._turn))
 
     # Time
 
@@ -704,7 +594,7 @@ class Match:
                 wake.append(self._clock.earliest)
             elif self.me is not None:
                 wake += [due for _, due in self._rounds_due()]
-            self._mind_the_awaited(wake)
+            wake.append(self._awaiting.look(now, self._linked, self._has_quorum(), self._is_deciding))
         if timers.round_began is not None:
             wake.append(timers.round_began + self._clock.settling)
         if timers.certified is not None:
@@ -728,7 +618,7 @@ class Match:
         if due < timers.wished or timers.wished <= now:
             timers.wished = due
             if due < math.inf:
-                self._effects.append(WakeAt(due))
+                self._emit(WakeAt(due))
 
     def _inquire(self, wake: list[float]) -> None:
         """Ask the others now and then for what is waited for: its author may have shown it to them only."""
@@ -754,60 +644,6 @@ class Match:
         in_doubt = self._now < self._timers.doubt_until and bool(self.record.missing())
         return in_doubt or (agreement.is_astray and not self.is_ended)
 
-    def _mind_the_awaited(self, wake: list[float]) -> None:
-        timers, position, now = self._timers, self.record.position, self._now
-        missing = self.record.missing()
-        culprits = self.agreement.proven
-        # Who proved to cheat cannot give an acceptable message any more than who is gone.
-        gone = tuple(
-            author
-            for author in position.owed
-            if author != self.me and (author in culprits or (author in missing and author not in self._linked))
-        )
-        if not gone:
-            timers.awaited_since = None
-            self._continue(missing)
-            self._warn_of_the_slow(missing, wake)
-            return
-        if timers.awaited_since is None:
-            timers.awaited_since = now
-        if now < timers.awaited_since + AWAITED_AFTER:
-            wake.append(timers.awaited_since + AWAITED_AFTER)
-            return
-        place = self.record.place(position.step)
-        entries = tuple(b"" if author in gone else bytes(1) for author in place.owed)
-        if not self._has_quorum() or not leaves_majority(place, entries):
-            if not self._suspended:
-                self._suspended = True
-                self._show(Suspended(tuple(self.info[author] for author in gone)))
-        else:
-            self._continue(missing)
-            self._warn(gone)
-
-    def _continue(self, missing: tuple[int, ...]) -> None:
-        if self._suspended:
-            self._suspended = False
-            self._show(Continued())
-            self._clock.restart(missing, self._now)
-
-    def _warn_of_the_slow(self, missing: tuple[int, ...], wake: list[float]) -> None:
-        if not missing or self._now < self._clock.earliest or not self._has_quorum() or self.record.players == 2:
-            return
-        if self._is_deciding:
-            return  # patience stands still, and what is due moves on with the time: to wait for it would never end
-        due = self._clock.due(missing, self.record.position.witnesses)
-        if self._now < due - WARNING:
-            wake.append(due - WARNING)
-        elif _is_choice(self.record.position):
-            self._warn(missing)
-
-    def _warn(self, awaited: tuple[int, ...]) -> None:
-        tip = self.record.position.tip
-        seconds = self._clock.due(awaited, self.record.position.witnesses) - self._now
-        if self._warned != tip and seconds > 0:
-            self._warned = tip
-            self._show(Overdue(tuple(self.info[author] for author in awaited), math.ceil(seconds)))
-
     def _mind_the_end(self, wake: list[float]) -> None:
         if self._over:
             return
@@ -822,7 +658,7 @@ class Match:
         due = self._timers.ended_at + (self._clock.round if unconfirmed & self._linked else RECEIPTS)
         if confirmed or self._now >= due:
             self._over = True
-            self._effects.append(Over(confirmed))
+            self._emit(Over(confirmed))
         else:
             wake.append(due)
 
@@ -835,8 +671,3 @@ def _stored_choice(text: str) -> Stake:
     if not isinstance(choice, Stake):
         raise RejectedMessageError("a stored choice is no stake")
     return choice
-
-
-def _is_choice(position: Position) -> bool:
-    """Tell whether the step waits for what a person chooses."""
-    return position.kind is Kind.MOVE or (position.kind is Kind.COMMIT and position.purpose is Purpose.STAKES)

@@ -204,6 +204,11 @@ class Position(NamedTuple):
         """Authors who are out of the game, of whom only LOCKs are wanted."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
+    @property
+    def is_choice(self) -> bool:
+        """The step waits for what a person chooses."""
+        return self.kind is Kind.MOVE or (self.kind is Kind.COMMIT and self.purpose is Purpose.STAKES)
+
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
         """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""
         assert self.state is not None

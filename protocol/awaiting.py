@@ -1,0 +1,107 @@
+"""Awaiting: what the owner is told while a match does not go on. Sans-I/O.
+
+Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
+owner is told when patience ends; if not, that the match is suspended. Somebody is linked and takes long to choose: the
+owner is told shortly before patience ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Final
+
+from protocol.absence import leaves_majority
+from protocol.agreement import Agreement
+from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
+from protocol.patience import PatienceClock
+
+AWAITED_AFTER: Final = 1.0
+"""Seconds that a player who is owed for may be unlinked before that is shown."""
+WARNING: Final = 30.0
+"""Seconds before the end of patience at which it is shown who is waited for although they are linked."""
+
+
+class Awaiting:
+    """Whom one node waits for, as its owner sees it.
+
+    :param me: this node's index in the roster, None for a spectator.
+    :param show: told what the owner is to be told.
+    """
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        clock: PatienceClock,
+        info: tuple[PlayerInfo, ...],
+        me: int | None,
+        show: Callable[[NodeEvent], None],
+    ) -> None:
+        self._agreement = agreement
+        self._record = agreement.record
+        self._clock = clock
+        self._info = info
+        self._me = me
+        self._show = show
+        self._since: float | None = None
+        """Since when somebody who is owed for has been gone."""
+        self._is_suspended = False
+        self._warned = b""
+        """Tip of the step for which it was shown who is waited for."""
+
+    def look(self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool) -> float:
+        """Tell the owner what there is to tell.
+
+        :param now: monotonic time in seconds.
+        :param has_quorum: more than half of the base are linked.
+        :param is_deciding: patience stands still for a vote on an earlier step.
+        :return: when to look again, infinity if nothing is waited for.
+        """
+        position, missing = self._record.position, self._record.missing()
+        culprits = self._agreement.proven
+        # Who proved to cheat cannot give an acceptable message any more than who is gone.
+        gone = tuple(
+            author
+            for author in position.owed
+            if author != self._me and (author in culprits or (author in missing and author not in linked))
+        )
+        if not gone:
+            self._since = None
+            self._continue(missing, now)
+            # While patience stands still its end moves on with the time: to wait for it would never end.
+            return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
+        if self._since is None:
+            self._since = now
+        if now < self._since + AWAITED_AFTER:
+            return self._since + AWAITED_AFTER
+        place = self._record.place(position.step)
+        if has_quorum and leaves_majority(place, tuple(b"" if author in gone else bytes(1) for author in place.owed)):
+            self._continue(missing, now)
+            self._warn(gone, now)
+        elif not self._is_suspended:
+            self._is_suspended = True
+            self._show(Suspended(tuple(self._info[author] for author in gone)))
+        return math.inf
+
+    def _continue(self, missing: tuple[int, ...], now: float) -> None:
+        if self._is_suspended:
+            self._is_suspended = False
+            self._show(Continued())
+            self._clock.restart(missing, now)
+
+    def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
+        if not missing or now < self._clock.earliest or self._record.players == 2:
+            return math.inf
+        due = self._clock.due(missing, self._record.position.witnesses)
+        if now < due - WARNING:
+            return due - WARNING
+        if self._record.position.is_choice:
+            self._warn(missing, now)
+        return math.inf
+
+    def _warn(self, awaited: tuple[int, ...], now: float) -> None:
+        tip = self._record.position.tip
+        seconds = self._clock.due(awaited, self._record.position.witnesses) - now
+        if self._warned != tip and seconds > 0:
+            self._warned = tip
+            self._show(Overdue(tuple(self._info[author] for author in awaited), math.ceil(seconds)))

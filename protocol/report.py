@@ -1,0 +1,129 @@
+"""The report: what the owner is told of the course of a match, each step once, also after a restart. Sans-I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from p2pdice import State
+from protocol.effects import Effect, Ended, Formed, Show
+from protocol.events import (
+    DiceRolled,
+    Happened,
+    MatchFormed,
+    MatchStarted,
+    NodeEvent,
+    Notice,
+    PeerBack,
+    PeerLost,
+    PlayerInfo,
+    TakenBack,
+)
+from protocol.record import Position, Purpose, Record
+
+
+class Report:
+    """What one node has told its owner.
+
+    :param me: this node's index in the roster, None for a spectator.
+    :param hand: gives this node's dice at a position, none if it has none there.
+    :param emit: takes what is to be done about it.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        info: tuple[PlayerInfo, ...],
+        me: int | None,
+        hand: Callable[[Position], tuple[int, ...]],
+        emit: Callable[[Effect], None],
+    ) -> None:
+        self._record = record
+        self._info = info
+        self._me = me
+        self._hand = hand
+        self._emit = emit
+        self._told = 0
+        """Index into the record's chain: what came before has been told."""
+        self._is_resumed = False
+        self._lost: set[int] = set()
+        self._complained_of: set[int] = set()
+
+    def show(self, event: NodeEvent) -> None:
+        """Tell the owner."""
+        self._emit(Show(event))
+
+    def resume(self) -> None:
+        """What the record holds now was told before a restart: the next report begins with where the match stands."""
+        self._told = len(self._record.chain) - 1
+        self._is_resumed = True
+
+    def bring_up_to_date(self) -> bool:
+        """Tell all that has happened since the last time.
+
+        :return: whether the match was formed meanwhile.
+        """
+        chain = self._record.chain
+        has_formed = False
+        if self._is_resumed:
+            self._is_resumed = False
+            self._show_where_it_stands()
+        while self._told < len(chain) - 1:
+            before = chain[self._told]
+            self._told += 1
+            position = chain[self._told]
+            if self._told == 1:
+                has_formed = True
+                self._emit(Formed())
+                self.show(MatchFormed(self._record.match.hex()))
+            if before.state is None and position.state is not None:
+                self._show_start(position.state, resumed=False)
+            for event, state in position.happened:
+                self.show(Happened(event, state))
+            if position.deal is not before.deal and (hand := self._hand(position)):
+                self.show(DiceRolled(hand))
+            if position.purpose is Purpose.END:
+                self._emit(Ended())
+        return has_formed
+
+    def _show_where_it_stands(self) -> None:
+        position = self._record.position
+        if position.state is not None:
+            self._show_start(position.state, resumed=True)
+            if hand := self._hand(position):
+                self.show(DiceRolled(hand))
+        if position.purpose is Purpose.END:
+            self._emit(Ended())
+
+    def _show_start(self, state: State, resumed: bool) -> None:
+        seats = self._record.position.seats
+        seat = seats.index(self._me) if self._me is not None else None
+        ruleset = self._record.genesis.ruleset
+        by_seat = tuple(self._info[author] for author in seats)
+        self.show(MatchStarted(self._record.match.hex(), ruleset, by_seat, seat, state, resumed))
+
+    def take_back(self, since: int) -> bool:
+        """A step was decided otherwise than it stood; tell whether the owner had been told of it."""
+        if self._told <= since:
+            return False
+        self._told = since
+        state = self._record.chain[since].state
+        if state is not None:
+            self.show(TakenBack(state))
+        return True
+
+    def lost(self, author: int) -> None:
+        """The link to a player is down."""
+        self._lost.add(author)
+        self.show(PeerLost(self._info[author]))
+
+    def back(self, author: int) -> None:
+        """The link to a player is up."""
+        if author in self._lost:
+            self._lost.discard(author)
+            self.show(PeerBack(self._info[author]))
+
+    def complain(self, author: int, text: str) -> None:
+        """Tell once that a player sends nonsense: they may send any amount of it."""
+        if author not in self._complained_of:
+            self._complained_of.add(author)
+            self.show(Notice(text))
