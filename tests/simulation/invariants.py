@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
@@ -20,6 +20,10 @@ from protocol.wire import Carried, Frame, Page
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
+
+
+WAKES: Final = 16
+"""How often a node may let itself be woken in one virtual second; as a rule it is three times at most."""
 
 
 class Violation(AssertionError):
@@ -56,6 +60,8 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
+        self._wakes: dict[int, tuple[int, int]] = {}
+        """How often a node let itself be woken in which second."""
 
     def _hold(self, check: str, holds: bool, text: str) -> None:
         self.counts[check] += 1
@@ -83,6 +89,16 @@ class Checks:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
         self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
         self._buffers_are_bounded(machine)
+
+    def awake(self, machine: Machine) -> None:
+        """The time has come that a node asked for: whatever happens, that must not keep it busy."""
+        now = int(self.world.scheduler.now)
+        second, wakes = self._wakes.get(machine.node, (now, 0))
+        wakes = wakes + 1 if second == now else 1
+        self._wakes[machine.node] = now, wakes
+        self._hold(
+            "no node keeps itself awake", wakes <= WAKES, f"node {machine.node} was woken {wakes} times in second {now}"
+        )
 
     def before_sending(self, machine: Machine, receiver: int, frame: Frame, data: bytes) -> None:
         """A frame is about to leave a node."""

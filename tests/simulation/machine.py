@@ -242,6 +242,10 @@ class Machine:
 
     # The match
 
+    def _awake(self) -> None:
+        self.world.checks.awake(self)
+        self._feed(Ticked())
+
     def _feed(self, item: MatchInput) -> None:
         match = self.match
         if match is None or not self.is_running:
@@ -265,7 +269,7 @@ class Machine:
                             self._wake.cancel()
                         # Exactly then; but a clock has moved on before anything that is due at once can happen.
                         due = max(effect.time, self.world.scheduler.now + TICK)
-                        self._wake = self.plan(due, lambda: self._feed(Ticked()))
+                        self._wake = self.plan(due, self._awake)
                     case _:
                         self._must_write = self._must_write or isinstance(effect, Ended)
                         self._ending.append(effect)
