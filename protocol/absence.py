@@ -73,6 +73,11 @@ Entries = tuple[bytes, ...]
 """What a step is closed with: for each author who owes a message, in ascending order, its id; empty if it is absent."""
 
 
+def majority(base: Collection[int]) -> int:
+    """Return how many of a base are more than half of it."""
+    return len(base) // 2 + 1
+
+
 class Place(NamedTuple):
     """What the history says about one step before it is closed."""
 
@@ -187,7 +192,7 @@ class Ballot:
     @property
     def majority(self) -> int:
         """How many of the base are more than half of it."""
-        return len(self.place.base) // 2 + 1
+        return majority(self.place.base)
 
     def votes(self) -> Iterator[Vote]:
         """Yield what must be shown to somebody who knows nothing: certificates first, so that all else counts."""
@@ -318,7 +323,7 @@ class Ballot:
 def leaves_majority(place: Place, entries: Entries) -> bool:
     """Tell whether those who are left after closing a step with ``entries`` are more than half of the base."""
     absent = {author for author, entry in zip(place.owed, entries, strict=True) if not entry}
-    return len([author for author in place.staying if author not in absent]) > len(place.base) // 2
+    return len([author for author in place.staying if author not in absent]) >= majority(place.base)
 
 
 class Absence:

@@ -32,8 +32,9 @@ from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place
 from protocol.canonical import Value
 from protocol.messages import VOTES, Kind, Signed
+from protocol.position import Position
 from protocol.proofs import contradiction
-from protocol.record import MisconductError, OtherStateError, Outcome, Position, Record, RejectedMessageError
+from protocol.record import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
 from protocol.votes import read_vote
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from protocol import limits
 from protocol.agreement import Agreement
-from protocol.record import Position
+from protocol.position import Position
 from protocol.wire import Need, Page
 
 

@@ -51,15 +51,9 @@ from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.patience import OVERSLEPT, PatienceClock
+from protocol.position import COMMITMENTS, Position, Purpose, wager
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
-from protocol.record import (
-    COMMITMENTS,
-    MisconductError,
-    Position,
-    Purpose,
-    RejectedMessageError,
-    wager,
-)
+from protocol.record import MisconductError, RejectedMessageError
 from protocol.report import Report
 from protocol.transcript import write_proof
 from protocol.votes import spell_vote
@@ -398,7 +392,7 @@ class Match:
             return True
         assert self._timers.resumed_at is not None
         is_patience_over = self._now >= self._timers.resumed_at + self._clock.round
-        return is_patience_over and 2 * len(known.intersection(base)) > len(base)
+        return is_patience_over and len(known.intersection(base)) >= self.record.position.majority
 
     # What is due
 
@@ -480,8 +474,8 @@ class Match:
 
     def _has_quorum(self) -> bool:
         """Tell whether more than half of the base are here, so that a vote can come to something."""
-        base = self.record.position.base
-        return 2 * len({self.me, *self._linked}.intersection(base)) > len(base)
+        position = self.record.position
+        return len({self.me, *self._linked}.intersection(position.base)) >= position.majority
 
     def _sign_vote(self, vote: Vote) -> None:
         assert self.me is not None

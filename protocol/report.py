@@ -18,7 +18,8 @@ from protocol.events import (
     PlayerInfo,
     TakenBack,
 )
-from protocol.record import Position, Purpose, Record
+from protocol.position import Position, Purpose
+from protocol.record import Record
 
 
 class Report:

@@ -15,8 +15,9 @@ from typing import Any
 from protocol import limits
 from protocol.genesis import MalformedGenesisError
 from protocol.messages import VOTES, Kind, MalformedMessageError, Signed
+from protocol.position import Purpose
 from protocol.proofs import contradiction
-from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
 from protocol.transcript import MalformedTranscriptError, open_transcript, write_transcript
 

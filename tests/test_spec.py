@@ -15,8 +15,8 @@ from protocol.certificates import authority_key
 from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey, PublicKey, fingerprint
 from protocol.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
+from protocol.position import state_hash
 from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
-from protocol.record import state_hash
 from protocol.wire import encode_frame
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")

@@ -20,8 +20,9 @@ from protocol.canonical import Value, decode, encode
 from protocol.genesis import Genesis, Patience
 from protocol.keys import MatchKey
 from protocol.messages import Kind, Message, Signed, parse_signed, sign
+from protocol.position import COMMITMENTS, Position, Purpose
 from protocol.randomness import Context, stake_commitment
-from protocol.record import COMMITMENTS, MisconductError, Outcome, Position, Purpose, Record
+from protocol.record import MisconductError, Outcome, Record
 from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.verifier import Verdict, verify
 from tests.fuzz.mutation import encode_loosely

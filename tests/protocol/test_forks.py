@@ -7,8 +7,8 @@ import itertools
 from p2pdice import PRESETS
 from protocol.genesis import Patience
 from protocol.messages import Kind, Signed
+from protocol.position import Purpose
 from protocol.proofs import contradiction
-from protocol.record import Purpose
 from protocol.verifier import Judgement, verify
 from tests.simulation.world import Machine, World
 

@@ -11,7 +11,7 @@ from p2pdice import NEWCOMER_COINS, PRESETS, Ruleset, Stake
 from p2pdice.players import OddsPlayer
 from protocol.genesis import Patience
 from protocol.messages import Kind
-from protocol.record import Purpose
+from protocol.position import Purpose
 from protocol.verifier import verify
 from tests.simulation.world import World
 

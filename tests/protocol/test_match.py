@@ -26,7 +26,7 @@ from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.match import Match, StaleMoveError
 from protocol.messages import Kind, Message, Signed, sign
-from protocol.record import Purpose
+from protocol.position import Purpose
 from protocol.verifier import verify
 from protocol.wire import Carried
 from tests.simulation.world import World

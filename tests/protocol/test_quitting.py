@@ -11,7 +11,7 @@ from p2pdice.events import HandsShown, PlayerOut, RoundVoid
 from protocol.genesis import Patience
 from protocol.match import DOUBT, Match
 from protocol.messages import Kind, Signed, parse_signed
-from protocol.record import SCRIPTS, Position, Purpose
+from protocol.position import SCRIPTS, Position, Purpose
 from protocol.verifier import Judgement, verify
 from protocol.wire import Carried
 from tests.simulation.world import World

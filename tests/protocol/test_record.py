@@ -15,7 +15,8 @@ from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey
 from protocol.match import Match
 from protocol.messages import Kind, Message, Signed, parse_signed, sign
-from protocol.record import SCRIPTS, MisconductError, Outcome, Position, Purpose, Record, RejectedMessageError
+from protocol.position import SCRIPTS, Position, Purpose
+from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.transcript import write_transcript
 from protocol.verifier import verify
 from protocol.wire import Carried

@@ -12,8 +12,8 @@ from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.effects import Accuse
 from protocol.messages import VOTES, Kind, Message, Signed, parse_signed
+from protocol.position import Position
 from protocol.randomness import derive_secret
-from protocol.record import Position
 from protocol.verifier import Judgement, verify
 from protocol.wire import Carried, Frame, Page
 

@@ -16,8 +16,9 @@ from protocol.genesis import Genesis, make_join_record
 from protocol.keys import Identity, MatchKey
 from protocol.match import Match
 from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
+from protocol.position import COMMITMENTS, Position, Purpose
 from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
-from protocol.record import COMMITMENTS, MisconductError, Position, Purpose, RejectedMessageError
+from protocol.record import MisconductError, RejectedMessageError
 from protocol.wire import Carried, Frame, Hello, MatchAim, Page, encode_frame
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
+from protocol import position as position_module
 from protocol import record as record_module
 from protocol.absence import Absence
 from protocol.agreement import Agreement, Reception
@@ -14,7 +15,8 @@ from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.hashing import tagged_hash
 from protocol.match import Match
 from protocol.messages import Kind, Signed, parse_signed
-from protocol.record import SCRIPTS, MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.position import SCRIPTS, Purpose
+from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from tests.simulation.machine import Machine
 
 
@@ -75,12 +77,12 @@ def no_lock_before_reveal() -> Iterator[None]:
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
     def next_stage(position: Any, state: Any, riding: Any, is_spoilt: bool) -> tuple[Purpose, int]:
-        purpose = Purpose.SEATING if state is None else record_module.FOR[state.expects.kind]
+        purpose = Purpose.SEATING if state is None else position_module.FOR[state.expects.kind]
         if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
             return purpose, position.stage + 1
         return purpose, int(purpose is Purpose.DEAL and riding is not None)
 
-    with patch.object(record_module, "SCRIPTS", scripts), patch.object(record_module, "_next_stage", next_stage):
+    with patch.object(position_module, "SCRIPTS", scripts), patch.object(position_module, "next_stage", next_stage):
         yield
 
 
@@ -91,7 +93,7 @@ def hash_without_the_step() -> Iterator[None]:
     def bad(tag: str, *parts: bytes | int) -> bytes:
         return tagged_hash(tag, *(parts[:1] + parts[2:] if tag == "step" else parts))
 
-    with patch.object(record_module, "tagged_hash", bad):
+    with patch.object(position_module, "tagged_hash", bad):
         yield
 
 
@@ -270,13 +272,13 @@ def one_secret_for_all() -> Iterator[None]:
 @contextmanager
 def a_base_that_shrinks() -> Iterator[None]:
     """Whoever is voted absent is not counted in the next vote, before any LOCK."""
-    advance = record_module._advance
+    advance = record_module.advance
 
     def bad(*arguments: Any) -> Any:
         after = advance(*arguments)
         return after._replace(base=tuple(author for author in after.base if author not in after.left))
 
-    with patch.object(record_module, "_advance", bad):
+    with patch.object(record_module, "advance", bad):
         yield
 
 

@@ -13,7 +13,8 @@ from protocol.effects import Accuse, Broadcast, Linked, Paged, Received, Send, S
 from protocol.keys import PublicKey
 from protocol.match import Match
 from protocol.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed
-from protocol.record import MisconductError, Outcome, Purpose, Record, RejectedMessageError
+from protocol.position import Purpose
+from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.verifier import Judgement, verify
 from protocol.wire import Need, Page, encode_frame
 from tests.fuzz.samples import SHORT, history, sign_message, world
