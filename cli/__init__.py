@@ -21,3 +21,6 @@ def main() -> None:
         sys.exit(run())
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        # The version could not be printed; all else is the boundary's. Whoever closed the pipe has read enough.
+        sys.exit(1 if isinstance(error, BrokenPipeError) else f"Error: {error.strerror}.")

@@ -15,6 +15,7 @@ from cli.settings import Settings
 def run() -> int:
     """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
     settings = Settings()
+    _open_closed_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         # A character that a console cannot show, or that somebody typed wrongly encoded, must not end a match.
         if isinstance(stream, TextIOWrapper):
@@ -27,6 +28,16 @@ def run() -> int:
         # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILURE
+
+
+def _open_closed_streams() -> None:
+    # Else the next file that is opened, perhaps a store, gets the number of a closed stream, and what is printed.
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open as long as the process
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _run(settings: Settings) -> int:

@@ -99,6 +99,37 @@ def test_who_has_read_enough_is_not_told_so(tmp_path: Path) -> None:
     assert (process.wait(timeout=30), complaints) == (ExitCode.FAILURE, b"")
 
 
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+@pytest.mark.parametrize(("command", "code"), [(["rules"], ExitCode.DONE), (["verify", "nothing"], ExitCode.FAILURE)])
+def test_a_closed_stream_is_no_reason_to_fail(closed: str, command: list[str], code: ExitCode, tmp_path: Path) -> None:
+    """As `>&-` leaves it in a shell, and pythonw on Windows."""
+    start = f"import sys\nsys.{closed} = None\nimport cli\ncli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *command],
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device here that is always full")
+@pytest.mark.parametrize("command", [["--version"], ["--help"], ["rules"], ["odds", "5x6", "--dice", "10"]])
+def test_output_that_finds_no_room_is_a_sentence(command: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "p2pdice", *command],
+            env=environment(tmp_path / "home"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (ExitCode.FAILURE, "Error: No space left on device.\n")
+
+
 def test_a_key_that_others_can_read_is_refused_with_the_remedy(p2pdice: Run, tmp_path: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("mode bits say nothing on Windows")
