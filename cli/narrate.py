@@ -31,8 +31,12 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _your_turn(event, seating)
         case node.MatchStarted() | node.MatchOver() | node.MatchFormed() | node.ConcedeAccepted():
             return _match(event, seating)
-        case node.TableOpened() | node.TableJoined() | node.TableWatched() | node.LobbyChanged() | node.TableClosed():
-            return _lobby(event)
+        case node.TableOpened() | node.TableMoved() | node.TableJoined() | node.TableWatched():
+            return _table(event)
+        case node.LobbyChanged():
+            return _sitting(event)
+        case node.TableClosed():
+            return f"The table is closed: {sentence(escape(event.reason))}"
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
@@ -48,9 +52,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             assert_never(event)
 
 
-def _lobby(
-    event: node.TableOpened | node.TableJoined | node.TableWatched | node.LobbyChanged | node.TableClosed,
-) -> str:
+def _table(event: node.TableOpened | node.TableMoved | node.TableJoined | node.TableWatched) -> str:
     match event:
         case node.TableOpened():
             lines = [
@@ -62,16 +64,15 @@ def _lobby(
             elif event.problem:
                 lines.append(f"It is not advertised on the network: {sentence(escape(event.problem))}")
             return "\n".join(lines)
+        case node.TableMoved():
+            command = command_line("join", event.join_line)
+            return f"This laptop has another address now. On another laptop, type:\n    {command}"
         case node.TableJoined() | node.TableWatched():
             host = f"{escape(event.host.name)} ({event.host.fingerprint})"
             table = f'"{escape(event.name)}", hosted by {host}; {_rules(event.ruleset)}, {counted(event.seats, "seat")}'
             if isinstance(event, node.TableJoined):
                 return f"You sit at {table}."
             return f"You watch {table}. You will see the match as soon as it begins."
-        case node.LobbyChanged():
-            return _sitting(event)
-        case node.TableClosed():
-            return f"The table is closed: {sentence(escape(event.reason))}"
 
 
 def _rules(ruleset: Ruleset) -> str:

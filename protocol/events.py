@@ -42,6 +42,15 @@ class TableOpened:
 
 
 @dataclass(frozen=True, slots=True)
+class TableMoved:
+    """This node's open table has another address now."""
+
+    name: str
+    join_line: str
+    """What another laptop types behind ``p2pdice join`` from now on."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableJoined:
     """This node was admitted to somebody's table and waits for the start."""
 
@@ -228,6 +237,7 @@ class Notice:
 
 NodeEvent = (
     TableOpened
+    | TableMoved
     | TableJoined
     | TableWatched
     | LobbyChanged

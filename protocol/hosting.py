@@ -46,7 +46,8 @@ class Hosting:
         """Guests who were lost while the match forms."""
 
     @property
-    def _has_begun(self) -> bool:
+    def has_begun(self) -> bool:
+        """The match is formed: the table is none any more."""
         return self._proposal is not None and self._proposal.match.is_formed
 
     def open(self) -> None:
@@ -58,7 +59,7 @@ class Hosting:
 
         :raises NodeError: if nobody else does, or the match has begun.
         """
-        if self._has_begun:
+        if self.has_begun:
             raise NodeError("failed", "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError("failed", "a match needs two players", "wait until somebody joins")
@@ -76,7 +77,7 @@ class Hosting:
 
     def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
         """Answer who wants a seat."""
-        if self._has_begun:
+        if self.has_begun:
             return Refuse("no-table", "no table is open here")
         try:
             self.table.check_aim(aim)
@@ -115,7 +116,7 @@ class Hosting:
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; propose the match when all are taken."""
-        if self._has_begun:
+        if self.has_begun:
             self._shell.post(identity, Refuse("no-table", "no table is open here"))
             return
         try:
@@ -130,7 +131,7 @@ class Hosting:
 
     def lost(self, identity: bytes) -> None:
         """Free the seat of a guest whose link is down: at once, or while the match forms after a while."""
-        if self._has_begun:
+        if self.has_begun:
             return
         if self._proposal is not None and identity in self._proposal.authors:
             self._lost[identity] = self._shell.loop.call_later(FORMING_PATIENCE, self._release, identity)
@@ -140,7 +141,7 @@ class Hosting:
     def _release(self, identity: bytes) -> None:
         """Free the seat of a guest who is gone, unless they came back or the match was formed after all."""
         self._lost.pop(identity, None)
-        if self._has_begun or self._shell.mesh.is_linked(identity):
+        if self.has_begun or self._shell.mesh.is_linked(identity):
             return
         names = {record.join.identity: record.join.nickname for record in self.table.records}
         if self.table.release(identity):

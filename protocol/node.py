@@ -13,6 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ from protocol.certificates import credentials
 from protocol.discovery import Sighting, is_table_name
 from protocol.effects import Conceded, Played
 from protocol.errors import NodeError
-from protocol.events import NodeEvent, TableOpened
+from protocol.events import NodeEvent, TableMoved, TableOpened
 from protocol.genesis import (
     PLEDGES,
     Genesis,
@@ -108,6 +109,8 @@ class Node:
         self._audience = Audience(self._shell)
         self._hosting: Hosting | None = None
         self._joining = Joining(self._shell, self._sign_on, self._begin)
+        self._told_line = ""
+        """The join line that the owner knows."""
         self._seed = b""
         """Of the next match."""
         self._playing: Playing | None = None
@@ -194,7 +197,8 @@ class Node:
         self._advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
         problem = "" if is_advertised else ("the table is private" if settings.private else self._whereabouts.problem)
-        opened = TableOpened(settings.name, self.join_line, addresses, is_advertised, problem)
+        self._told_line = self.join_line
+        opened = TableOpened(settings.name, self._told_line, addresses, is_advertised, problem)
         self._shell.tell(opened)
         self._hosting.open()
         return opened
@@ -327,10 +331,20 @@ class Node:
 
     async def _surroundings_changed(self) -> None:
         log.warning("this machine slept or its addresses have changed: all are dialled anew")
+        self._tell_where_the_table_is()
         self._mesh.dial_anew()
         if self._watching is not None:
             self._watching.dial_anew()
         await self._whereabouts.interfaces_changed()
+
+    def _tell_where_the_table_is(self) -> None:
+        """Tell the owner what others have to type now; without a network there is nothing that would help them."""
+        if self._hosting is None or self._hosting.has_begun:
+            return
+        (host, _), line = self._mesh.addresses[0], self.join_line
+        if line != self._told_line and not ip_address(host.partition("%")[0]).is_loopback:
+            self._told_line = line
+            self._shell.tell(TableMoved(self._hosting.table.settings.name, line))
 
     async def _listen(self, port: int) -> None:
         if self._mesh.port:

@@ -43,12 +43,8 @@ class Listener:
     ) -> None:
         self.roster: frozenset[bytes] = frozenset()
         """Identities that do not count as strangers: who sits at the table. The owner replaces it as they change."""
-        bound = [from_socket_name(each.getsockname()) for each in sockets]
-        self.port: int = bound[0][1]
-        self.addresses: tuple[Address, ...] = tuple(
-            dict.fromkeys((own, port) for host, port in bound for own in (own_hosts(host) or (host,)))
-        )
-        """Where this node can be reached, those that work from other machines first."""
+        self._bound = [from_socket_name(each.getsockname()) for each in sockets]
+        self.port: int = self._bound[0][1]
         self._credentials = credentials
         self._handler = handler
         self._limits = limits
@@ -57,6 +53,11 @@ class Listener:
         self._visits = _Visits(limits)
         self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
         self._accepting = [self._accept_at(each) for each in sockets]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where this node can be reached now, those that work from other machines first."""
+        return tuple(dict.fromkeys((own, port) for host, port in self._bound for own in (own_hosts(host) or (host,))))
 
     def close(self) -> None:
         """Accept no more. Links that are up stay up."""

@@ -32,6 +32,7 @@ from protocol.events import (
     PeerLost,
     Stopped,
     Suspended,
+    TableMoved,
     TakenBack,
     YourTurn,
 )
@@ -98,6 +99,8 @@ def tell(event: NodeEvent, node: Node) -> None:
             say("lost", player=event.player.name)
         case PeerBack():
             say("back", player=event.player.name)
+        case TableMoved():
+            say("readdressed", join_line=event.join_line)
         case Suspended():
             say("suspended", awaited=[player.name for player in event.awaited])
         case Continued():

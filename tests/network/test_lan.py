@@ -198,6 +198,19 @@ async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path
             assert all(len(player.lines) > before for player, before in zip(players, seen, strict=True))
 
 
+async def test_a_table_whose_laptop_gets_another_address_is_joined_by_the_new_line(tmp_path: Path) -> None:
+    with lan(2) as wire:
+        async with processes(tmp_path) as at:
+            host = await at.start("A", "--host", "2", prefix=wire.on(1))
+            opened = await host.until("opened")
+            wire.move(1, 101)
+            line = (await host.until("readdressed"))["join_line"]
+            assert line != opened["join_line"]
+            guest = await at.start("B", "--join", line, prefix=wire.on(2))
+            await agree(host, guest)
+            assert len(host.told("readdressed")) == 1
+
+
 async def test_a_match_is_watched_from_a_fourth_laptop_by_name_after_its_host_was_killed(tmp_path: Path) -> None:
     with lan(4) as wire:
         async with processes(tmp_path) as at:
