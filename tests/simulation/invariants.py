@@ -26,6 +26,10 @@ WAKES: Final = 16
 """How often a node may let itself be woken in one virtual second; as a rule it is three times at most."""
 
 
+VOTES_A_SECOND: Final = 16
+"""How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
+
+
 class Violation(AssertionError):
     """Something does not hold."""
 
@@ -62,6 +66,8 @@ class Checks:
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
+        self._votes: Counter[tuple[int, int]] = Counter()
+        """Votes signed, by author and second."""
 
     def _hold(self, check: str, holds: bool, text: str) -> None:
         self.counts[check] += 1
@@ -287,6 +293,8 @@ class Checks:
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
         """An honest player signs one message for one slot, whatever happens to process and disk (protocol.md §3)."""
         place = slot(signed.message)
+        if signed.message.kind in VOTES and place not in self._signed:
+            self._votes_take_their_time(machine)
         known = self._signed.setdefault(place, signed.id)
         if known != signed.id and machine.author in self._restored and not self._is_held(known):
             # The backup lost what nobody else ever got: it is as if it had never been signed.
@@ -296,6 +304,13 @@ class Checks:
             known == signed.id,
             f"node {machine.node} signed two messages for step {signed.message.step}, now {signed.message.kind.name}",
         )
+
+    def _votes_take_their_time(self, machine: Machine) -> None:
+        """Who has voted waits for the others before the next round (protocol.md §5)."""
+        second = machine.author, int(self.world.scheduler.now)
+        self._votes[second] += 1
+        votes = self._votes[second]
+        self._hold("votes take their time", votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second")
 
     def _is_held(self, message: bytes) -> bool:
         for machine in self.world.honest():
