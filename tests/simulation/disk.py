@@ -41,7 +41,7 @@ class Disk(ABC):
         self.trouble = Trouble.NONE
         self.is_full = False
         self.own: set[bytes] = set()
-        """Ids of all messages that were safely on this disk since the process started."""
+        """Ids of all messages that were safely on this disk since the process started, or a backup was put back."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
@@ -146,6 +146,7 @@ class MemoryDisk(Disk):
 
     def lose(self, share: float) -> None:
         del self._journal[max(0, len(self._journal) - 1 - int(share * len(self._journal))) :]
+        self.load()  # what is gone is on this disk no more, also before its owner starts again
 
     def copy(self) -> MemoryDisk:
         """Return what a copied home holds."""

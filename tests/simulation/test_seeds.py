@@ -37,6 +37,7 @@ def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
         (7786, "a slow node calls the end while the others vote about the last step"),
         (10825, "a proof on a history that was taken back spoils the transcript"),
         (12766, "who was dragged far ahead by a liar is not followed"),
+        (18011, "the simulator took a vote for stored that a backup, put back while its owner was off, had lost"),
     ],
 )
 def test_worlds_that_once_went_wrong_do_not(seed: int, _found: str) -> None:
