@@ -44,9 +44,10 @@ them before anything is closed on either.
 What this does not give:
 
 - Honest players who are cut off from each other, and hear the same liar, can come to two complete LOCKs: at a table of
-  three from one liar. In every such fork that was met, all messages and votes of both sides together held two of the
-  liar's that contradict each other. The CLOSEs alone need not, if the two sides decided in different rounds: whoever
-  wants the proof keeps the ABSENTs too.
+  three from one liar. In every such fork that was met where both sides put somebody out in the step in which they part,
+  all messages and votes of both together held two of the liar's that contradict each other. The CLOSEs alone need not,
+  if the two sides decided in different rounds: whoever wants the proof keeps the ABSENTs too. If one side put nobody
+  out in that step, it may never have voted there, and nothing contradicts anything.
 - A message saves its author from being voted absent if a connected player held it before those who had voted, counting
   in everybody who does not hear the connected players and every liar, were more than half of the base. It is not enough
   that fewer than half had voted by then: the others, or a liar, may still vote as those did.

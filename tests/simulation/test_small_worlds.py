@@ -77,7 +77,7 @@ def test_thousands_of_long_walks(
         explorer.walk(chance, 100)
 
 
-def test_a_fork_of_those_who_are_cut_off_shows_in_all_the_votes_of_both_sides() -> None:
+def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_of_both() -> None:
     explorer, chance = Explorer(Table(3, rounds=3, liar=2)), random.Random(1)
     assert walk_often(explorer, chance, 1500, ("forks are proven",)) > 0
 
@@ -114,6 +114,40 @@ def test_a_fork_need_not_show_in_the_closes_alone() -> None:
     assert explorer.violates("one history", state)
     assert not explorer.violates("forks are proven", state)
     assert explorer.violates("forks are proven by CLOSEs", state)
+
+
+def test_a_fork_between_who_put_somebody_out_and_who_did_not_need_not_show_at_all() -> None:
+    """The one side votes in the step, the other only behind it: docs/threat-model.md says what that means."""
+    table = Table(3, rounds=1, liar=2)
+    explorer = Explorer(table)
+    everybody: Entries = (b"0", b"1", b"x")
+    without: Entries = (b"", b"1", b"x")
+    lock, empty = table.after(everybody), (b"0", b"", b"l")
+    goes_on: list[Message | Vote | tuple[str, bytes]] = [
+        Message(FIRST, 2, b"x"),
+        Message(FIRST, 1, b"1"),
+        Message(lock, 2, b"l"),
+        ("expire", lock),
+        Vote(lock, 2, False, 0, empty),
+        ("close", lock),
+        Vote(lock, 2, True, 0, empty),
+    ]
+    puts_out: list[Message | Vote | tuple[str, bytes]] = [
+        Message(FIRST, 2, b"x"),
+        ("expire", FIRST),
+        Vote(FIRST, 2, False, 0, without),
+        ("close", FIRST),
+        Vote(FIRST, 2, True, 0, without),
+        Message(table.after(without), 2, b"l"),
+    ]
+    state = explorer.start
+    for index, events in enumerate((goes_on, puts_out)):
+        for event in events:
+            what = table.number(event) if isinstance(event, Message | Vote) else event
+            state = explorer.after(state, index, explorer.move(state[index], what))
+    assert explorer.violates("one history", state)
+    assert not explorer.violates("forks are proven", state)
+    assert explorer.violates("all forks are proven", state)
 
 
 class VotesBindNothing(Absence):
