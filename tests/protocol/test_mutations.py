@@ -22,6 +22,7 @@ from tests.protocol.mutations import (
     play,
     proofs,
 )
+from tests.simulation.signatures import cached_checks
 
 MATCHES = 100
 """Of each ruleset, in a long run."""
@@ -33,6 +34,7 @@ WHOLE = 400
 """One in so many files is also judged from its first byte to its last."""
 
 
+@cached_checks()
 def examine(history: History, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
     """Check that every change at these messages gets the verdict that it deserves; return the changes by name."""
     names = [record.join.nickname for record in history.genesis.roster]
