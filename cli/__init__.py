@@ -14,13 +14,20 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["--version"]:
             # Scripts ask this in loops; it is not worth importing a command line parser for.
-            print(f"p2pdice {VERSION}", flush=True)
+            _print_version()
             return
         from cli.boundary import run
 
         sys.exit(run())
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _print_version() -> None:
+    try:
+        print(f"p2pdice {VERSION}", flush=True)
     except OSError as error:
-        # The version could not be printed; all else is the boundary's. Whoever closed the pipe has read enough.
+        from cli.output import discard_output
+
+        discard_output()
         sys.exit(1 if isinstance(error, BrokenPipeError) else f"Error: {error.strerror}.")

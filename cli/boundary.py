@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from typing import TextIO
 
 from cli.exits import REFUSALS, ExitCode, Failure
+from cli.output import discard_output
 from cli.render import escape, one_line, sentence
 from cli.settings import Settings
 
@@ -20,14 +21,20 @@ def run() -> int:
         # A character that a console cannot show, or that somebody typed wrongly encoded, must not end a match.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    return _finish(_run(settings))
+
+
+def _finish(code: int) -> int:
+    """Print what is still to be printed."""
     try:
-        code = _run(settings)
         sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        discard_output()
+        # Whoever closed the pipe has seen enough; any other failure has been reported, if it was known before.
+        if code == ExitCode.DONE and not isinstance(error, BrokenPipeError):
+            report(as_failure(error) or Failure("The output could not be written."), sys.stderr)
         return ExitCode.FAILURE
+    return code
 
 
 def _open_closed_streams() -> None:
@@ -50,7 +57,7 @@ def _run(settings: Settings) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        raise
+        return ExitCode.FAILURE
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody else is left to handle it
         failure = as_failure(error) or _unexpected(error, settings)
         report(failure, sys.stderr)

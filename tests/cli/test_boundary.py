@@ -84,10 +84,12 @@ def test_an_interrupt_ends_with_130_and_without_a_word(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
 
 
-def test_who_has_read_enough_is_not_told_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["--version", "--help", "rules"])
+def test_who_has_read_enough_is_not_told_so(command: str, unbuffered: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "p2pdice", "rules"],
-        env=environment(tmp_path),
+        [sys.executable, "-m", "p2pdice", command],
+        env=environment(tmp_path) | {"PYTHONUNBUFFERED": unbuffered},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -116,12 +118,13 @@ def test_a_closed_stream_is_no_reason_to_fail(closed: str, command: list[str], c
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device here that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", [["--version"], ["--help"], ["rules"], ["odds", "5x6", "--dice", "10"]])
-def test_output_that_finds_no_room_is_a_sentence(command: list[str], tmp_path: Path) -> None:
+def test_output_that_finds_no_room_is_a_sentence(command: list[str], unbuffered: str, tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "p2pdice", *command],
-            env=environment(tmp_path / "home"),
+            env=environment(tmp_path / "home") | {"PYTHONUNBUFFERED": unbuffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
