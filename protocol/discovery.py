@@ -261,18 +261,6 @@ class Discovery:
         """Wait until the tables are others than now."""
         await self._change.wait()
 
-    async def find(self, wanted: str, timeout: float) -> tuple[Sighting, ...]:  # noqa: ASYNC109
-        """Wait for tables with this name or id, at most ``timeout`` seconds; several can bear one name."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                while not (found := self._matching(wanted)):
-                    await self.changed()
-                return found
-        return ()
-
-    def _matching(self, wanted: str) -> tuple[Sighting, ...]:
-        return tuple(each for each in self.tables() if wanted in (each.advertisement.name, each.advertisement.id))
-
     def _heard(self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
         if name == self._instance:
             return

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
@@ -25,6 +26,8 @@ from protocol.wire import PROTOCOL_VERSION
 
 FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
+SETTLING: Final = 0.25
+"""Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
 ID_DIGITS: Final = 4
 """Digits of a match's id that it takes to name it."""
 
@@ -96,7 +99,7 @@ class Whereabouts:
         if isinstance(wanted, str):
             if (direct := _direct(wanted)) is not None:
                 return direct
-            wanted = await self._find(wanted)
+            wanted = await self._find_open(wanted)
         if wanted.advertisement.status != LOBBY:
             raise NodeError("refused", f"the match at {wanted.advertisement.name!r} has begun already")
         return Target(wanted.addresses, _id(wanted.advertisement))
@@ -109,12 +112,8 @@ class Whereabouts:
         """
         if (direct := _direct(wanted)) is not None:
             return (direct,)
-        discovery = await self._working()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FINDING):
-                while not (found := _watchable(discovery.tables(), wanted)):
-                    await discovery.changed()
-        ids = dict.fromkeys(each.advertisement.id for each in found)
+        found = await self._find(partial(_watchable, wanted=wanted))
+        ids = _ids(found)
         if not ids:
             hint = "see what is there with: p2pdice tables"
             raise NodeError("not-found", f"nothing called {wanted!r} is advertised on this network", hint)
@@ -123,16 +122,32 @@ class Whereabouts:
             raise NodeError("not-found", f"{len(ids)} tables and matches are called {wanted!r}", hint)
         return tuple(Target(each.addresses, _id(each.advertisement)) for each in found)
 
-    async def _find(self, name: str) -> Sighting:
-        discovery = await self._working()
-        found = await discovery.find(name, timeout=FINDING)
+    async def _find_open(self, name: str) -> Sighting:
+        found = await self._find(partial(_called, name=name))
         if not found:
             hint = "see what is there with: p2pdice tables"
             raise NodeError("not-found", f"no table called {name!r} is advertised on this network", hint)
-        if len(found) > 1:
+        # Of a match that has begun all its players tell.
+        tables = [each for each in found if each.advertisement.status == LOBBY] or found[:1]
+        if len(tables) > 1:
             hint = "ask the host of the right one for its join line"
-            raise NodeError("not-found", f"{len(found)} tables are called {name!r}", hint)
-        return found[0]
+            raise NodeError("not-found", f"{len(tables)} tables are called {name!r}", hint)
+        return tables[0]
+
+    async def _find(self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]]) -> tuple[Sighting, ...]:
+        """Return what ``fits`` picks of the sighted, as soon as that is one table or match, or when the time is up.
+
+        A table whose match begins is known by two ids for a moment.
+        """
+        discovery = await self._working()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINDING):
+                while not fits(discovery.tables()):
+                    await discovery.changed()
+                await asyncio.sleep(SETTLING)
+                while len(_ids(fits(discovery.tables()))) > 1:
+                    await discovery.changed()
+        return fits(discovery.tables())
 
     async def _working(self) -> Discovery:
         await self.start()
@@ -180,6 +195,14 @@ def _direct(wanted: str) -> Target | None:
             raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
         return None
     return Target(line.addresses, b"", line.fingerprint, line.token)
+
+
+def _ids(found: Iterable[Sighting]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.advertisement.id for each in found))
+
+
+def _called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
+    return tuple(each for each in found if name in (each.advertisement.name, each.advertisement.id))
 
 
 def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:

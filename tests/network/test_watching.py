@@ -112,7 +112,7 @@ async def test_who_watches_from_before_the_start_sees_all_of_it_and_no_hand_too_
 
 async def test_who_comes_late_is_told_where_the_match_stands_and_then_what_happens(people: Company) -> None:
     players, _ = await people.table(3)
-    await in_mid_match(players[0], moves=25)
+    await in_mid_match(players[0], events=25)
     watching = await watcher(people, address(players[1]))
     started = await watching.until(MatchStarted)
     assert started.resumed
@@ -138,6 +138,7 @@ async def test_who_comes_when_it_is_over_sees_the_end_and_gets_the_transcript(pe
     assert watching.told(MatchStarted)
 
 
+@pytest.mark.xdist_group("multicast")
 async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the_id(people: Company) -> None:
     await multicast()
     host = await people.sit("A", discovery=True)

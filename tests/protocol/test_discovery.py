@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import socket
 import struct
@@ -65,6 +66,19 @@ async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]]
     return discovery.tables()
 
 
+async def find(discovery: Discovery, wanted: str, timeout: float = PATIENCE) -> tuple[Sighting, ...]:  # noqa: ASYNC109
+    """Wait for tables with this name or id, and return what is there then."""
+
+    def called() -> tuple[Sighting, ...]:
+        return tuple(each for each in discovery.tables() if wanted in (each.advertisement.name, each.advertisement.id))
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            while not called():
+                await discovery.changed()
+    return called()
+
+
 # Two nodes
 
 
@@ -73,8 +87,8 @@ async def test_a_table_is_found_by_name_and_by_id_whoever_came_first(opens: Open
     await host.advertise(FRIDAY, 7000)
     late = await opens()
     for guest in (early, late):
-        (by_name,) = await guest.find("Friday", PATIENCE)
-        (by_id,) = await guest.find("00c0ffee", PATIENCE)
+        (by_name,) = await find(guest, "Friday")
+        (by_id,) = await find(guest, "00c0ffee")
         assert by_name == by_id
         assert by_name.advertisement == FRIDAY
         assert (LOOPBACK, 7000) in by_name.addresses
@@ -84,7 +98,7 @@ async def test_a_table_is_found_by_name_and_by_id_whoever_came_first(opens: Open
 async def test_what_a_table_says_about_itself_can_change(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
-    await guest.find("Friday", PATIENCE)
+    await find(guest, "Friday")
     playing = dataclasses.replace(FRIDAY, seats_taken=4, status=PLAYING)
     await host.advertise(playing, 7000)
     (seen,) = await until(guest, lambda tables: [each.advertisement for each in tables] == [playing])
@@ -96,24 +110,24 @@ async def test_two_tables_may_bear_one_name(opens: Opener) -> None:
     await first.advertise(FRIDAY, 7000)
     await second.advertise(dataclasses.replace(FRIDAY, id="00decade"), 7001)
     await until(guest, lambda tables: len(tables) == 2)
-    assert {each.advertisement.id for each in await guest.find("Friday", 0)} == {"00c0ffee", "00decade"}
+    assert {each.advertisement.id for each in await find(guest, "Friday", 0)} == {"00c0ffee", "00decade"}
 
 
 async def test_a_withdrawn_table_vanishes_and_can_come_back(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
-    await guest.find("Friday", PATIENCE)
+    await find(guest, "Friday")
     await host.withdraw()
     await until(guest, lambda tables: not tables)
     await host.advertise(FRIDAY, 7001)
-    (seen,) = await guest.find("Friday", PATIENCE)
+    (seen,) = await find(guest, "Friday")
     assert (LOOPBACK, 7001) in seen.addresses
 
 
 async def test_the_table_of_a_node_that_closes_vanishes(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
-    await guest.find("Friday", PATIENCE)
+    await find(guest, "Friday")
     await host.close()
     await until(guest, lambda tables: not tables)
 
@@ -121,17 +135,17 @@ async def test_the_table_of_a_node_that_closes_vanishes(opens: Opener) -> None:
 async def test_a_look_at_the_interfaces_keeps_everything_as_it_was(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
-    before = await guest.find("Friday", PATIENCE)
+    before = await find(guest, "Friday")
     await host.interfaces_changed()
     await guest.interfaces_changed()
     assert guest.tables() == before
     await host.advertise(dataclasses.replace(FRIDAY, name="Saturday"), 7000)
-    assert await guest.find("Saturday", PATIENCE)
+    assert await find(guest, "Saturday")
 
 
 async def test_what_is_not_there_is_not_found(opens: Opener) -> None:
     guest = await opens()
-    assert await guest.find("A table of nobody", 0.05) == ()
+    assert await find(guest, "A table of nobody", 0.05) == ()
 
 
 # Discovery that cannot be used
@@ -145,7 +159,7 @@ async def test_without_discovery_nothing_fails_and_it_can_start_later(opens: Ope
     await host.interfaces_changed()
     assert host.tables() == ()
     await host.start(LOOPBACK)
-    assert await guest.find("Friday", PATIENCE)
+    assert await find(guest, "Friday")
     await host.close()
     await host.withdraw()
     await host.close()
@@ -199,7 +213,7 @@ async def test_hostile_records_are_passed_over(opens: Opener) -> None:
         )
         sent.append(await hostile.async_register_service(info, cooperating_responders=True, strict=False))
     await asyncio.gather(*sent)
-    assert await guest.find("honest", PATIENCE)
+    assert await find(guest, "honest")
     assert [each.advertisement.name for each in guest.tables()] == ["honest"]
     await hostile.async_close()
 
@@ -211,8 +225,8 @@ async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch
         host = await opens()
         await host.advertise(dataclasses.replace(FRIDAY, name=f"table {number}"), 7000)
         if number < 2:
-            assert await guest.find(f"table {number}", PATIENCE)
-    assert await guest.find("table 3", 0.2) == ()
+            assert await find(guest, f"table {number}")
+    assert await find(guest, "table 3", 0.2) == ()
     assert len(guest.tables()) == 2
 
 

@@ -41,6 +41,7 @@ from protocol.wire import (
 from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company
 
 SHORT = Limits(handshake=0.5)
+MULTICAST = pytest.mark.xdist_group("multicast")
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -82,6 +83,7 @@ async def test_who_joins_by_address_is_told_whose_table_it_is(people: Company) -
     assert [player.name for player in changed.joined] == ["guest"]
 
 
+@MULTICAST
 async def test_a_table_is_found_by_its_name_and_by_looking_around(people: Company) -> None:
     await multicast()
     host = await people.sit("host", discovery=True)
@@ -107,12 +109,14 @@ async def multicast() -> None:
         await discovery.close()
 
 
+@MULTICAST
 async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     await multicast()
     monkeypatch.setattr("protocol.whereabouts.FINDING", 0.2)
     assert await refused(await people.sit("guest", discovery=True), "Saturday") == "not-found"
 
 
+@MULTICAST
 async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company) -> None:
     """Anybody can advertise a table by the name of another: who sits at which is told by the fingerprint."""
     await multicast()
@@ -121,8 +125,6 @@ async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company)
     opened = await right.node.host(TableSettings(name, CLASSIC, 2))
     await wrong.node.host(TableSettings(name, CLASSIC, 2))
     guest = await people.sit("guest", discovery=True)
-    while len([each for each in await guest.node.tables(0.2) if each.advertisement.name == name]) < 2:
-        pass
     with pytest.raises(NodeError, match="2 tables are called") as caught:
         await guest.node.join(name)
     assert "join line" in caught.value.hint

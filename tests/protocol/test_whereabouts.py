@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from protocol.admission import private_table_id
-from protocol.discovery import Discovery, DiscoveryUnavailable
+from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable
+from protocol.errors import NodeError
 from protocol.genesis import Genesis, JoinRecord, Patience
 from protocol.match import Match
 from protocol.node import TableSettings
-from protocol.whereabouts import Whereabouts, running_match
+from protocol.whereabouts import SETTLING, Whereabouts, running_match
+from protocol.wire import PROTOCOL_VERSION
 from tests.network.company import CLASSIC, HOST, company
 from tests.protocol.test_node import multicast
 from tests.simulation.world import join_record
@@ -70,3 +74,46 @@ def test_a_running_match_is_advertised_even_if_its_table_was_private_but_not_by_
 def opened() -> tuple[JoinRecord, ...]:
     roster = (join_record(b"open", number) for number in range(2))
     return tuple(sorted(roster, key=lambda each: each.join.identity))
+
+
+async def test_a_table_whose_match_begins_is_one_to_whoever_watches_it_by_name() -> None:
+    """Its players tell of the match before everybody has heard that the table waits for nobody any more."""
+    await multicast()
+    name = secrets.token_hex(8)
+    table = Advertisement(secrets.token_hex(16), name, "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
+    match = replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
+    host, guest, watching = (Whereabouts(HOST, is_enabled=True) for _ in range(3))
+    await host.advertise(table, 7001)
+    await guest.advertise(match, 7002)
+    for each in (host, guest, watching):
+        assert await each.start()
+    finding = asyncio.create_task(watching.resolve_to_watch(name))
+    await asyncio.sleep(2 * SETTLING)
+    assert not finding.done()
+    await host.advertise(match, 7001)
+    targets = await finding
+    assert {target.id.hex() for target in targets} == {match.id}
+    assert {port for target in targets for _, port in target.addresses} == {7001, 7002}
+    for each in (host, guest, watching):
+        await each.close()
+
+
+async def test_a_table_is_joined_by_name_though_others_play_under_that_name() -> None:
+    """They cannot be joined any more, so it is no question which one is meant."""
+    await multicast()
+    name = secrets.token_hex(8)
+    table = Advertisement(secrets.token_hex(16), name, "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
+    match = replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
+    one, other, joining = (Whereabouts(HOST, is_enabled=True) for _ in range(3))
+    for each in (one, other, joining):
+        assert await each.start()
+    for each in (one, other):
+        await each.advertise(match, 7001)
+    with pytest.raises(NodeError, match="has begun already"):
+        await joining.resolve(name)
+    await one.advertise(table, 7001)
+    while LOBBY not in {each.advertisement.status for each in await joining.tables(0.1)}:
+        pass
+    assert (await joining.resolve(name)).id.hex() == table.id
+    for each in (one, other, joining):
+        await each.close()
