@@ -209,8 +209,8 @@ async def agree(*players: Player) -> bytes:
     return transcript
 
 
-async def in_mid_match(player: Player, moves: int = 4) -> None:
-    """Wait until the game has moved so often, and let this player hold it there."""
-    await player.until_true(lambda: len(player.told(Happened)) >= moves)
+async def in_mid_match(player: Player, events: int = 4) -> None:
+    """Wait until so much has happened in the game, and let this player hold it there."""
+    await player.until_true(lambda: len(player.told(Happened)) >= events)
     player.hold()
     await player.until_true(lambda: player._turn is not None)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from p2pdice import PRESETS, Concede
-from p2pdice.events import PlayerOut
+from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
 from protocol.events import (
     Continued,
@@ -93,7 +93,7 @@ def tell(event: NodeEvent, node: Node) -> None:
         case Happened(PlayerOut(seat=seat, reason=reason)):
             assert node.match is not None
             say("out", player=node.match.by_seat()[seat].name, reason=reason)
-        case Happened():
+        case Happened(BidMade() | ChallengeCalled()):
             say("moved")
         case PeerLost():
             say("lost", player=event.player.name)
