@@ -18,7 +18,6 @@ from cli.settings import Settings
 
 if TYPE_CHECKING:
     from cli.conformance import Report, Trial
-    from protocol.node import Node
 
 EPILOG: Final = """\b
 Examples:
@@ -76,7 +75,7 @@ def play(
     What happens is told as at a table of your own. Faults of the program (late, malformed or illegal answers, crashes)
     are told when they happen, a default is played for it, and they are counted at the end.
     """
-    from cli.commands.join import choose
+    from cli.commands.join import choose, seat_at
     from cli.commands.tables import sightings
     from cli.log import open_log
 
@@ -86,13 +85,9 @@ def play(
     open_log(home)
     target = table if table is not None else choose(asyncio.run(sightings(interface)))
 
-    async def enter(node: Node) -> None:
-        node.pledge = pledge.value
-        await node.join(target)
-
     from cli.witness import seat_program
 
-    run(seat_program(home, player, interface, enter, command, move_ms, as_json))
+    run(seat_program(home, player, interface, seat_at(target, pledge), command, move_ms, as_json))
 
 
 @app.command(epilog=EPILOG)

@@ -12,9 +12,10 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.names import NameOption, nickname
 from cli.picking import pick_one
-from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play
-from cli.render import command_line
+from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
+from cli.render import command_line, escape
 from cli.settings import Settings
+from cli.waiting import waiting
 
 if TYPE_CHECKING:
     from protocol.discovery import Sighting
@@ -48,12 +49,20 @@ def join(
     """
     player = nickname(name)
     target = table if table is not None else choose(asyncio.run(sightings(interface)))
+    play(ctx.ensure_object(Settings), player, seat_at(target, pledge), port=port, interface=interface)
+
+
+def seat_at(target: str | Sighting, pledge: Pledge) -> Enter:
+    """Return how a node sits down at a table."""
+    # What follows the slash of a join line is for the host only.
+    table = target.partition("/")[0] if isinstance(target, str) else target.advertisement.name
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
-        await node.join(target)
+        async with waiting(f"Asking for a seat at {escape(table)}."):
+            await node.join(target)
 
-    play(ctx.ensure_object(Settings), player, enter, port=port, interface=interface)
+    return enter
 
 
 def choose(found: tuple[Sighting, ...]) -> Sighting:

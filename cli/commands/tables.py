@@ -15,6 +15,7 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.play import InterfaceOption, run
 from cli.render import command_line, escape, sentence
+from cli.waiting import waiting
 
 if TYPE_CHECKING:
     from protocol.discovery import Discovery, Sighting
@@ -84,7 +85,7 @@ async def sightings(interface: str | None) -> tuple[Sighting, ...]:
 
     :raises Failure: if this machine cannot listen for them.
     """
-    async with listening(interface) as discovery:
+    async with listening(interface) as discovery, waiting("Looking around on this network."):
         await asyncio.sleep(LISTEN)
         return discovery.tables()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -320,3 +321,27 @@ def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
     assert "byte for byte the same" in shown.text()
     assert bool(COLOR.search(shown.raw)) == is_colored
     assert shown.is_sane()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("join", "No-such-table"), "Asking for a seat at No-such-table."),
+        (("watch", "No-such-table"), "Looking for No-such-table."),
+        (("tables",), "Looking around on this network."),
+    ],
+    ids=["join", "watch", "tables"],
+)
+def test_who_waits_for_the_network_is_told_what_goes_on(terminal: Open, arguments: tuple[str, ...], word: str) -> None:
+    waiting = terminal("a", *arguments)
+    waiting.until(word)
+    assert waiting.process.poll() is None
+    waiting.finish()
+
+
+def test_of_a_join_line_only_the_address_is_repeated(terminal: Open) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        waiting = terminal("a", "join", f"{address}/QZYM-KVHF-TQFB-G7RM-MHXD/SECRET")
+        waiting.until(f"Asking for a seat at {address}.")
+        assert "SECRET" not in waiting.text()

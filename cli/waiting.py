@@ -1,0 +1,33 @@
+"""A word to whoever waits for the network at a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+MOMENT: Final = 0.8
+"""Seconds that nobody takes for a standstill."""
+
+
+@asynccontextmanager
+async def waiting(text: str) -> AsyncIterator[None]:
+    """Say what is going on, if it takes longer than a moment and somebody sits there to read it.
+
+    It is a line of its own on standard error: a screen reader reads it, and it mixes with no data.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    word = asyncio.get_running_loop().call_later(MOMENT, _say, text)
+    try:
+        yield
+    finally:
+        word.cancel()
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # the terminal is gone: what is waited for will find out
+        print(text, file=sys.stderr, flush=True)
