@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from cli.boundary import complain
+from cli.render import escape
+
 MOMENT: Final = 0.8
 """Seconds that nobody takes for a standstill."""
 
@@ -18,7 +21,7 @@ async def waiting(text: str) -> AsyncIterator[None]:
 
     It is a line of its own on standard error: a screen reader reads it, and it mixes with no data.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield
         return
     word = asyncio.get_running_loop().call_later(MOMENT, _say, text)
@@ -30,4 +33,9 @@ async def waiting(text: str) -> AsyncIterator[None]:
 
 def _say(text: str) -> None:
     with suppress(OSError):  # the terminal is gone: what is waited for will find out
-        print(text, file=sys.stderr, flush=True)
+        complain(text)
+
+
+def shown(target: str) -> str:
+    """Return what somebody typed to say where they want to go, but of a join line what is no secret."""
+    return escape(target.partition("/")[0])

@@ -15,7 +15,7 @@ from cli.picking import pick_one
 from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.render import command_line, escape
 from cli.settings import Settings
-from cli.waiting import waiting
+from cli.waiting import shown, waiting
 
 if TYPE_CHECKING:
     from protocol.discovery import Sighting
@@ -54,12 +54,11 @@ def join(
 
 def seat_at(target: str | Sighting, pledge: Pledge) -> Enter:
     """Return how a node sits down at a table."""
-    # What follows the slash of a join line is for the host only.
-    table = target.partition("/")[0] if isinstance(target, str) else target.advertisement.name
+    table = shown(target) if isinstance(target, str) else escape(target.advertisement.name)
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
-        async with waiting(f"Asking for a seat at {escape(table)}."):
+        async with waiting(f"Asking for a seat at {table}."):
             await node.join(target)
 
     return enter

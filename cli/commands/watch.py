@@ -13,9 +13,9 @@ from cli.front import application
 from cli.names import nickname
 from cli.picking import pick_one
 from cli.play import InterfaceOption, run
-from cli.render import command_line, escape
+from cli.render import command_line
 from cli.settings import Settings
-from cli.waiting import waiting
+from cli.waiting import shown, waiting
 
 if TYPE_CHECKING:
     from protocol.discovery import Sighting
@@ -64,7 +64,7 @@ async def _look_on(settings: Settings, target: str, interface: str | None, as_js
     open_log(settings.home)
     node = await Node.open(settings.home, nickname(None), interface=interface)
     try:
-        async with waiting(f"Looking for {escape(target.partition('/')[0])}."):
+        async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)
         await (report(node) if as_json else Gallery(node, settings, target).run())
     finally:
