@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from protocol.admission import private_table_id
 from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable
@@ -22,6 +25,13 @@ from tests.protocol.test_node import multicast
 from tests.simulation.world import join_record
 
 pytestmark = pytest.mark.xdist_group("multicast")
+
+Opener = Callable[[], Awaitable[Whereabouts]]
+
+
+def test_tests_of_multicast_run_in_a_row(request: pytest.FixtureRequest, worker_id: str) -> None:
+    """Side by side they would see each other's tables; versions of pytest that pytest-xdist does not know let them."""
+    assert worker_id == "master" or request.node.nodeid.endswith("@multicast")
 
 
 async def test_where_there_was_no_multicast_it_is_tried_again_when_the_interfaces_change(
@@ -76,44 +86,79 @@ def opened() -> tuple[JoinRecord, ...]:
     return tuple(sorted(roster, key=lambda each: each.join.identity))
 
 
-async def test_a_table_whose_match_begins_is_one_to_whoever_watches_it_by_name() -> None:
-    """Its players tell of the match before everybody has heard that the table waits for nobody any more."""
+# Names
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def opens() -> AsyncIterator[Opener]:
+    """Starts to look around, on loopback."""
     await multicast()
-    name = secrets.token_hex(8)
-    table = Advertisement(secrets.token_hex(16), name, "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
-    match = replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
-    host, guest, watching = (Whereabouts(HOST, is_enabled=True) for _ in range(3))
+    async with AsyncExitStack() as stack:
+
+        async def start() -> Whereabouts:
+            whereabouts = Whereabouts(HOST, is_enabled=True)
+            stack.push_async_callback(whereabouts.close)
+            assert await whereabouts.start()
+            return whereabouts
+
+        yield start
+
+
+@pytest.fixture
+def table() -> Advertisement:
+    """A table with a name that nobody else on this machine has."""
+    return Advertisement(secrets.token_hex(16), secrets.token_hex(8), "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
+
+
+@pytest.fixture
+def match(table: Advertisement) -> Advertisement:
+    """A match under that name."""
+    return replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
+
+
+async def test_a_table_is_found_by_name_and_by_id(opens: Opener, table: Advertisement) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(table, 7001)
+    by_name = await guest.resolve(table.name)
+    assert by_name == await guest.resolve(table.id)
+    assert by_name.id.hex() == table.id
+    assert (HOST, 7001) in by_name.addresses
+
+
+async def test_what_is_not_there_is_not_found(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.whereabouts.FINDING", 0.05)
+    guest = await opens()
+    for look in (guest.resolve, guest.resolve_to_watch):
+        with pytest.raises(NodeError, match="called 'A table of nobody' is advertised"):
+            await look("A table of nobody")
+
+
+async def test_a_table_whose_match_begins_is_one_to_whoever_watches_it_by_name(
+    opens: Opener, table: Advertisement, match: Advertisement
+) -> None:
+    """Its players tell of the match before everybody has heard that the table waits for nobody any more."""
+    host, guest, watching = await opens(), await opens(), await opens()
     await host.advertise(table, 7001)
     await guest.advertise(match, 7002)
-    for each in (host, guest, watching):
-        assert await each.start()
-    finding = asyncio.create_task(watching.resolve_to_watch(name))
+    finding = asyncio.create_task(watching.resolve_to_watch(table.name))
     await asyncio.sleep(2 * SETTLING)
     assert not finding.done()
     await host.advertise(match, 7001)
     targets = await finding
     assert {target.id.hex() for target in targets} == {match.id}
     assert {port for target in targets for _, port in target.addresses} == {7001, 7002}
-    for each in (host, guest, watching):
-        await each.close()
 
 
-async def test_a_table_is_joined_by_name_though_others_play_under_that_name() -> None:
+async def test_a_table_is_joined_by_name_though_others_play_under_that_name(
+    opens: Opener, table: Advertisement, match: Advertisement
+) -> None:
     """They cannot be joined any more, so it is no question which one is meant."""
-    await multicast()
-    name = secrets.token_hex(8)
-    table = Advertisement(secrets.token_hex(16), name, "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
-    match = replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
-    one, other, joining = (Whereabouts(HOST, is_enabled=True) for _ in range(3))
-    for each in (one, other, joining):
-        assert await each.start()
+    one, other, joining = await opens(), await opens(), await opens()
     for each in (one, other):
         await each.advertise(match, 7001)
     with pytest.raises(NodeError, match="has begun already"):
-        await joining.resolve(name)
+        await joining.resolve(table.name)
     await one.advertise(table, 7001)
     while LOBBY not in {each.advertisement.status for each in await joining.tables(0.1)}:
         pass
-    assert (await joining.resolve(name)).id.hex() == table.id
-    for each in (one, other, joining):
-        await each.close()
+    assert (await joining.resolve(table.name)).id.hex() == table.id
