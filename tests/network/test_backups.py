@@ -63,7 +63,7 @@ async def test_a_store_put_back_from_a_backup_contradicts_nothing(tmp_path: Path
         await players["A"].until("moved", times=4)
         for name in names:
             await back_up(players[name], tmp_path / name, tmp_path / f"backup-{name}")
-        await players["A"].until("moved", times=20)
+        await players["A"].until("moved", times=25)
         for name in names:
             await players[name].kill()
         for name in names:
@@ -79,7 +79,7 @@ async def test_what_a_store_lost_of_its_end_comes_back_from_the_others(tmp_path:
     async with processes(tmp_path) as at:
         players = await table(at, "ABC", *journalled(tmp_path), patience=LONG)
         match = players["A"].told("started")[0]["match"]
-        await players["A"].until("moved", times=10)
+        await players["A"].until("moved", times=13)
         await players["B"].kill()
         left = lose_the_last_messages(tmp_path / "B" / STORE_FILE, count)
         assert len(stored(tmp_path / "B" / STORE_FILE)) == left
