@@ -26,9 +26,11 @@ BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "
 """One for each seat of the largest table."""
 
 
-async def start_house_bot(arguments: Sequence[str], log: Path, *, is_heard: bool = False) -> Process:
+async def start_house_bot(table: str, arguments: Sequence[str], log: Path, *, is_heard: bool = False) -> Process:
     """Start ``p2pdice house-bot`` with these arguments. It ends when its standard input does, so also if we are killed.
 
+    :param table: what it joins or hosts, one line. A join line may admit to a private table, and every account of a
+        machine can read the arguments of a process: so the child is told through its standard input.
     :param log: where its complaints go.
     :param is_heard: give its standard output as a pipe.
     """
@@ -37,7 +39,7 @@ async def start_house_bot(arguments: Sequence[str], log: Path, *, is_heard: bool
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _appended(log) as complaints:
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
             "-m",
@@ -49,6 +51,9 @@ async def start_house_bot(arguments: Sequence[str], log: Path, *, is_heard: bool
             stderr=complaints,
             env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
         )
+    assert process.stdin is not None
+    process.stdin.write(f"{table}\n".encode())
+    return process
 
 
 def _appended(log: Path) -> BinaryIO:

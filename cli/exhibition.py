@@ -86,10 +86,10 @@ class Exhibition:
             raise Failure(f"The bot {contestant.name} {why}.", hint=f"Its log: {log_path(contestant.home)}")
 
     async def _follow(self, contestant: Contestant, table: str, seat: list[str], patience: asyncio.Timeout) -> int:
-        arguments = [table, *seat, *self._rules, "--name", contestant.name, "--home", str(contestant.home)]
+        arguments = [*seat, *self._rules, "--name", contestant.name, "--home", str(contestant.home)]
         if self._seed is not None:
             arguments += ["--seed", f"{self._seed}/{contestant.name}"]
-        process = await start_house_bot(arguments, log_path(contestant.home), is_heard=True)
+        process = await start_house_bot(table, arguments, log_path(contestant.home), is_heard=True)
         self._processes.append(process)
         assert process.stdout is not None
         async for line in process.stdout:

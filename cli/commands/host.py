@@ -153,8 +153,9 @@ async def company_of(join_line: str, programs: Sequence[Sequence[str]], log: Pat
     with TemporaryDirectory(prefix="p2pdice-bots-", ignore_cleanup_errors=True) as folder:
         bots = []
         for name, program in zip(BOT_NAMES, programs, strict=False):
-            arguments = [join_line, "--name", f"{name} (bot)", "--home", str(Path(folder, name.lower()))]
-            bots.append(await start_house_bot([*arguments, "--", *program], log, is_heard=bool(program)))
+            arguments = ["--name", f"{name} (bot)", "--home", str(Path(folder, name.lower()))]
+            arguments += ["--", *program]
+            bots.append(await start_house_bot(join_line, arguments, log, is_heard=bool(program)))
         named = list(zip(BOT_NAMES, bots, strict=False))
         watches = [asyncio.create_task(_watch(name, bot, log)) for name, bot in named]
         listeners = [asyncio.create_task(_listen(name, bot)) for name, bot in named if bot.stdout is not None]

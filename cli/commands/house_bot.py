@@ -25,7 +25,6 @@ app = application()
 @app.command()
 def house_bot(
     ctx: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="What to join; with --seats, the name to host.")],
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[-- CMD]", help="A program that plays, instead of the house.")
     ] = None,
@@ -41,7 +40,8 @@ def house_bot(
 ) -> None:
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
-    It leaves when its standard input ends, so that it never outlives whoever started it.
+    The first line of its standard input says which table: a name or a join line to join, with --seats the name to
+    host. It leaves when its standard input ends, so that it never outlives whoever started it.
     """
     from cli.bots import PlayerBot
     from cli.driver import seat
@@ -53,19 +53,19 @@ def house_bot(
 
     home = ctx.ensure_object(Settings).home
     player_name = nickname(name)
-    hosted = TableSettings(table, chosen_ruleset(rules, changes), seats) if seats is not None else None
+    ruleset = chosen_ruleset(rules, changes)
     open_log(home)
-
-    async def enter(node: Node) -> None:
-        if hosted is None:
-            await node.join(table)
-        else:
-            await node.host(hosted)
 
     def show(event: NodeEvent, seating: Seating) -> None:
         print(event_line(event, seating), flush=True)
 
-    async def play() -> None:
+    async def play(table: str) -> None:
+        async def enter(node: Node) -> None:
+            if seats is None:
+                await node.join(table)
+            else:
+                await node.host(TableSettings(table, ruleset, seats))
+
         if command:
             await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True)
             return
@@ -73,12 +73,14 @@ def house_bot(
         await seat(home, player_name, interface, enter, bot, show)
 
     async def play_while_wanted() -> None:
-        await first_of(play(), _until_input_ends())
+        lines = PipedLines()
+        table = await lines.read()
+        if table is not None:
+            await first_of(play(table), _until_end(lines))
 
     run(play_while_wanted())
 
 
-async def _until_input_ends() -> None:
-    lines = PipedLines()
+async def _until_end(lines: PipedLines) -> None:
     while await lines.read() is not None:
         pass  # nothing that is said changes anything

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from cli.exits import ExitCode
@@ -138,6 +139,20 @@ def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path, monke
     host.until("joins")
     host.process.kill()
     asyncio.run(ended(*pids(tmp_path)))
+
+
+def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path: Path) -> None:
+    command = program(tmp_path, "good", GOOD)
+    host = sit("Ada", "host", "--private", "--name", "Ada", "--seats", "4", "--bots", "1", "--bot", as_text(command))
+    token = join_line(host).rpartition("/")[2]
+    assert len(token) == 16
+    host.until("three of four seats taken")
+    running = psutil.Process(host.process.pid).children(recursive=True)
+    arguments = [each.cmdline() for each in running]
+    assert sum("house-bot" in each for each in arguments) == 2
+    assert command in arguments
+    assert token not in str(arguments)
+    assert token not in str([each.environ() for each in running])
 
 
 @pytest.mark.parametrize(

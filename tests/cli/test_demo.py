@@ -65,10 +65,10 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
 ) -> None:
     start = children.start_house_bot
 
-    async def start_deaf(arguments: list[str], log: Path, *, is_heard: bool) -> asyncio.subprocess.Process:
+    async def start_deaf(table: str, arguments: list[str], log: Path, *, is_heard: bool) -> asyncio.subprocess.Process:
         # The guest looks for a table that nobody advertises, as if the network had swallowed the advertisement.
-        is_guest = "--seats" not in arguments and "/" not in arguments[0]
-        return await start(["nowhere", *arguments[1:]] if is_guest else arguments, log, is_heard=is_heard)
+        is_guest = "--seats" not in arguments and "/" not in table
+        return await start("nowhere" if is_guest else table, arguments, log, is_heard=is_heard)
 
     monkeypatch.setattr("cli.exhibition.start_house_bot", start_deaf)
     warnings: list[str] = []
