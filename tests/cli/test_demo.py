@@ -105,10 +105,8 @@ def test_an_account_takes_every_event_in_its_stride() -> None:
     seating = Seating(("A", "B", "C"))
     players = tuple(node.PlayerInfo(name, FINGERPRINT) for name in ("A\x1b", "B", "C"))
     start = node.MatchStarted("ab" * 32, PRESETS["perudo"], players, 0, new_match(PRESETS["perudo"], 3))
-    lines = [
-        account.take(json.loads(event_line(event, seating)))
-        for event in (start, *(node.Happened(e, bidding()) for e in GAME))
-    ]
+    told: list[node.NodeEvent] = [start, *(node.Happened(event, bidding()) for event in GAME)]
+    lines = [account.take(json.loads(event_line(event, seating))) for event in told]
     assert [line for line in lines if line] == [
         "Round 3 (A\\x1b 5, B 4). A\\x1b 2x3, B liar, B exact, C accuser: three threes, the round is void,"
         " B loses a die, B gains a die, B is out, B is out, B is out, B is out"

@@ -46,11 +46,12 @@ class Table:
         state, _ = apply(state, Play(1, Bid(2, 3)))
         self._state = state
         players = (node.PlayerInfo("Ada", FINGERPRINT, is_me=True), node.PlayerInfo("Ben", FINGERPRINT))
-        for event in (
+        events: tuple[node.NodeEvent, ...] = (
             node.MatchStarted("ab" * 32, PRESETS["spot-on"], players, 0, state),
             node.DiceRolled((1, 2, 3, 3, 6)),
             *([node.YourTurn(view(state, 0, (1, 2, 3, 3, 6)), 9)] if is_my_turn else []),
-        ):
+        )
+        for event in events:
             self.line.take(event)
         self.paper.said.clear()
 

@@ -88,7 +88,7 @@ def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]
     for signed in opened.messages:
         record.add(signed)
     names = [entry.join.nickname for entry in record.genesis.roster]
-    found = set()
+    found: set[tuple[str, str]] = set()
     for message in (signed.message for signed in messages if signed.message.kind in VOTES):
         assert message.tip == record.chain[message.step].tip
         assert type(message.body) is tuple

@@ -158,7 +158,7 @@ async def table(
     """Let players sit down at a table of the first one's on this machine, until the match has started for all."""
     everyone = ("--interface", "127.0.0.1", *options)
     patiently = ("--patience", *map(str, patience))
-    first, *others = names
+    first, others = names[0], names[1:]
     host = await at.start(first, "--host", str(len(names)), *patiently, *everyone, home=home.format(first))
     line = (await host.until("opened"))["join_line"]
     players = {first: host}

@@ -7,6 +7,7 @@ begins with the match and lasts until its end.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,8 +106,11 @@ class Watch:
         with suppress(psutil.NoSuchProcess):
             while True:
                 self.memory = max(self.memory, self._process.memory_info().rss)
-                count = self._process.num_handles if psutil.WINDOWS else self._process.num_fds
-                self.descriptors = max(self.descriptors, count())
+                if sys.platform == "win32":
+                    count = self._process.num_handles()
+                else:
+                    count = self._process.num_fds()
+                self.descriptors = max(self.descriptors, count)
                 times = self._process.cpu_times()
                 self.cpu = times.user + times.system
                 await asyncio.sleep(SAMPLING)

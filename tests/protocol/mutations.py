@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import Final, cast
+from typing import Any, Final, cast
 from unittest.mock import patch
 
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
@@ -68,7 +68,7 @@ class History:
         """Somebody was missing when some step was closed."""
         return any(signed.message.kind is Kind.CLOSE for signed in self.messages)
 
-    def sign(self, message: Message, **changes: object) -> bytes:
+    def sign(self, message: Message, **changes: Any) -> bytes:
         """Return a message in the transcript's encoding, signed by its author."""
         changed = message._replace(**changes)
         return encode(sign(changed, self.keys[changed.author]).wire)

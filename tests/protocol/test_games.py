@@ -100,7 +100,9 @@ def state_payout(world: World) -> tuple[int, ...]:
 
     state = world.machines[0].match.record.position.state
     assert state is not None
-    return tuple(state_json(state)["payout"])
+    payout = state_json(state)["payout"]
+    assert isinstance(payout, list)
+    return tuple(payout)
 
 
 def test_a_stake_survives_a_crash_between_commitment_and_opening() -> None:

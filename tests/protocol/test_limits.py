@@ -11,6 +11,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits, transport
+from protocol.addresses import Address
 from protocol.certificates import credentials
 from protocol.effects import Effect, Needed, Send
 from protocol.joinline import parse_join_line
@@ -85,9 +86,9 @@ def test_a_page_fits_into_a_frame_and_says_whether_it_is_the_last() -> None:
 
 
 async def test_of_very_many_addresses_only_the_first_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
-    dialled: list[transport.Address] = []
+    dialled: list[Address] = []
 
-    async def note(address: transport.Address, *_: object) -> None:
+    async def note(address: Address, *_: object) -> None:
         dialled.append(address)
         raise DialError("nobody is there")
 
@@ -115,7 +116,7 @@ class Owner:
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         return TableAim(bytes(16), "")
 
-    def peer_up(self, identity: bytes, aim: Aim, at: transport.Address) -> None:
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         self.ups.append(identity)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:

@@ -158,7 +158,7 @@ async def test_a_killed_node_resumes_and_the_match_goes_on(people: Company, play
     for other in others:
         await other.until(PeerLost)
         # Of three players two are a majority that could go on alone; of two there is none.
-        waiting = await other.until(Suspended if players == 2 else Overdue)
+        waiting = await other.until(Suspended) if players == 2 else await other.until(Overdue)
         assert [player.name for player in waiting.awaited] == [dying.name]
     back = await people.sit(dying.name, home=home, port=0 if same_port else free_port())
     assert await back.node.resume() == others[0].told(MatchStarted)[0].match_id

@@ -9,7 +9,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -142,12 +142,12 @@ async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Compan
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> logging.Logger:
+def log(tmp_path: Path) -> Iterator[logging.Logger]:
     handler = PrivateFileHandler(Home(tmp_path).log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     handler.setFormatter(EscapingFormatter("%(message)s"))
     logger = logging.Logger("test")
     logger.addHandler(handler)
-    yield logger  # type: ignore[misc]
+    yield logger
     handler.close()
 
 

@@ -556,7 +556,12 @@ async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, m
     table = await opens()
     received: list[socket.socket] = []
     receive = table.listener._receive
-    monkeypatch.setattr(table.listener, "_receive", lambda each: received.append(each) or receive(each))
+
+    def noted(connection: socket.socket) -> float:
+        received.append(connection)
+        return receive(connection)
+
+    monkeypatch.setattr(table.listener, "_receive", noted)
     crowd = [socket.create_connection((HOST, table.listener.port)) for _ in range(30)]
     for turn in range(1, 20):
         await asyncio.sleep(0)

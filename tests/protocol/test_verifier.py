@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -125,7 +126,7 @@ def test_another_roster_or_another_signature_is_altered(world: World, fair: byte
     assert verify(encode((TRANSCRIPT_TAG, encode((*fields[:4], roster))))).verdict == "altered"
 
 
-def resigned(world: World, message: Message, **changes: object) -> Signed:
+def resigned(world: World, message: Message, **changes: Any) -> Signed:
     return sign(message._replace(**changes), MatchKey(world.seeds[message.author]))
 
 
@@ -139,7 +140,7 @@ def flipped(body: Value) -> Value:
 WRONGS: dict[str, Callable[[World, Message], Signed]] = {
     "an illegal move": lambda world, message: resigned(world, message, body="liar"),
     "a move that is no move": lambda world, message: resigned(world, message, body="\x1b[2J hello"),
-    "a move in another spelling": lambda world, message: resigned(world, message, body=f" {message.body}"),
+    "a move in another spelling": lambda world, message: resigned(world, message, body=f" {message.body!s}"),
     "a power without motes": lambda world, message: resigned(world, message, body="play grey@1"),
     "a concession as a move": lambda world, message: resigned(world, message, body="concede"),
     "an early reveal": lambda world, message: resigned(world, message, kind=Kind.REVEAL, body=bytes(32)),

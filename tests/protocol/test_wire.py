@@ -32,8 +32,11 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=TEXT_CHARACTERS)
 HASH = st.binary(min_size=32, max_size=32)
 STEP = st.integers(0, 2**32 - 1)
 TABLE_ID = st.just(b"") | st.binary(min_size=16, max_size=16)
-AIM = st.builds(TableAim, TABLE_ID, TEXT) | st.builds(MatchAim, HASH, STEP, HASH)
-AIM = AIM | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
+AIM = (
+    st.builds(TableAim, TABLE_ID, TEXT)
+    | st.builds(MatchAim, HASH, STEP, HASH)
+    | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
+)
 PAIRS = st.lists(st.tuples(st.binary(max_size=80), st.binary(max_size=64)), max_size=5).map(tuple)
 SMALL = st.lists(st.integers(0, 9), max_size=3).map(tuple)
 FRAMES: st.SearchStrategy[Frame] = st.one_of(

@@ -147,7 +147,7 @@ class Checks:
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
         # A liar among honest players whom faults have cut off from each other can make a fork (protocol.md §10).
         cheat = self.world.cheat
-        is_excused = cheat is not None and cheat.acted and bool(self.world.plan.faults)
+        is_excused = cheat is not None and cheat.acted > 0 and bool(self.world.plan.faults)
         self._hold("one history", len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
         self.counts["forks by a liar between players who are cut off"] += len(ends) > 1
         cheats = {

@@ -534,7 +534,11 @@ class ReconnectStorm(Misbehaviour):
         if self.acted < 40 and self.random.random() < 0.3:
             self.acted += 1
             world, other = self.machine.world, self.random.choice(self.others)
-            world.scheduler.after(0.01, lambda: world.network.reset(self.machine.node, other, self.random.random()))
+
+            def reset() -> None:
+                world.network.reset(self.machine.node, other, self.random.random())
+
+            world.scheduler.after(0.01, reset)
 
 
 class Stalling(Misbehaviour):
@@ -596,7 +600,7 @@ class ContradictoryVotes(BadVote):
                 assert isinstance(message.body, tuple)
                 number, entries, *newest = message.body
                 assert isinstance(entries, tuple)
-                others = tuple(b"" if entry else self.bytes() for entry in entries)
+                others: tuple[Value, ...] = tuple(b"" if entry else self.bytes() for entry in entries)
                 if self.random.random() < 0.5:  # one that could be right, for another author
                     place = self.random.randrange(len(entries))
                     others = tuple(b"" if index == place else entry for index, entry in enumerate(entries))

@@ -15,7 +15,8 @@ from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.hashing import tagged_hash
 from protocol.match import Match
 from protocol.messages import Kind, Signed, parse_signed
-from protocol.position import SCRIPTS, Purpose
+from protocol.position import SCRIPTS, Purpose, advance
+from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from tests.simulation.machine import Machine
 
@@ -103,7 +104,7 @@ def _on_resume(break_it: Callable[[Match], None]) -> Iterator[None]:
 
     def bad(match: Match, *arguments: Any, **options: Any) -> None:
         init(match, *arguments, **options)
-        if match._resumed:
+        if match._heard is not None:
             break_it(match)
 
     with patch.object(Match, "__init__", bad):
@@ -264,15 +265,16 @@ def one_secret_for_all() -> Iterator[None]:
 
     from protocol import match as match_module
 
-    derive = match_module.derive_secret
-    with patch.object(match_module, "derive_secret", lambda seed, context, purpose: derive(seed, context, "hand")):
+    def bad(seed: bytes, context: Context, purpose: str) -> bytes:
+        return derive_secret(seed, context, "hand")
+
+    with patch.object(match_module, "derive_secret", bad):
         yield
 
 
 @contextmanager
 def a_base_that_shrinks() -> Iterator[None]:
     """Whoever is voted absent is not counted in the next vote, before any LOCK."""
-    advance = record_module.advance
 
     def bad(*arguments: Any) -> Any:
         after = advance(*arguments)

@@ -19,7 +19,7 @@ from p2pdice.players import Player
 from protocol import match as match_module
 from protocol.hashing import tagged_hash
 from protocol.messages import Kind, parse_signed
-from protocol.randomness import Context
+from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.wire import Carried, Page, decode_frame
 from tests.simulation.invariants import Violation
 from tests.simulation.scenario import Plan
@@ -78,19 +78,17 @@ class _Tapped(Simulation):
 @contextmanager
 def other_secret(seed: bytes, target: Target) -> Iterator[None]:
     """Let a player have another secret behind the commitment that stands for the real one."""
-    derive = match_module.derive_secret
-    commitments = {name: getattr(match_module, f"{name}_commitment") for name in ("hand", "share")}
-    real = derive(seed, target.context, target.purpose)
+    commitments = {"hand": hand_commitment, "share": share_commitment}
+    real = derive_secret(seed, target.context, target.purpose)
     other = tagged_hash("other-secret", real)
 
     def bent_derive(with_seed: bytes, context: Context, purpose: str) -> bytes:
         if (with_seed, context, purpose) == (seed, target.context, target.purpose):
             return other
-        return derive(with_seed, context, purpose)
+        return derive_secret(with_seed, context, purpose)
 
     def bent_commitment(context: Context, author: int, secret: bytes) -> bytes:
-        committed: bytes = commitments[target.purpose](context, author, real if secret == other else secret)
-        return committed
+        return commitments[target.purpose](context, author, real if secret == other else secret)
 
     with (
         patch.object(match_module, "derive_secret", bent_derive),
@@ -108,7 +106,7 @@ def _run(plan: Plan) -> _Tapped:
 
 def targets(world: Simulation) -> list[Target]:
     """Return every secret that somebody committed to in a deal that came to its end."""
-    found = {}
+    found: dict[Target, None] = {}
     record = world.honest()[0].match
     assert record is not None
     for position in record.record.chain:
@@ -122,7 +120,7 @@ def targets(world: Simulation) -> list[Target]:
 
 def _opens(data: bytes, world: Simulation, target: Target) -> bool:
     """Tell whether a frame carries the secret, as it was in the first run."""
-    secret = match_module.derive_secret(world.seeds[target.author], target.context, target.purpose)
+    secret = derive_secret(world.seeds[target.author], target.context, target.purpose)
     frame = decode_frame(data)
     wires = [tuple(frame)] if isinstance(frame, Carried) else frame.messages if isinstance(frame, Page) else ()
     for wire in wires:

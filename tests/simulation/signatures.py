@@ -20,7 +20,7 @@ def cached_checks() -> Iterator[None]:
             known[question] = check(key, signature, data)
         return known[question]
 
-    PublicKey.verifies = verifies  # type: ignore[method-assign]
+    PublicKey.verifies = verifies  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

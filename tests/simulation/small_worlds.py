@@ -235,7 +235,13 @@ class Node:
         return self.chain[step]
 
     def held(self, step: int) -> Mapping[int, bytes]:
-        tip = FIRST if step == 0 else (self.final or self.table.after(self.chain[0]))
+        if step == 0:
+            tip = FIRST
+        elif self.final is not None:
+            tip = self.final
+        else:
+            assert self.chain[0] is not None, "the second step follows from how the first was closed"
+            tip = self.table.after(self.chain[0])
         return {author: ids[0] for (t, author), ids in self.messages.items() if t == tip}
 
     def culprits(self) -> Collection[int]:
@@ -320,16 +326,13 @@ class Node:
                 self.say(Message(opened.tip, self.me, b"%d" % self.me))
                 self.show_grounds(opened.tip)
                 continue
-            expired = set(expired)
-            for place in tail:
-                if self._is_new(place) and self._is_tainted(place):
-                    expired.add(place.tip)
+            expired = {*expired, *(place.tip for place in tail if self._is_new(place) and self._is_tainted(place))}
             settling = {place.tip for place in tail} - set(joining)
-            votes = self.absence.due(self, expired, settling)
+            due = self.absence.due(self, expired, settling)
             expired = joining = ()
-            if not votes:
+            if not due:
                 return
-            for vote in votes:
+            for vote in due:
                 ballot = self.absence.ballots.get(vote.tip)
                 if vote.is_close and vote.tip not in closing:
                     assert ballot is not None
@@ -652,7 +655,7 @@ class Explorer:
         node = self.nodes[after]
         what = _short(self.table.messages[event]) if isinstance(event, int) else event
         said = [_short(self.table.messages[number]) for number in node.said[len(self.nodes[before].said) :]]
-        return f"{node.me} gets {what}; says {said}; {node.chain} {node.final} blames {set(node.blamed)}"
+        return f"{node.me} gets {what}; says {said}; {node.chain} {node.final!r} blames {set(node.blamed)}"
 
     def violates(self, claim: str, state: State) -> str:
         """Return in which way a state violates a claim; empty if it does not.
@@ -773,7 +776,9 @@ class Explorer:
         state = self.start
         told: list[tuple[int, int, Event]] = []
         for _ in range(length):
-            timers, quick, late = [], [], []
+            timers: list[tuple[int, Event]] = []
+            quick: list[tuple[int, Event]] = []
+            late: list[tuple[int, Event]] = []
             for index, event in self.events(state):
                 if not isinstance(event, int):
                     timers.append((index, event))

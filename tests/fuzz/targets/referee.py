@@ -29,7 +29,7 @@ def lines(data: bytes) -> list[bytes]:
     """Return the lines that are short enough to be read."""
     buffer = LineBuffer()
     buffer.feed(data)
-    found = []
+    found: list[bytes] = []
     while True:
         try:
             line = buffer.take()

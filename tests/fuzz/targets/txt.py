@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import cast
 
 import zeroconf
 from zeroconf import DNSCache, DNSIncoming
@@ -71,7 +72,7 @@ def check_packet(data: bytes) -> None:
             info = AsyncServiceInfo(SERVICE_TYPE, name)
         except zeroconf.Error:
             continue
-        if info.load_from_cache(SimpleNamespace(cache=cache)):
+        if info.load_from_cache(cast("zeroconf.Zeroconf", SimpleNamespace(cache=cache))):
             check_info(info)
 
 
