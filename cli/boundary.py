@@ -104,9 +104,7 @@ def as_failure(error: Exception) -> Failure | None:
 
 
 def _node_failure(error: Exception) -> Failure | None:
-    if "protocol.node" not in sys.modules:
-        return None  # without the module nobody can have raised its error, and it is the slowest to load
-    from protocol.node import NodeError
+    from protocol.errors import NodeError
 
     if not isinstance(error, NodeError):
         return None

@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "bot": Entry("Programs", "Let a program of yours play at a table.", "bot"),
     "referee": Entry("Programs", "Referee a match: a JSON object a line in, the new state a line out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts and proofs of misconduct, without any network.", "verify"),
+    "matches": Entry("Trust", "List, save or forget the matches that are kept here.", "matches"),
     "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
     "house-bot": Entry("Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
 }

@@ -256,6 +256,16 @@ class Agreement:
             self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
         return Reception.KNOWN
 
+    def take_stored(self, messages: Iterable[Signed]) -> None:
+        """Take the messages that a store holds, in their order: afterwards the history is where the node left it.
+
+        :raises RejectedMessageError: if one does not belong to this match.
+        """
+        for signed in messages:
+            self.take(signed)
+            self.settle()
+        self.news.clear()
+
     # Settling
 
     def settle(self) -> None:

@@ -44,6 +44,23 @@ class Home:
         """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
         return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
 
+    def files(self, match: bytes) -> tuple[Path, ...]:
+        """Return what is written of a match outside the store: its transcript, and proofs of misconduct in it."""
+        folder = self.path / PROOFS_FOLDER
+        proofs = sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else []
+        return tuple(path for path in (self.transcript(match), *proofs) if path.exists())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    :raises OSError: if it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_bytes(data)
+    draft.replace(path)
+
 
 def private_opener(path: str, flags: int) -> int:
     """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""

@@ -160,10 +160,7 @@ class Match:
         """Who has shown what they hold since the restart; None once that is enough."""
         if stored is not None:
             self._heard = set()
-            for signed in stored:
-                self.agreement.take(signed)
-                self.agreement.settle()
-            self.agreement.news.clear()
+            self.agreement.take_stored(stored)
             self._report.resume()
 
     # What the owner may ask

@@ -19,7 +19,7 @@ from typing import Final
 
 from p2pdice import Move
 from p2pdice.version import VERSION
-from protocol import limits
+from protocol import archive, limits
 from protocol.addresses import Address, format_address, interface_addresses
 from protocol.admission import open_table_id, private_table_id
 from protocol.audience import Audience
@@ -37,7 +37,6 @@ from protocol.genesis import (
     check_nickname,
     make_join_record,
     match_id,
-    parse_genesis,
 )
 from protocol.home import Home
 from protocol.hosting import Hosting
@@ -52,7 +51,7 @@ from protocol.messages import MalformedMessageError
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.shell import Shell
-from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
+from protocol.store import Store, StoredMatch, StoreError
 from protocol.surroundings import mind_surroundings
 from protocol.transport import EVERYWHERE
 from protocol.watching import Watching
@@ -143,12 +142,9 @@ class Node:
             check_nickname(name)
             if identity is None:
                 identity, _ = Identity.load_or_create(home)
-            store = Store(Home(home).store)
+            store = archive.open_store(Home(home))
         except MalformedGenesisError as error:
             raise NodeError("failed", f"{name!r} cannot be a nickname: {error}", "choose another with --name") from None
-        except HomeInUseError as error:
-            hint = "close it, or give this one a home of its own with --home DIR"
-            raise NodeError("home-in-use", str(error), hint) from None
         except (KeyFileError, StoreError) as error:
             raise NodeError("failed", str(error)) from None
         whereabouts = Whereabouts(interface, is_enabled=discovery)
@@ -241,28 +237,23 @@ class Node:
         await self._watching.enter(places)
 
     def unfinished(self) -> tuple[StoredMatch, ...]:
-        """Return the matches of this home that can be resumed, newest first.
-
-        A proposal that this node signed last and never saw formed is among them: the others may have.
-        """
-        open_ones = [stored for stored in self._store.matches() if not stored.over]
-        return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
+        """Return the matches of this home that can be resumed, newest first."""
+        return archive.unfinished(self._store.matches())
 
     async def resume(self, match: str | None = None) -> str:
-        """Return to a match after a crash, a nap or a quit; the id's first digits are enough. Returns the whole id.
+        """Return to a match after a crash, a nap or a quit: the last one, or the one named as :func:`archive.find` has
+        it. Returns the whole id.
 
         A finished one is returned to only by its id: for others who still lack the end of it.
 
         :raises NodeError: if there is none like that.
         """
-        stored_matches = self._store.matches() if match else self.unfinished()
-        candidates = [stored for stored in stored_matches if stored.match.hex().startswith((match or "").lower())]
-        if not candidates:
-            what = f"no match here begins with {match}" if match else "there is no unfinished match here"
-            raise NodeError("no-match", what, "see all of them with: p2pdice resume --list")
-        if match and len(candidates) > 1:
-            raise NodeError("no-match", f"{len(candidates)} matches begin with {match}", "give more digits")
-        stored = candidates[0]
+        if match is None or match.lower() == archive.LAST:
+            if not self.unfinished():
+                raise NodeError("no-match", "there is no unfinished match here", "see all with: p2pdice matches")
+            stored = self.unfinished()[0]
+        else:
+            stored = archive.find(self._store.matches(), match)
         try:
             await self._listen(self._port or stored.port)
         except NodeError:
@@ -493,12 +484,7 @@ class Node:
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            match_key = MatchKey(stored.seed).public
-            roster = parse_genesis(stored.genesis).roster
-            me = next((author for author, record in enumerate(roster) if record.join.match_key == match_key), None)
-            if me is None or match_id(stored.genesis) != stored.match:
-                raise StoreError("its seed or its genesis is that of another match")
-            match = Match(stored.genesis, me, stored.seed, messages, choices)
+            match = Match(stored.genesis, archive.seat(stored), stored.seed, messages, choices)
             self._take_part(match, resumed=True)
         except (
             RejectedMessageError,

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from functools import partial
-from pathlib import Path
 
 from protocol.effects import (
     Accuse,
@@ -29,6 +28,7 @@ from protocol.effects import (
     WakeAt,
 )
 from protocol.events import Diverged, MatchOver, Misbehaved, NodeEvent
+from protocol.home import write_whole
 from protocol.keys import fingerprint
 from protocol.match import Match
 from protocol.messages import MalformedMessageError, parse_signed
@@ -149,7 +149,7 @@ class Session(ABC):
         :raises OSError: if it cannot be written.
         """
         record = self.match.record
-        _write_whole(
+        write_whole(
             self._shell.home.transcript(record.match), write_transcript(record, self.match.agreement.proven.values())
         )
 
@@ -157,7 +157,7 @@ class Session(ABC):
         """Write the proof against a player down, and tell."""
         record = self.match.record
         path = self._shell.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
-        _write_whole(path, effect.proof)
+        write_whole(path, effect.proof)
         self._shell.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
 
     def result(self, confirmed: bool) -> MatchOver:
@@ -167,14 +167,3 @@ class Session(ABC):
         assert state is not None
         path = self._shell.home.transcript(record.match)
         return MatchOver(record.match.hex(), state.places, self.match.by_seat(), path, confirmed)
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all.
-
-    :raises OSError: if it cannot be written.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_bytes(data)
-    draft.replace(path)

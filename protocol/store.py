@@ -167,6 +167,28 @@ class Store:
         """The match has ended and its transcript is written."""
         self._write("UPDATE matches SET over = 1 WHERE match = ?", (match,))
 
+    def forget(self, stored: StoredMatch) -> None:
+        """Delete all that is kept of a match, the seed of its keys included: it can never be returned to.
+
+        :raises StoreError: if that fails. Then everything is as it was.
+        """
+        number = self._end(stored.match)[0]
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            keys = self._db.execute("SELECT match_key FROM matches WHERE number = ?", (number,)).fetchall()
+            self._db.execute("DELETE FROM messages WHERE match = ?", (number,))
+            self._db.execute("DELETE FROM choices WHERE match = ?", (stored.match,))
+            self._db.execute("DELETE FROM matches WHERE number = ?", (number,))
+            for key in keys:  # proposals of one table share a seed
+                self._db.execute(
+                    "DELETE FROM seeds WHERE match_key = ? AND match_key NOT IN (SELECT match_key FROM matches)", key
+                )
+            self._db.execute("COMMIT")
+            self._ends.pop(stored.match, None)
+        except _FAILURES as error:
+            self._roll_back()
+            raise StoreError(f"cannot write to the store: {error}") from error
+
     def add_choice(self, match: bytes, step: int, text: str) -> None:
         """Keep what the owner chose in secret; called before anything that depends on it is sent."""
         self._write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
@@ -214,10 +236,13 @@ class Store:
             self._db.execute("COMMIT")
             self._ends[match] = number, place + len(rows)
         except _FAILURES as error:
-            with contextlib.suppress(*_FAILURES):
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+            self._roll_back()
             raise StoreError(f"cannot write to the store: {error}") from error
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(*_FAILURES):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def messages(self, match: bytes) -> tuple[Signed, ...]:
         """Return the stored messages of a match in the order in which they were written."""

@@ -48,8 +48,9 @@ class Opened(NamedTuple):
 
 
 def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
-    """Return the transcript of all closed steps of ``record``, and behind it what proves misconduct."""
+    """Return the transcript of ``record``: all closed steps, what the open one has so far, what proves misconduct."""
     told = {signed.id for position in record.chain for signed in position.entries.values()}
+    told.update(signed.id for signed in record.held.values())
     evidence = [
         signed
         for error in proven
@@ -58,7 +59,8 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
         for signed in error.evidence
         if signed.id not in told
     ]
-    return _written(TRANSCRIPT_TAG, record, (*_until(record, record.position.step), *evidence))
+    held = (record.held[author] for author in sorted(record.held))
+    return _written(TRANSCRIPT_TAG, record, (*_until(record, record.position.step), *held, *evidence))
 
 
 def write_proof(record: Record, error: MisconductError) -> bytes:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.front import application
 from cli.names import nickname
-from cli.play import InterfaceOption, PortOption, play, run
-from cli.render import command_line, escape, listing
+from cli.play import InterfaceOption, PortOption, play
 from cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ EPILOG: Final = """\b
 Examples:
   p2pdice resume              the newest unfinished match
   p2pdice resume 3f2a9c       the match whose id begins so
-  p2pdice resume --list
+  p2pdice resume --list       all of them; the finished too: p2pdice matches
 """
 
 app = application()
@@ -44,7 +41,7 @@ def resume(
     """
     settings = ctx.ensure_object(Settings)
     if list_only:
-        run(_list(settings, as_json))
+        _list(settings, as_json)
         return
     if as_json:
         raise typer.BadParameter("it goes with --list only.", param_hint="--json")
@@ -55,32 +52,16 @@ def resume(
     play(settings, nickname(None), enter, port=port, interface=interface)
 
 
-async def _list(settings: Settings, as_json: bool) -> None:
-    from protocol.node import Node
+def _list(settings: Settings, as_json: bool) -> None:
+    from cli.commands import matches
+    from protocol import archive
+    from protocol.home import Home
 
-    node = await Node.open(settings.home, nickname(None), discovery=False)
-    try:
-        matches = [data(stored) for stored in node.unfinished()]
-    finally:
-        await node.close()
-    if as_json:
-        print(json.dumps({"matches": matches}))
-        return
-    for each in matches:
-        players = listing([escape(player) for player in each["players"]])
-        print(f"{each['match'][:8]}  begun {each['begun'].replace('T', ' ')}, rules {each['rules']}, between {players}")
-    print(f"Return to one with: {command_line('resume', 'MATCH')}" if matches else "No match is unfinished here.")
-
-
-def data(stored: StoredMatch) -> dict[str, Any]:
-    """Return an unfinished match as JSON-able data; ``begun`` is local time."""
-    from protocol.genesis import parse_genesis
-    from protocol.rulesets import ruleset_label
-
-    genesis = parse_genesis(stored.genesis)
-    return {
-        "match": stored.match.hex(),
-        "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
-        "rules": ruleset_label(genesis.ruleset),
-        "players": [record.join.nickname for record in genesis.roster],
-    }
+    home = Home(settings.home)
+    stored: tuple[StoredMatch, ...] = ()
+    if home.store.exists():
+        with matches.opened(home) as (_, kept):
+            stored = archive.unfinished(kept)
+    matches.show(stored, home, as_json)
+    if not (stored or as_json):
+        print("No match is unfinished here.")

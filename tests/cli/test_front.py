@@ -14,7 +14,12 @@ from cli.settings import Settings
 from tests.cli.conftest import Run, environment
 
 VISIBLE = [name for name, entry in COMMANDS.items() if not entry.hidden]
-FAMILIES = [(name,) for name in COMMANDS] + [("identity", "show")]
+FAMILIES = [(name,) for name in COMMANDS] + [
+    ("identity", "show"),
+    ("matches", "list"),
+    ("matches", "save"),
+    ("matches", "forget"),
+]
 
 
 def imported(tmp_path: Path, *arguments: str) -> set[str]:

@@ -1,0 +1,199 @@
+"""``p2pdice matches``: the matches that this home remembers, unfinished and finished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.render import command_line, counted, escape, listing
+from cli.settings import Settings, is_interactive
+
+if TYPE_CHECKING:
+    from protocol.home import Home
+    from protocol.store import Store, StoredMatch
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice matches
+  p2pdice matches save last           its transcript, however far it has come
+  p2pdice matches save 3f2a9c -o unfinished.p2pdice
+  p2pdice matches forget 3f2a9c
+
+\b
+MATCH is "last", or any unique beginning of a match's id. None of these
+commands works while another p2pdice uses the home.
+"""
+
+app = application()
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", show_default=False)]
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List, save or forget the matches that are kept here.
+
+    Without a further word, they are listed.
+    """
+    if ctx.invoked_subcommand is None:
+        list_matches(ctx, as_json)
+    elif as_json:
+        raise typer.BadParameter("it stands behind list.", param_hint="--json")
+
+
+@app.command("list")
+def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List the matches that are kept here: the unfinished ones, then the finished ones, newest first."""
+    from protocol.home import Home
+
+    home = Home(ctx.ensure_object(Settings).home)
+    if not home.store.exists():
+        stored: Sequence[StoredMatch] = ()
+    else:
+        with opened(home) as (_, kept):
+            stored = sorted(kept, key=lambda each: each.over)
+    show(stored, home, as_json)
+    if not (stored or as_json):
+        print("No match is kept here.")
+
+
+@app.command()
+def save(
+    ctx: typer.Context,
+    match: MatchArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, which is new."
+        ),
+    ] = None,
+) -> None:
+    """Write the transcript of a match, finished or not.
+
+    That of an unfinished match holds all that was signed so far: verify calls it incomplete, and says where the match
+    stopped and who is awaited. Without -o it goes where the transcripts of finished matches are.
+    """
+    from protocol import archive
+    from protocol.home import Home, write_whole
+
+    home = Home(ctx.ensure_object(Settings).home)
+    with opened(home) as (store, stored_matches):
+        stored = archive.find(stored_matches, match)
+        data = archive.transcript(store, stored)
+    if out is not None and out.exists():
+        raise Failure(f"{escape(str(out))} exists already.", hint="Give a file that does not exist yet.")
+    path = out if out is not None else home.transcript(stored.match)
+    write_whole(path, data)
+    print(f"The transcript of match {stored.match.hex()[:8]} is {escape(str(path))}")
+    print(f"What it shows: {command_line('verify', str(path))}")
+
+
+@app.command()
+def forget(
+    ctx: typer.Context,
+    match: MatchArgument,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Forget a match, finished or not. Whoever forgets an unfinished one can never return to it.
+
+    Transcripts and proofs are files of their own, and stay.
+    """
+    from protocol import archive
+    from protocol.home import Home
+
+    home = Home(ctx.ensure_object(Settings).home)
+    with opened(home) as (store, stored_matches):
+        stored = archive.find(stored_matches, match)
+        if not is_sure:
+            _ask(stored)
+        store.forget(stored)
+    print(f"Match {stored.match.hex()[:8]} is forgotten.")
+    if files := home.files(stored.match):
+        print(f"{counted(len(files), 'file').capitalize()} about it {'stays' if len(files) == 1 else 'stay'}:")
+        for path in files:
+            print(f"    {escape(str(path))}")
+
+
+def _ask(stored: StoredMatch) -> None:
+    """Return if the owner wants a match to be forgotten.
+
+    :raises Failure: if they do not, or cannot be asked.
+    """
+    name = stored.match.hex()[:8]
+    if not is_interactive():
+        hint = f"If you are sure: {command_line('matches', 'forget', name, '--yes')}"
+        raise Failure(f"Match {name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
+    print(line(stored))
+    if not stored.over:
+        print("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
+        print(f"To keep what there is of it: {command_line('matches', 'save', name)}")
+    try:
+        answer = input("Forget it? [y/N] ")
+    except EOFError:
+        print()
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise Failure(f"Match {name} was not forgotten.")
+
+
+@contextmanager
+def opened(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
+    """Hold the store of a home, and what is kept in it: formed matches first, of each kind the newest first.
+
+    :raises Failure: if the home has none.
+    :raises NodeError: if another process uses the home.
+    """
+    from protocol import archive
+
+    if not home.store.exists():
+        raise Failure(f"No match is kept in {escape(str(home.path))}.")
+    store = archive.open_store(home)
+    try:
+        yield store, store.matches()
+    finally:
+        store.close()
+
+
+def show(stored: Sequence[StoredMatch], home: Home, as_json: bool) -> None:
+    """Print matches: a line each, or one JSON object."""
+    if as_json:
+        print(json.dumps({"matches": [data(each, home) for each in stored]}))
+        return
+    for each in stored:
+        print(line(each))
+    if any(not each.over for each in stored):
+        print(f"Return to one with: {command_line('resume', 'MATCH')}")
+
+
+def line(stored: StoredMatch) -> str:
+    """Return a match in a line."""
+    each = data(stored)
+    begun = each["begun"].replace("T", " ")
+    players = listing([escape(player) for player in each["players"]])
+    return f"{each['match'][:8]}  {each['state']}, begun {begun}, rules {each['rules']}, between {players}"
+
+
+def data(stored: StoredMatch, home: Home | None = None) -> dict[str, Any]:
+    """Return a match as JSON-able data; ``begun`` is local time."""
+    from protocol.genesis import parse_genesis
+    from protocol.rulesets import ruleset_label
+
+    genesis = parse_genesis(stored.genesis)
+    path = home.transcript(stored.match) if home is not None else None
+    return {
+        "match": stored.match.hex(),
+        "state": "finished" if stored.over else "unfinished" if stored.formed else "proposed",
+        "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
+        "rules": ruleset_label(genesis.ruleset),
+        "players": [record.join.nickname for record in genesis.roster],
+        "transcript": str(path) if path is not None and path.exists() else None,
+    }

@@ -1,0 +1,86 @@
+"""The matches of a home, looked at without a node: named, written out as transcripts, forgotten.
+
+The store is held by one process at a time (:mod:`protocol.store`), so nothing here happens beside a node that plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from protocol.agreement import Agreement
+from protocol.errors import NodeError
+from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
+from protocol.home import Home
+from protocol.keys import MatchKey
+from protocol.record import RejectedMessageError
+from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
+from protocol.transcript import write_transcript
+
+LAST: Final = "last"
+"""Names the newest match."""
+
+
+def open_store(home: Home) -> Store:
+    """Open the store of a home.
+
+    :raises NodeError: if another process uses the home.
+    :raises StoreError: if the store cannot be used.
+    """
+    try:
+        return Store(home.store)
+    except HomeInUseError as error:
+        hint = "close it, or give this one a home of its own with --home DIR"
+        raise NodeError("home-in-use", str(error), hint) from None
+
+
+def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
+    """Return those of a store's matches that can be returned to, newest first.
+
+    A proposal that its owner signed last and never saw formed is among them: the others may have.
+    """
+    open_ones = [stored for stored in matches if not stored.over]
+    return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
+
+
+def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
+    """Return the match that somebody names: ``last`` is the first of ``matches``; else any unique beginning of an id.
+
+    :raises NodeError: if there is none like that, or more than one.
+    """
+    wanted = name.strip().lower()
+    named = matches[:1] if wanted == LAST else [each for each in matches if each.match.hex().startswith(wanted)]
+    hint = "see all of them with: p2pdice matches"
+    if not named:
+        what = "there is no match here" if wanted == LAST or not matches else f"no match here begins with {name}"
+        raise NodeError("no-match", what, hint)
+    if len(named) > 1:
+        raise NodeError("no-match", f"{len(named)} matches begin with {name}", f"give more digits; {hint}")
+    return named[0]
+
+
+def seat(stored: StoredMatch) -> int:
+    """Return the roster index that the home has in a stored match.
+
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if genesis, seed and match do not belong together.
+    """
+    roster = parse_genesis(stored.genesis).roster
+    key = MatchKey(stored.seed).public
+    me = next((author for author, record in enumerate(roster) if record.join.match_key == key), None)
+    if me is None or match_id(stored.genesis) != stored.match:
+        raise StoreError("its seed or its genesis is that of another match")
+    return me
+
+
+def transcript(store: Store, stored: StoredMatch) -> bytes:
+    """Return the transcript of a stored match, however far it has come: who is awaited can be read from it.
+
+    :raises StoreError: if what is stored is damaged.
+    """
+    try:
+        agreement = Agreement(stored.genesis, seat(stored))
+        agreement.take_stored(store.messages(stored.match))
+    except (MalformedGenesisError, RejectedMessageError, StoreError) as error:
+        raise StoreError(f"the stored match is damaged: {error}") from None
+    return write_transcript(agreement.record, agreement.proven.values())

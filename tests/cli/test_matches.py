@@ -1,0 +1,107 @@
+"""``matches``: what is kept is listed, saved and forgotten, and never while somebody plays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from p2pdice import PRESETS
+from protocol.home import Home
+from tests.cli.conftest import Run
+from tests.protocol.test_archive import stored
+from tests.simulation.world import World
+
+CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
+
+
+@pytest.fixture
+def match(tmp_path: Path) -> str:
+    """Put an unfinished match, in which somebody is to move, into the home of the commands; return its id."""
+    world = World(CLASSIC, 2, 1)
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    with stored(tmp_path / "home", world, 0) as (_, match):
+        return match.match.hex()
+
+
+def test_an_empty_home_is_said_to_be_and_nothing_is_made_there(p2pdice: Run, tmp_path: Path) -> None:
+    assert p2pdice("matches").stdout == "No match is kept here.\n"
+    assert json.loads(p2pdice("matches", "--json").stdout) == {"matches": []}
+    for command in ("save", "forget"):
+        done = p2pdice("matches", command, "last")
+        assert done.returncode == ExitCode.FAILURE
+        assert "No match is kept in" in done.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_matches_are_listed_as_resume_lists_them(p2pdice: Run, match: str) -> None:
+    done = p2pdice("matches")
+    assert done.stdout == p2pdice("resume", "--list").stdout == p2pdice("matches", "list").stdout
+    assert done.stdout.startswith(f"{match[:8]}  unfinished, begun 19")
+    data = p2pdice("matches", "--json").stdout
+    assert data == p2pdice("resume", "--list", "--json").stdout == p2pdice("matches", "list", "--json").stdout
+    (listed,) = json.loads(data)["matches"]
+    assert (listed["match"], listed["state"], listed["transcript"]) == (match, "unfinished", None)
+
+
+@pytest.mark.parametrize("name", ["last", "id"])
+def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
+    p2pdice: Run, match: str, tmp_path: Path, name: str
+) -> None:
+    done = p2pdice("matches", "save", {"last": "last", "id": match[:6].upper()}[name])
+    path = Home(tmp_path / "home").transcript(bytes.fromhex(match))
+    assert str(path) in done.stdout
+    verdict = p2pdice("verify", "--json", str(path))
+    assert verdict.returncode == ExitCode.INCOMPLETE
+    assert "awaiting player" in json.loads(verdict.stdout)["reason"]
+    assert json.loads(p2pdice("matches", "--json").stdout)["matches"][0]["transcript"] == str(path)
+
+
+def test_a_file_that_exists_is_not_written_over(p2pdice: Run, match: str, tmp_path: Path) -> None:
+    new, old = tmp_path / "new.p2pdice", tmp_path / "old.p2pdice"
+    old.write_bytes(b"mine")
+    assert p2pdice("matches", "save", match, "-o", str(new)).returncode == 0
+    assert p2pdice("verify", str(new)).returncode == ExitCode.INCOMPLETE
+    done = p2pdice("matches", "save", match, "-o", str(old))
+    assert (done.returncode, old.read_bytes()) == (ExitCode.FAILURE, b"mine")
+    assert "exists already" in done.stderr
+
+
+def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
+    p2pdice: Run, match: str, tmp_path: Path
+) -> None:
+    p2pdice("matches", "save", match)
+    asked = p2pdice("matches", "forget", match[:8], given="y\n")
+    assert asked.returncode == ExitCode.USAGE
+    assert "--yes" in asked.stderr
+    assert match[:8] in p2pdice("matches").stdout
+    done = p2pdice("matches", "forget", match[:8], "--yes")
+    path = Home(tmp_path / "home").transcript(bytes.fromhex(match))
+    assert done.stdout == f"Match {match[:8]} is forgotten.\nOne file about it stays:\n    {path}\n"
+    assert path.exists()
+    assert p2pdice("matches").stdout == "No match is kept here.\n"
+    assert p2pdice("resume").returncode == ExitCode.FAILURE
+
+
+@pytest.mark.parametrize("command", [(), ("save", "last"), ("forget", "last", "--yes")], ids=str)
+def test_nothing_is_done_while_another_process_uses_the_home(
+    p2pdice: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    world = World(CLASSIC, 2, 2)
+    with stored(tmp_path / "home", world, 0) as (store, _):
+        done = p2pdice("matches", *command)
+        assert len(store.matches()) == 1
+    assert done.returncode == ExitCode.FAILURE
+    assert "is in use by another p2pdice" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_wrong_name_is_told(p2pdice: Run, match: str) -> None:
+    other = "f" if match[0] != "f" else "e"
+    done = p2pdice("matches", "forget", other, "--yes")
+    assert done.returncode == ExitCode.FAILURE
+    assert f"No match here begins with {other}." in done.stderr
+    assert "p2pdice matches" in done.stderr

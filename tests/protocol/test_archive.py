@@ -1,0 +1,136 @@
+"""The matches of a home without a node: named, written out however far they have come, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS
+from protocol import archive
+from protocol.errors import NodeError
+from protocol.genesis import Patience, match_id
+from protocol.home import Home
+from protocol.keys import MatchKey
+from protocol.store import Store, StoredMatch, StoreError
+from protocol.verifier import Judgement, verify
+from tests.simulation.world import World, genesis
+
+CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
+
+
+@contextmanager
+def stored(folder: Path, world: World, me: int) -> Iterator[tuple[Store, StoredMatch]]:
+    """Put what a node of the world has on its disk into the store of a home."""
+    store = archive.open_store(Home(folder))
+    try:
+        seed, match = world.seeds[me], match_id(world.data)
+        key = MatchKey(seed).public
+        store.add_seed(key, seed)
+        store.add_match(match, world.data, key, created=0, port=0)
+        store.mark_formed(match)
+        machine = world.machines[me]
+        store.write(match, [*machine.disk, *machine.unwritten])
+        yield store, store.matches()[0]
+    finally:
+        store.close()
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10), steps=st.integers(0, 120), preset=st.sampled_from(sorted(PRESETS)))
+def test_a_match_that_is_left_at_any_moment_has_a_transcript_that_says_who_is_awaited(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, steps: int, preset: str
+) -> None:
+    world = World(PRESETS[preset], 2, seed)
+    for _ in range(steps):
+        world.step()
+    assume(not world.machines[0].match.is_ended)
+    with stored(tmp_path_factory.mktemp("home"), world, 0) as (store, match):
+        data = archive.transcript(store, match)
+    verdict = verify(data)
+    record = world.machines[0].match.record
+    assert (verdict.verdict, verdict.step) == (Judgement.INCOMPLETE, record.position.step)
+    for author in record.missing():
+        assert record.genesis.roster[author].join.nickname in verdict.reason
+
+
+def test_of_two_players_who_is_left_alone_has_a_file_of_what_was_signed(tmp_path: Path) -> None:
+    """The other never comes back: no majority can put them out, and the match never ends."""
+    world = World(CLASSIC, 2, 3, patience=Patience(5, 5))
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    gone = next(me for me, machine in enumerate(world.machines) if machine.turn)
+    world.crash(gone)
+    world.run()
+    stays = 1 - gone
+    assert not world.machines[stays].match.is_ended
+    with stored(tmp_path, world, stays) as (store, match):
+        verdict = verify(archive.transcript(store, match))
+    assert (verdict.verdict, verdict.culprit) == (Judgement.INCOMPLETE, None)
+    assert f"awaiting {world.genesis.roster[gone].join.nickname}" in verdict.reason
+
+
+def test_the_transcript_of_a_finished_match_is_the_one_that_its_node_wrote(tmp_path: Path) -> None:
+    world = World(CLASSIC, 3, 4)
+    world.run()
+    with stored(tmp_path, world, 1) as (store, match):
+        assert archive.transcript(store, match) == world.machines[1].transcript
+
+
+def test_a_forgotten_match_leaves_nothing_behind(tmp_path: Path) -> None:
+    world = World(CLASSIC, 2, 5)
+    world.run()
+    with stored(tmp_path, world, 0) as (store, match):
+        store.add_choice(match.match, 3, "stake 5")
+        store.forget(match)
+        assert store.matches() == ()
+        assert store.choices(match.match) == {}
+        with pytest.raises(StoreError):
+            store.messages(match.match)
+        with pytest.raises(StoreError):
+            store.forget(match)
+        tables = ("seeds", "matches", "messages", "choices")
+        assert [store._read(f"SELECT COUNT(*) FROM {table}", (), (int,)) for table in tables] == [[(0,)]] * 4
+
+
+def test_of_two_proposals_with_one_seed_one_is_forgotten_and_the_other_stays_whole(tmp_path: Path) -> None:
+    store = Store(Home(tmp_path).store)
+    seed = bytes(32)
+    key = MatchKey(seed).public
+    store.add_seed(key, seed)
+    ids = [match_id(genesis(CLASSIC, players, b"twice")[0].encoded()) for players in (2, 3)]
+    for match in ids:
+        store.add_match(match, b"genesis", key, created=0, port=0)
+    newest, oldest = store.matches()
+    store.forget(newest)
+    assert store.matches() == (oldest,)
+    store.forget(oldest)
+    assert store.matches() == ()
+    store.close()
+
+
+def match_named(name: str, *, over: bool = False) -> StoredMatch:
+    return StoredMatch(bytes.fromhex(name.ljust(64, "0")), b"", b"", formed=True, created=0, over=over, port=0)
+
+
+def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
+    matches = (match_named("ab12"), match_named("ab34"), match_named("cd"))
+    assert archive.find(matches, "last") == matches[0]
+    assert archive.find(matches, " LAST ") == matches[0]
+    assert archive.find(matches, "AB3") == matches[1]
+    assert archive.find(matches, "c") == matches[2]
+    for name, told in (("ab", "2 matches begin with ab"), ("ff", "no match here begins with ff"), ("", "3 matches")):
+        with pytest.raises(NodeError, match=told):
+            archive.find(matches, name)
+    with pytest.raises(NodeError, match="there is no match here"):
+        archive.find((), "last")
+
+
+def test_a_home_in_use_is_said_to_be(tmp_path: Path) -> None:
+    with stored(tmp_path, World(CLASSIC, 2, 6), 0), pytest.raises(NodeError) as caught:
+        archive.open_store(Home(tmp_path))
+    assert caught.value.code == "home-in-use"
