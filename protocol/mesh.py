@@ -16,7 +16,7 @@ from protocol.addresses import Address
 from protocol.certificates import Credentials
 from protocol.limits import Limits
 from protocol.link import Link
-from protocol.transport import EVERYWHERE, DialError, Listener, dial_any, listen
+from protocol.transport import EVERYWHERE, Accept, DialError, Listener, anybody, dial_any, listen
 from protocol.wire import (
     PROTOCOL_VERSION,
     Aim,
@@ -138,25 +138,17 @@ class Mesh:
         if (peer := self._peers.get(identity)) is not None:
             peer.link.close()
 
-    async def connect(
-        self,
-        addresses: Iterable[Address],
-        aim: Aim,
-        accept: Callable[[bytes], bool] = lambda _: True,
-        expected: bytes | None = None,
-    ) -> bytes:
+    async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
         """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
 
-        :param accept: decides by the identity that TLS proved, before anything is said.
-        :param expected: the identity, if it is known: then it does not matter who else answers at an address.
-        :raises DialError: if nobody answers, or somebody else does.
+        :param accept: decides by the identity that TLS proved, before anything is said. It does not matter who else
+            answers at an address.
+        :raises DialError: if nobody answers, or only others do.
         :raises RefusedError: if the peer says no.
         """
-        link = await dial_any(addresses, self._credentials, self, expected, self._bounds)
+        link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
         answer = self._answers[link]
         try:
-            if not accept(link.peer_key):
-                raise DialError("another identity answers at that address than the one expected")
             hello = Hello((PROTOCOL_VERSION,), self._software, self.port, aim)
             link.send(encode_frame(hello))
             await answer
@@ -229,7 +221,7 @@ class Mesh:
                 continue
             wish.prompt.clear()
             try:
-                await self.connect(addresses(), aim(), expected=identity)
+                await self.connect(addresses(), aim(), identity.__eq__)
             except (DialError, RefusedError):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)]):

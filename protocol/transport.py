@@ -14,21 +14,41 @@ import ssl
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from protocol.addresses import Address, format_address, from_socket_name, own_hosts
 from protocol.certificates import Credentials
+from protocol.keys import fingerprint
 from protocol.limits import ACCEPT_PAUSE, ADDRESSES_PER_PEER, ADDRESSES_WATCHED, BACKLOG, REFUSAL_PAUSE, Limits
 from protocol.link import Link, LinkHandler
 from protocol.pace import Bucket
 
-__all__ = ["EVERYWHERE", "DialError", "Link", "LinkHandler", "Listener", "dial", "dial_any", "listen"]
+__all__ = [
+    "EVERYWHERE",
+    "Accept",
+    "DialError",
+    "Link",
+    "LinkHandler",
+    "Listener",
+    "anybody",
+    "dial",
+    "dial_any",
+    "listen",
+]
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
 """Hosts to listen at for every interface, IPv4 and IPv6: a table is there to be reached from the LAN."""
 
+Accept = Callable[[bytes], bool]
+"""Tells whether the peer with this identity is one that is looked for."""
+
 _PORT_ATTEMPTS: Final = 16
+
+
+def anybody(_: bytes) -> bool:
+    """Accept every identity."""
+    return True
 
 
 class DialError(Exception):
@@ -262,18 +282,18 @@ async def dial(
     port: int,
     credentials: Credentials,
     handler: LinkHandler,
-    expected_key: bytes | None = None,
+    accept: Accept = anybody,
     limits: Limits | None = None,
 ) -> Link:
     """Open a link to a host, by whichever of its addresses answers first. See :func:`dial_any`."""
-    return await dial_any([(host, port)], credentials, handler, expected_key, limits)
+    return await dial_any([(host, port)], credentials, handler, accept, limits)
 
 
 async def dial_any(
     addresses: Iterable[Address],
     credentials: Credentials,
     handler: LinkHandler,
-    expected_key: bytes | None = None,
+    accept: Accept = anybody,
     limits: Limits | None = None,
 ) -> Link:
     """Dial all addresses side by side (the first few, if there are very many); the first good one becomes the link.
@@ -281,14 +301,14 @@ async def dial_any(
     ``link_up`` is called for that one only, before this returns. A peer that refuses us can do so only after our side
     of TLS is done: then the link comes up and goes down again, and only the exchange of HELLO tells that it is good.
 
-    :param expected_key: the identity that must answer, if it is known.
-    :raises DialError: if none of them answers in time as a node, as the expected one, and as another one than this.
+    :param accept: decides by the identity that TLS proved. Whoever else answers at an address is passed over.
+    :raises DialError: if none of them answers in time as a node, as an accepted one, and as another one than this.
     """
     bounds = limits or Limits()
     chosen = list(dict.fromkeys(addresses))[:ADDRESSES_PER_PEER]
     if not chosen:
         raise DialError("no address of the peer is known")
-    link = await _first(_dial_host(address, credentials, expected_key, bounds) for address in chosen)
+    link = await _first(_dial_host(address, credentials, accept, bounds) for address in chosen)
     link.start(handler)
     return link
 
@@ -325,30 +345,24 @@ def _undo(attempt: asyncio.Task[Link]) -> None:
         attempt.result().refuse()
 
 
-async def _dial_host(address: Address, credentials: Credentials, expected_key: bytes | None, limits: Limits) -> Link:
+async def _dial_host(address: Address, credentials: Credentials, accept: Accept, limits: Limits) -> Link:
     where = format_address(address)
     try:
         async with asyncio.timeout(limits.handshake):
             found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
-            link = await _first(
-                _connect(where, family, name, credentials, limits)
+            return await _first(
+                _connect(where, family, name, credentials, accept, limits)
                 for family, _, _, _, name in found[:ADDRESSES_PER_PEER]
             )
     except TimeoutError as error:
         raise DialError(f"{where} did not answer within {limits.handshake:g} seconds") from error
     except (socket.gaierror, ValueError, OverflowError) as error:
         raise DialError(f"no machine is known by the name {address[0]}") from error
-    if link.peer_key == credentials.public_key:
-        problem = f"{where} is this node itself"
-    elif expected_key is not None and link.peer_key != expected_key:
-        problem = f"{where} answers with another identity than expected"
-    else:
-        return link
-    link.refuse()
-    raise DialError(problem)
 
 
-async def _connect(where: str, family: int, name: Any, credentials: Credentials, limits: Limits) -> Link:
+async def _connect(
+    where: str, family: int, name: Any, credentials: Credentials, accept: Accept, limits: Limits
+) -> Link:
     try:
         connection = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -368,7 +382,14 @@ async def _connect(where: str, family: int, name: Any, credentials: Credentials,
         raise DialError(f"{where} broke the connection off") from error
     except OSError as error:
         raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
-    return link
+    if link.peer_key == credentials.public_key:
+        problem = f"{where} is this node itself"
+    elif not accept(link.peer_key):
+        problem = f"at {where} another player answers, {fingerprint(link.peer_key)}"
+    else:
+        return link
+    link.refuse()
+    raise DialError(problem)
 
 
 async def _secure(link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits) -> None:

@@ -247,7 +247,7 @@ class Followed(Session):
             try:
                 if identity not in self._up:
                     aim = WatchAim(self.match.record.match, self._token)
-                    await mesh.connect(self._addresses(identity), aim, expected=identity)
+                    await mesh.connect(self._addresses(identity), aim, identity.__eq__)
                 await lost.wait()
             except (DialError, RefusedError) as error:
                 log.info("cannot watch with %s: %s", fingerprint(identity), error)

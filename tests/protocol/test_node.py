@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from protocol.addresses import format_address
 from protocol.certificates import credentials
 from protocol.discovery import Advertisement, Discovery, DiscoveryUnavailable, Sighting
 from protocol.events import (
@@ -226,6 +227,37 @@ async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: 
     assert await refused(guest, str(line)) == "unreachable"
     assert impostor.heard == []
     impostor.close()
+
+
+@pytest.mark.parametrize("enter", ["join", "watch"])
+async def test_a_join_line_leads_past_whoever_else_answers_at_one_of_its_addresses(people: Company, enter: str) -> None:
+    """Another laptop may have got an address that the host had before; whoever it is hears nothing."""
+    host, impostor = await people.sit("host"), FakeHost()
+    right = parse_join_line((await host.node.host(TableSettings("Friday", CLASSIC, 9))).join_line)
+    wrong = await impostor.open()
+    for number in range(6):
+        addresses = (*wrong.addresses, *right.addresses)[:: 1 if number % 2 else -1]
+        guest = await people.sit(f"guest {number}")
+        await getattr(guest.node, enter)(str(right._replace(addresses=addresses)))
+    assert impostor.heard == []
+    impostor.close()
+
+
+@pytest.mark.parametrize("enter", ["join", "watch"])
+async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, enter: str) -> None:
+    one, other = FakeHost(), FakeHost()
+    lines = [await one.open(), await other.open()]
+    addresses = tuple(address for line in lines for address in line.addresses)
+    wanted = JoinLine(((HOST, 1), *addresses), Identity.generate().fingerprint)
+    with pytest.raises(NodeError) as caught:
+        await getattr((await people.sit("guest")).node, enter)(str(wanted))
+    assert caught.value.code == "unreachable"
+    assert f"nobody listens at {HOST}:1" in caught.value.reason
+    for line in lines:
+        assert f"{format_address(line.addresses[0])} another player answers, {line.fingerprint}" in caught.value.reason
+    assert one.heard == other.heard == []
+    one.close()
+    other.close()
 
 
 @pytest.mark.parametrize(

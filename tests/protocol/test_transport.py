@@ -696,11 +696,29 @@ async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_wit
 async def test_the_expected_identity_must_answer(opens: Opener) -> None:
     table = await opens()
     guest = Recorder()
-    with pytest.raises(DialError, match="another identity"):
-        await dial(HOST, table.listener.port, credentials(identity()), guest, bytes(32), SHORT)
+    with pytest.raises(DialError, match="another player answers"):
+        await dial(HOST, table.listener.port, credentials(identity()), guest, bytes(32).__eq__, SHORT)
     assert guest.links == []
-    link = await dial(HOST, table.listener.port, credentials(identity()), guest, table.credentials.public_key, SHORT)
+    accept = table.credentials.public_key.__eq__
+    link = await dial(HOST, table.listener.port, credentials(identity()), guest, accept, SHORT)
     assert link.is_up
+
+
+async def test_a_host_name_leads_past_whoever_else_answers_at_one_of_its_addresses(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, right = await opens(), await opens()
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (HOST, each.listener.port)) for each in (wrong, right)]
+
+    async def resolve(*_: object, **__: object) -> list[object]:
+        return list(both)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    for _ in range(6):
+        both.reverse()
+        accept = right.credentials.public_key.__eq__
+        link = await dial("two.example", 1, credentials(identity()), Recorder(), accept, SHORT)
+        assert link.peer_key == right.credentials.public_key
 
 
 async def test_a_node_does_not_link_to_itself(opens: Opener) -> None:
