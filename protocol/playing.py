@@ -52,7 +52,7 @@ class Playing(Session):
         """Link with the other players from now on, whoever dials first, and do what is owed."""
         mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
         assert me is not None
-        self._shell.keep_nothing()
+        self._shell.outbox.keep_nothing()
         mesh.forget_all()
         mesh.set_roster(self.authors)
         for identity, author in self.authors.items():
@@ -124,9 +124,9 @@ class Playing(Session):
         if isinstance(effect, Choose):
             self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
         elif isinstance(effect, Replace):
-            self._shell.keep_only(effect.messages)
+            self._shell.outbox.keep_only(effect.messages)
         else:
-            self._shell.keep(effect.signed)
+            self._shell.outbox.keep(effect.signed)
             self._audience.relay(Carried(*effect.signed.wire))
 
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:

@@ -118,11 +118,11 @@ class Session(ABC):
                     self._wake.cancel()
                 self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
             case Accuse():
-                shell.afterwards(partial(self._accuse, effect))
+                shell.outbox.afterwards(partial(self._accuse, effect))
             case _:
                 if isinstance(effect, Ended):
-                    shell.write_all()
-                shell.afterwards(partial(self.carry_out, effect))
+                    shell.outbox.write_all()
+                shell.outbox.afterwards(partial(self.carry_out, effect))
 
     @abstractmethod
     def keep(self, effect: Choose | Persist | Replace) -> None:

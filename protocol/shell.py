@@ -1,29 +1,25 @@
-"""What the parts of a node share, and the order in which each turn of the event loop is carried out.
+"""What the parts of a node share: home, links, store, owner, and the outbox that is emptied once a turn of the loop.
 
-All callbacks run in one event loop. What they cause is gathered during one turn of the loop and then carried out in
-this order: the store is written, frames are sent, the owner is told. So nothing leaves this node that a crash could
-make it forget.
+All callbacks run in one event loop. What they cause is gathered in the :class:`~protocol.outbox.Outbox` and carried out
+at the end of the turn, in the order of its steps.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
 from protocol.home import Home
 from protocol.keys import Identity, fingerprint
 from protocol.limits import Limits
 from protocol.mesh import Mesh
-from protocol.messages import Signed
+from protocol.outbox import Do, Outbox, Send, Sent, Write
 from protocol.store import Store, StoreError
 from protocol.whereabouts import Whereabouts
 from protocol.wire import Frame, Table, encode_frame
-
-_BATCH: Final = 64
-"""Messages of others that are kept in memory before they are stored without an own one."""
 
 
 class Shell:
@@ -43,30 +39,11 @@ class Shell:
         """What the owner is to be told; None at the end."""
         self.is_silent = False
         """Nothing is taken or sent any more."""
-        # What this turn of the loop has caused.
-        self._unwritten: list[Signed] = []
-        self._frames: list[tuple[bytes, bytes]] = []
-        self._relayed: list[tuple[bytes, bytes]] = []
-        self._afterwards: list[Callable[[], None]] = []
-        self._must_write = False
-        self._must_replace = False
-        self._flush_is_due = False
+        self.outbox: Outbox[tuple[bytes, bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
+        """What this turn of the loop has caused; its frames are encoded, each with the identity of who is sent it."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # What a turn of the loop causes
-
-    def keep(self, signed: Signed) -> None:
-        """Have a message stored, before the next frame is sent at the latest."""
-        self._unwritten.append(signed)
-
-    def keep_only(self, messages: Iterable[Signed]) -> None:
-        """Have these messages stored instead of all that is stored of their match."""
-        self._unwritten = list(messages)
-        self._must_replace = True
-
-    def keep_nothing(self) -> None:
-        """Forget what is not stored yet: the proposal that it belonged to is withdrawn."""
-        self._unwritten.clear()
 
     def post(self, identity: bytes, frame: Frame) -> None:
         """Have a frame sent to a peer, if it is linked."""
@@ -74,49 +51,26 @@ class Shell:
 
     def post_encoded(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent to several peers."""
-        self._frames += [(identity, frame) for identity in identities]
-        self._schedule_flush()
+        self.outbox.post(*((identity, frame) for identity in identities))
 
     def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent behind all others. It may leave though nothing of this turn was stored."""
-        self._relayed += [(identity, frame) for identity in identities]
-        self._schedule_flush()
-
-    def afterwards(self, action: Callable[[], None]) -> None:
-        """Have something done after all frames of this turn were sent."""
-        self._afterwards.append(action)
-        self._schedule_flush()
-
-    def write_all(self) -> None:
-        """Have everything stored at the end of this turn, whether or not anything is sent."""
-        self._must_write = True
-        self._schedule_flush()
-
-    def _schedule_flush(self) -> None:
-        if not self._flush_is_due:
-            self._flush_is_due = True
-            self.loop.call_soon(self.flush)
+        self.outbox.relay(*((identity, frame) for identity in identities))
 
     def flush(self) -> None:
-        """Store, then send, then tell: all that this turn of the loop has caused."""
-        self._flush_is_due = False
-        frames, self._frames = self._frames, []
-        relayed, self._relayed = self._relayed, []
-        afterwards, self._afterwards = self._afterwards, []
-        # Messages of others wait for the next that leaves: a crash loses nothing that their authors do not have.
-        must_write = self._must_write or bool(frames) or len(self._unwritten) >= _BATCH
+        """Carry out what this turn of the loop has caused."""
         with self.stopping_at_disk_errors():
-            if self._unwritten and must_write:
-                write = self.store.replace if self._must_replace else self.store.write
-                write(self._unwritten[0].message.match, self._unwritten)
-                self._must_replace = False
-                self._unwritten.clear()
-            self._must_write = False
-            for identity, frame in (*frames, *relayed):
-                self.mesh.send(identity, frame)
-            self.mesh.flush()
-            for action in afterwards:
-                action()
+            for step in self.outbox.steps():
+                match step:
+                    case Write():
+                        write = self.store.replace if step.replaces else self.store.write
+                        write(step.messages[0].message.match, step.messages)
+                    case Send():
+                        self.mesh.send(*step.letter)
+                    case Sent():
+                        self.mesh.flush()
+                    case Do():
+                        step.action()
 
     # The owner
 

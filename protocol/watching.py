@@ -289,7 +289,7 @@ class Followed(Session):
     def take(self, identity: bytes, frame: Carried | Page) -> None:
         super().take(identity, frame)
         if isinstance(frame, Page) and frame.last and self.match.is_formed:
-            self._shell.afterwards(self._become_current)
+            self._shell.outbox.afterwards(self._become_current)
 
     # The match
 

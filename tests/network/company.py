@@ -103,8 +103,8 @@ class Player:
         """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
         node = self.node
         node._shell.is_silent = node._is_closed = True
-        for caused in (node._shell._unwritten, node._shell._frames, node._shell._afterwards):
-            caused.clear()
+        for _ in node._shell.outbox.steps():
+            pass  # nobody carries it out any more
         node._mesh.forget_all()
         if node._mesh._listener is not None:
             node._mesh._listener.close()

@@ -1,22 +1,23 @@
 """One node of the world: a real :class:`protocol.match.Match` in a shell that does what :mod:`protocol.node` does.
 
-What a turn of the event loop causes is gathered and then carried out in the order of the node: the store is written,
-frames leave, the owner is told. Between any two of these the process can die.
+What a turn of the event loop causes is gathered in the node's own :class:`~protocol.outbox.Outbox`, whose steps are
+carried out as they come. Between any two of these the process can die.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
 from p2pdice.players import Player
+from protocol import outbox
 from protocol.effects import (
     Accuse,
     Broadcast,
     Choose,
     Conceded,
-    Effect,
     Ended,
     Formed,
     Left,
@@ -37,7 +38,8 @@ from protocol.effects import (
 )
 from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match import Match, StaleMoveError
-from protocol.messages import MalformedMessageError, Signed, parse_signed
+from protocol.messages import MalformedMessageError, parse_signed
+from protocol.outbox import Outbox
 from protocol.store import StoreError
 from protocol.transcript import write_transcript
 from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
@@ -47,9 +49,6 @@ from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
-
-BATCH: Final = 64
-"""Messages of others that are kept in memory before they are stored without an own one, as in the node."""
 
 TICK: Final = 1e-6
 """Seconds that a turn of the event loop takes at least."""
@@ -91,12 +90,7 @@ class Machine:
         self.starts = 0
         self._turn: YourTurn | None = None
         self._wake: Timer | None = None
-        self._batch: list[Signed] = []
-        self._outbox: list[tuple[int | None, Frame]] = []
-        self._ending: list[Effect] = []
-        self._flush_is_due = False
-        self._must_write = False
-        self._must_replace = False
+        self._outbox = self._new_outbox()
         self._deferred: list[Callable[[], None]] = []
         disk.point = self._point
 
@@ -113,9 +107,7 @@ class Machine:
         stored = self.disk.load()
         self.starts += 1
         world.note("start", self.node, len(stored.messages))
-        self._turn, self._wake, self._batch, self._outbox, self._ending = None, None, [], [], []
-        self._flush_is_due = self._must_write = self._must_replace = False
-        self._deferred = []
+        self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         self.match = self.make_match(world.data_for(self.author), self.author, world.seeds[self.author], *known)
@@ -257,13 +249,13 @@ class Machine:
                     case Choose():
                         self.disk.add_choice(effect.step, effect.text)
                     case Persist():
-                        self._batch.append(effect.signed)
+                        self._outbox.keep(effect.signed)
                     case Replace():
-                        self._batch, self._must_replace = list(effect.messages), True
+                        self._outbox.keep_only(effect.messages)
                     case Send():
-                        self._outbox.append((effect.author, effect.frame))
+                        self._outbox.post((effect.author, effect.frame))
                     case Broadcast():
-                        self._outbox.append((None, effect.frame))
+                        self._outbox.post(*((author, effect.frame) for author in self._peers()))
                     case WakeAt():
                         if self._wake is not None:
                             self._wake.cancel()
@@ -271,37 +263,35 @@ class Machine:
                         due = max(effect.time, self.world.scheduler.now + TICK)
                         self._wake = self.plan(due, self._awake)
                     case _:
-                        self._must_write = self._must_write or isinstance(effect, Ended)
-                        self._ending.append(effect)
+                        if isinstance(effect, Ended):
+                            self._outbox.write_all()
+                        self._outbox.afterwards(partial(self._carry_out, effect))
         except StoreError as error:
             self._fall_silent(error)
             return
         self.world.checks.after_input(self)
-        if (self._outbox or self._ending) and not self._flush_is_due:
-            self._flush_is_due = True
-            self.plan(self.world.scheduler.now, self._flush)
+
+    def _new_outbox(self) -> Outbox[tuple[int, Frame]]:
+        return Outbox(lambda: self.plan(self.world.scheduler.now, self._flush))
 
     def _flush(self) -> None:
-        self._flush_is_due = False
-        outbox, self._outbox = self._outbox, []
-        ending, self._ending = self._ending, []
-        must_write = self._must_write or bool(outbox) or len(self._batch) >= BATCH
+        has_sent = False
         try:
-            if self._batch and must_write:
-                write = self.disk.replace if self._must_replace else self.disk.write
-                batch, self._batch, self._must_replace = self._batch, [], False
-                write(batch)
-            self._must_write = False
-            if outbox:
-                self._point("before sending")
-            for author, frame in outbox:
-                for receiver in self._peers() if author is None else (author,):
-                    self._send(receiver, frame)
-                    self._point("between two frames")
-            if outbox:
-                self._point("after sending")
-            for effect in ending:
-                self._carry_out(effect)
+            for step in self._outbox.steps():
+                match step:
+                    case outbox.Write():
+                        write = self.disk.replace if step.replaces else self.disk.write
+                        write(step.messages)
+                    case outbox.Send():
+                        if not has_sent:
+                            has_sent = True
+                            self._point("before sending")
+                        self._send(*step.letter)
+                        self._point("between two frames")
+                    case outbox.Sent():
+                        self._point("after sending")
+                    case outbox.Do():
+                        step.action()
         except StoreError as error:
             self._fall_silent(error)
 
@@ -317,7 +307,7 @@ class Machine:
                 self.world.checks.before_sending(self, author, bent, data)
             self.world.network.send(self.node, author, data)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: Show | Accuse | Formed | Ended | Over) -> None:
         match = self.match
         assert match is not None
         match effect:
@@ -337,8 +327,6 @@ class Machine:
                 self.disk.mark_over()
                 self.confirmed = effect.confirmed
                 self.world.note("over", self.node, effect.confirmed)
-            case _:
-                raise AssertionError(f"nobody carries out {effect}")
 
     def _fall_silent(self, error: StoreError) -> None:
         """What cannot be stored must not be sent: end everything, until the owner starts again."""

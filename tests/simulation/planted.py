@@ -15,10 +15,10 @@ from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.hashing import tagged_hash
 from protocol.match import Match
 from protocol.messages import Kind, Signed, parse_signed
+from protocol.outbox import Outbox, Write
 from protocol.position import SCRIPTS, Purpose, advance
 from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
-from tests.simulation.machine import Machine
 
 
 @contextmanager
@@ -53,17 +53,18 @@ def own_messages_are_not_stored() -> Iterator[None]:
 @contextmanager
 def send_before_store() -> Iterator[None]:
     """Frames leave before the store is written."""
-    flush = Machine._flush
+    steps = Outbox.steps
 
-    def bad(machine: Machine) -> None:
-        batch, machine._batch = machine._batch, []
-        flush(machine)
-        machine._batch = batch + machine._batch
-        if batch and machine.is_running:
-            machine.disk.write(batch)
-            machine._batch = []
+    def bad(outbox: Outbox[Any]) -> Iterator[Any]:
+        late = []
+        for step in steps(outbox):
+            if isinstance(step, Write):
+                late.append(step)
+            else:
+                yield step
+        yield from late
 
-    with patch.object(Machine, "_flush", bad):
+    with patch.object(Outbox, "steps", bad):
         yield
 
 

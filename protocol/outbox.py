@@ -1,0 +1,135 @@
+"""What one turn of a node's loop causes, and the order in which that is carried out. Sans-I/O.
+
+Theory of operation
+-------------------
+Whatever happens in a turn of the loop is only gathered: messages to be stored, frames to be sent, things to be done
+afterwards. At the end of the turn the owner asks for the :meth:`Outbox.steps` and carries them out, one by one, in
+the order in which they come::
+
+    Write   what a crash must not make this node forget
+    Send    each frame; those that may leave though nothing was stored come last
+    Sent    there are no more frames in this turn
+    Do      what is due afterwards: the owner is told, files are written
+
+So nothing leaves a node that a crash could make it forget. An owner that cannot carry out a step, because the disk is
+full or the process dies, asks for no more of them: then nothing behind that step happens either.
+
+Messages of others wait in memory for the next frame that leaves, :data:`BATCH` of them at most: a crash loses nothing
+that their authors do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from protocol.messages import Signed
+
+BATCH: Final = 64
+"""Messages that are kept in memory before they are stored although no frame leaves."""
+
+Letter = TypeVar("Letter")
+"""What the owner sends: a frame and to whom."""
+
+
+class Write(NamedTuple):
+    """Store these messages in one transaction."""
+
+    messages: tuple[Signed, ...]
+    replaces: bool
+    """They take the place of all that is stored of their match."""
+
+
+class Send(NamedTuple, Generic[Letter]):
+    """Send this."""
+
+    letter: Letter
+
+
+class Sent(NamedTuple):
+    """All frames of this turn were sent."""
+
+
+class Do(NamedTuple):
+    """Do this."""
+
+    action: Callable[[], None]
+
+
+class Outbox(Generic[Letter]):
+    """What a turn has caused so far.
+
+    :param schedule: called once in a turn, as soon as it causes anything that must be carried out at its end.
+    """
+
+    def __init__(self, schedule: Callable[[], object]) -> None:
+        self._schedule = schedule
+        self._is_scheduled = False
+        self._unwritten: list[Signed] = []
+        self._posted: list[Letter] = []
+        self._relayed: list[Letter] = []
+        self._afterwards: list[Callable[[], None]] = []
+        self._must_write = False
+        self._replaces = False
+
+    def keep(self, signed: Signed) -> None:
+        """Have a message stored, before the next frame is sent at the latest."""
+        self._unwritten.append(signed)
+
+    def keep_only(self, messages: Iterable[Signed]) -> None:
+        """Have these messages stored instead of all that is stored of their match."""
+        self._unwritten = list(messages)
+        self._replaces = True
+
+    def keep_nothing(self) -> None:
+        """Forget what is not stored yet: the proposal that it belonged to is withdrawn."""
+        self._unwritten.clear()
+        self._replaces = False
+
+    def post(self, *letters: Letter) -> None:
+        """Have frames sent, in this order, after everything was stored."""
+        self._posted += letters
+        self._be_scheduled()
+
+    def relay(self, *letters: Letter) -> None:
+        """Have frames sent behind all that were posted. They may leave though nothing of this turn was stored."""
+        self._relayed += letters
+        self._be_scheduled()
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """Have something done after all frames of this turn were sent."""
+        self._afterwards.append(action)
+        self._be_scheduled()
+
+    def write_all(self) -> None:
+        """Have everything stored at the end of this turn, whether or not anything is sent."""
+        self._must_write = True
+        self._be_scheduled()
+
+    def _be_scheduled(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._schedule()
+
+    def steps(self) -> Iterator[Write | Send[Letter] | Sent | Do]:
+        """Yield what is to be done about this turn; a step counts as done when the next one is asked for.
+
+        What a step causes belongs to the next turn. What could not be stored remains to be stored; frames and actions
+        that were not reached are gone.
+        """
+        self._is_scheduled = False
+        posted, self._posted = self._posted, []
+        relayed, self._relayed = self._relayed, []
+        afterwards, self._afterwards = self._afterwards, []
+        must_write = self._must_write or bool(posted) or len(self._unwritten) >= BATCH
+        if self._unwritten and must_write:
+            yield Write(tuple(self._unwritten), self._replaces)
+            self._unwritten.clear()
+            self._replaces = False
+        self._must_write = False
+        for letter in (*posted, *relayed):
+            yield Send(letter)
+        if posted or relayed:
+            yield Sent()
+        for action in afterwards:
+            yield Do(action)

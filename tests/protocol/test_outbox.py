@@ -1,0 +1,269 @@
+"""What a turn of the loop causes is carried out in one order: stored, sent, done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from protocol.addresses import Address
+from protocol.certificates import credentials
+from protocol.events import Stopped
+from protocol.home import Home
+from protocol.keys import Identity, MatchKey
+from protocol.limits import Limits
+from protocol.mesh import Mesh, MeshOwner
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.outbox import BATCH, Do, Outbox, Send, Sent, Write
+from protocol.shell import Shell
+from protocol.store import Store
+from protocol.whereabouts import Whereabouts
+from protocol.wire import Aim, Frame, Hello, Refuse
+
+KEY = MatchKey(bytes(32))
+MATCH = b"m" * 32
+MESSAGES = tuple(sign(Message(MATCH, step, b"t" * 32, 0, Kind.LOCK, b"h" * 32), KEY) for step in range(2 * BATCH))
+
+
+class Turns(RuleBasedStateMachine):
+    """Any sequence of causes and turns, in which some turns break off: what the owner of an outbox may rely on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outbox: Outbox[int] = Outbox(self.schedule)
+        self.due = 0
+        """How often a turn was asked for since the last one."""
+        self.kept: list[int] = []
+        """Numbers of all messages that were to be kept, but for what was replaced."""
+        self.disk: list[int] = []
+        self.number = 0
+        self.posted: list[int] = []
+        self.relayed: list[int] = []
+        self.actions: list[int] = []
+        self.done: list[int] = []
+        self.must_write = False
+        self.is_needed = False
+        """Something was caused that has to be carried out at the end of this turn."""
+
+    def schedule(self) -> None:
+        self.due += 1
+
+    def next(self) -> int:
+        self.number += 1
+        return self.number
+
+    def message(self) -> Signed:
+        self.kept.append(self.next() % len(MESSAGES))
+        return MESSAGES[self.kept[-1]]
+
+    @rule(count=st.sampled_from([1, 1, 1, 2, BATCH - 1, BATCH]))
+    def keep(self, count: int) -> None:
+        for _ in range(count):
+            self.outbox.keep(self.message())
+
+    @rule(count=st.integers(1, 4))
+    def keep_only(self, count: int) -> None:
+        self.kept = []
+        self.outbox.keep_only(self.message() for _ in range(count))
+
+    @rule(count=st.integers(1, 3))
+    def post(self, count: int) -> None:
+        letters = [self.next() for _ in range(count)]
+        self.outbox.post(*letters)
+        self.posted += letters
+        self.is_needed = True
+
+    @rule()
+    def relay(self) -> None:
+        self.relayed.append(self.next())
+        self.outbox.relay(self.relayed[-1])
+        self.is_needed = True
+
+    @rule()
+    def do_afterwards(self) -> None:
+        number = self.next()
+        self.actions.append(number)
+        self.outbox.afterwards(lambda: self.done.append(number))
+        self.is_needed = True
+
+    @rule()
+    def write_all(self) -> None:
+        self.must_write = self.is_needed = True
+        self.outbox.write_all()
+
+    @rule(breaks_off_at=st.one_of(st.none(), st.integers(0, 5)))
+    def turn(self, breaks_off_at: int | None) -> None:
+        had_to_write = self.kept != self.disk and (self.must_write or bool(self.posted))
+        letters, posted = self.posted + self.relayed, self.posted
+        actions = self.actions
+        self.posted, self.relayed, self.actions, self.done = [], [], [], []
+        self.due, self.is_needed = 0, False
+        kinds: list[int] = []
+        sent: list[int] = []
+        for number, step in enumerate(self.outbox.steps()):
+            kinds.append((Write, Send, Sent, Do).index(type(step)))
+            if number == breaks_off_at:  # the disk is full, or the process died: this step is not done
+                if isinstance(step, Write):
+                    return  # what could not be stored remains to be
+                break
+            match step:
+                case Write():
+                    written = [signed.message.step for signed in step.messages]
+                    self.disk = written if step.replaces else self.disk + written
+                    assert self.disk == self.kept
+                case Send():
+                    # Nothing that is posted leaves as long as a crash could make this node forget anything.
+                    assert step.letter not in posted or self.disk == self.kept
+                    sent.append(step.letter)
+                case Sent():
+                    assert sent == letters
+                case Do():
+                    step.action()
+        else:
+            assert (sent, self.done) == (letters, actions)
+            assert not had_to_write or self.disk == self.kept
+        self.must_write = False
+        assert kinds == sorted(kinds)
+        assert kinds.count(0) <= 1
+        assert kinds.count(2) <= 1
+        assert sum(number not in self.disk for number in self.kept) < BATCH
+
+    @invariant()
+    def a_turn_is_asked_for_once_and_as_soon_as_there_is_anything_to_do(self) -> None:
+        assert self.due == self.is_needed
+
+
+Turns.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestTurns = Turns.TestCase
+
+
+def carried_out(outbox: Outbox[str]) -> list[object]:
+    steps: list[object] = []
+    for step in outbox.steps():
+        steps.append(step)
+        if isinstance(step, Do):
+            step.action()
+    return steps
+
+
+@pytest.fixture
+def outbox() -> Outbox[str]:
+    return Outbox(lambda: None)
+
+
+def test_messages_wait_for_the_next_frame_and_all_ride_along(outbox: Outbox[str]) -> None:
+    outbox.keep(MESSAGES[0])
+    outbox.relay("to a spectator")
+    assert carried_out(outbox) == [Send("to a spectator"), Sent()]
+    outbox.keep(MESSAGES[1])
+    outbox.post("to a player")
+    assert carried_out(outbox) == [Write(MESSAGES[:2], False), Send("to a player"), Sent()]
+    assert carried_out(outbox) == []
+
+
+def test_so_many_messages_are_stored_without_a_frame_and_one_fewer_are_not(outbox: Outbox[str]) -> None:
+    for signed in MESSAGES[: BATCH - 1]:
+        outbox.keep(signed)
+    assert carried_out(outbox) == []
+    outbox.keep(MESSAGES[BATCH - 1])
+    assert carried_out(outbox) == [Write(MESSAGES[:BATCH], False)]
+
+
+def test_what_an_action_causes_belongs_to_the_next_turn(outbox: Outbox[str]) -> None:
+    def answer() -> None:
+        outbox.keep(MESSAGES[0])
+        outbox.post("answer")
+
+    outbox.afterwards(answer)
+    assert carried_out(outbox) == [Do(answer)]
+    assert carried_out(outbox) == [Write(MESSAGES[:1], False), Send("answer"), Sent()]
+
+
+def test_what_belonged_to_a_withdrawn_proposal_replaces_nothing_of_the_next(outbox: Outbox[str]) -> None:
+    outbox.keep_only(MESSAGES[:2])
+    outbox.keep_nothing()
+    outbox.keep(MESSAGES[2])
+    outbox.write_all()
+    assert carried_out(outbox) == [Write(MESSAGES[2:3], False)]
+
+
+# The shell
+
+
+class Nobody(MeshOwner):
+    """Owns links that nobody uses."""
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        raise AssertionError("nobody says HELLO here")
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        pass
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        pass
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        pass
+
+
+class Tapped(Mesh):
+    """Links that write down, of every frame that leaves, what is on the disk at that moment."""
+
+    def __init__(self, identity: Identity, store: Store) -> None:
+        super().__init__(credentials(identity.private_key), "test", Nobody())
+        self.left: list[tuple[bytes, int]] = []
+        """(frame, messages on the disk)"""
+        self._store = store
+
+    def send(self, identity: bytes, frame: bytes) -> None:
+        self.left.append((frame, len(self._store.messages(MATCH))))
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[tuple[Shell, Store, Tapped]]:
+    home, identity = Home(tmp_path), Identity.generate()
+    store = Store(home.store)
+    store.add_seed(KEY.public, b"s" * 32)
+    store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
+    mesh = Tapped(identity, store)
+    yield Shell(home, identity, store, mesh, Whereabouts(None, is_enabled=False), Limits()), store, mesh
+    store.close()
+
+
+async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
+    node: tuple[Shell, Store, Tapped],
+) -> None:
+    shell, store, mesh = node
+    told: list[int] = []
+    shell.outbox.afterwards(lambda: told.append(len(mesh.left)))
+    shell.relay((b"spectator",), b"a message")
+    for signed in MESSAGES[:3]:
+        shell.outbox.keep(signed)
+        shell.post_encoded((b"player", b"other"), signed.data)
+    assert (store.messages(MATCH), mesh.left, told) == ((), [], [])
+    await asyncio.sleep(0)
+    assert [at for _, at in mesh.left] == [3] * 7
+    assert mesh.left[-1][0] == b"a message"
+    assert told == [7]
+    shell.outbox.keep_only(MESSAGES[5:6])
+    shell.outbox.write_all()
+    await asyncio.sleep(0)
+    assert [signed.id for signed in store.messages(MATCH)] == [MESSAGES[5].id]
+
+
+async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Shell, Store, Tapped]) -> None:
+    shell, store, mesh = node
+    store.close()
+    told: list[str] = []
+    shell.outbox.keep(MESSAGES[0])
+    shell.post_encoded((b"player",), b"frame")
+    shell.outbox.afterwards(lambda: told.append("something"))
+    await asyncio.sleep(0)
+    assert (mesh.left, told, shell.is_silent) == ([], [], True)
+    assert isinstance(shell.events.get_nowait(), Stopped)
+    await shell.settled()
