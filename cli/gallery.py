@@ -52,8 +52,8 @@ class Gallery(LineTable):
         else:
             await asyncio.Event().wait()  # nobody types, and there is still something to be seen
 
-    def _move(self, line: str) -> None:
-        self._say("You only watch here. Type help for what you can type.")
+    def _no_turn(self) -> str:
+        return "You only watch here. Type help for what you can type."
 
     def _help(self, _rest: str) -> None:
         self._say("You watch; the moves are made by others. You can type:")

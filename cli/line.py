@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cli.choices import choices
 from cli.exits import Failure, closing_code
@@ -18,7 +18,8 @@ from cli.narrate_motes import graveyard
 from cli.play import first_of
 from cli.render import bid, command_line, dice_count, hand, percent, sentence
 from cli.seating import Seating, display_names
-from p2pdice import Bid, Concede, MalformedMove, Move, RulesError, State, events, parse_move
+from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_bid, hear_word, nearest_word
+from p2pdice import Concede, Move, RulesError, State, events
 from protocol.events import (
     DiceRolled,
     Happened,
@@ -38,6 +39,10 @@ from protocol.events import (
 if TYPE_CHECKING:
     from cli.settings import Settings
     from protocol.node import Node
+
+
+_IN_FULL: Final = ("start", "concede", "quit")
+"""Words whose beginnings are not enough: what they do is not undone by the next line."""
 
 
 class LineTable:
@@ -60,6 +65,8 @@ class LineTable:
         self._state: State | None = None
         self._hand: tuple[int, ...] = ()
         self._turn: YourTurn | None = None
+        self._doubted: Move | None = None
+        """The last move of this turn, if it is to be typed again before it counts."""
         self._is_confirming = False
         self._has_left = False
         self._words: dict[str, tuple[str, Callable[[str], None]]] = {
@@ -138,6 +145,7 @@ class LineTable:
                 self._turn = None
             case YourTurn():
                 self._turn = event
+                self._doubted = None
                 self._hand = event.view.hand
             case PeerLost():
                 self._away.add(event.player.fingerprint)
@@ -198,21 +206,43 @@ class LineTable:
             self._move(line)
 
     def _move(self, line: str) -> None:
-        try:
-            move = parse_move(line)
-        except MalformedMove as error:
-            self._say(f"{sentence(str(error))} Type help for all that you can type.")
+        if self._turn is None:
+            self._out_of_turn(line)
             return
-        if isinstance(move, Concede):
+        try:
+            heard = hear(line, self._turn.view, self._seating.names, self._short_words, _IN_FULL)
+        except NotUnderstoodError as error:
+            self._say(str(error))
+            return
+        if isinstance(heard, str):
+            self._words[heard][1]("")
+        elif isinstance(heard, Concede):
             self._concede("")
-        elif self._turn is None:
-            self._say(f"It is not your turn{self._whose_turn()}.")
         else:
-            self._play(move, self._turn)
+            self._play(heard, self._turn)
+
+    @property
+    def _short_words(self) -> list[str]:
+        return [word for word in self._words if word not in _IN_FULL]
+
+    def _out_of_turn(self, line: str) -> None:
+        if word := hear_word(line, self._short_words):
+            self._words[word][1]("")
+        else:
+            meant = nearest_word(line, self._words)
+            self._say(self._no_turn() + (f" Did you mean {meant}?" if meant else ""))
+
+    def _no_turn(self) -> str:
+        return f"It is not your turn{self._whose_turn()}."
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         from protocol.node import NodeError
 
+        if move != self._doubted and exceeds_the_dice(move, turn.view):
+            self._doubted = move
+            self._say(f"There are only {sum(turn.view.state.dice)} dice. Type it again to bid {move}.")
+            return
+        self._doubted = None
         try:
             self._node.play(move, turn.token)
         except (RulesError, NodeError) as error:
@@ -230,11 +260,16 @@ class LineTable:
 
     def _help(self, _rest: str) -> None:
         self._say("On your turn type a move, such as:")
-        moves = "3x5 (bid three fives), liar, exact, accuser, accused"
         if self._turn is not None:
             legal = choices(self._turn.view)
             moves = " ".join(legal[:6] + (["…", *legal[-2:]] if len(legal) > 8 else legal[6:]))
+        else:
+            moves = "3x5 (bid three fives) or liar"
         self._say(f"    {moves}")
+        self._say(
+            "Three fives and 3 5 are as good as 3x5, and of a word its beginning. A bid on more dice than there are has"
+            " to be typed twice."
+        )
         self._say("At any time:")
         self._list_words()
 
@@ -259,12 +294,8 @@ class LineTable:
             return
         quantity, face = (self._state.bid.quantity, self._state.bid.face) if self._state.bid else (0, 0)
         if rest:
-            try:
-                asked = parse_move(rest)
-            except RulesError as error:
-                self._say(sentence(str(error)))
-                return
-            if not isinstance(asked, Bid):
+            asked = hear_bid(rest)
+            if asked is None:
                 self._say("Odds are of bids: type odds 3x5.")
                 return
             quantity, face = asked.quantity, asked.face

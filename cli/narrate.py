@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
 from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
 from cli.seating import Seating, display_names
-from p2pdice import Expect
+from p2pdice import Exact, Expect, Liar
 from p2pdice import events as game
 from protocol import events as node
 
@@ -162,9 +162,11 @@ def _your_turn(event: node.YourTurn, seating: Seating) -> str:
         accuser, accused = seating.who(challenge.seat), seating.who(state.bid.seat)
         return f"Your turn: do you side with {accuser} (type accuser) or with {accused} (type accused)? {mine}"
     if state.bid is None:
-        return f"Your turn: open the round with a bid.{also}"
+        such = ", such as 2x3 for two threes" if state.round == 1 else ""
+        return f"Your turn: open the round with a bid{such}.{also}"
     standing_bid = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
-    return f"Your turn: raise {standing_bid}, or call it. {mine}{also}"
+    calls = listing([str(move) for move in event.view.legal if isinstance(move, Liar | Exact)], "or")
+    return f"Your turn: raise {standing_bid}, or call it: {calls}. {mine}{also}"
 
 
 def standing(state: State, seating: Seating) -> str:

@@ -123,6 +123,7 @@ def _refusal(state: State, move: Bid) -> str:
     if not (1 <= move.quantity <= MAX_QUANTITY and move.face in FACES):
         return f"{move} is out of bounds: a bid is for 1 to {MAX_QUANTITY} dice of a face from 1 to 6"
     bids, possible = state.bids, faces(state)
+    or_call = "" if state.motes is not None and state.motes.must_raise else ", or call liar"
     if move.face not in possible:
         if len(possible) == 1:
             name = FACE_NAMES[possible[0] - 1]
@@ -131,9 +132,9 @@ def _refusal(state: State, move: Bid) -> str:
             )
         if not bids:
             return f"{move} cannot open: a round is not opened on ones, bid twos to sixes"
-        return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes or call liar"
+        return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes{or_call}"
     standing = bids[-1]
     allowed = raises(order(state), standing.quantity, standing.face)
     lowest = [f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]]
-    advice = f"the lowest raises are {', '.join(lowest)}, or call liar" if lowest else "nothing does, so call liar"
+    advice = f"the lowest raises are {', '.join(lowest)}{or_call}" if lowest else "nothing does, so call liar"
     return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

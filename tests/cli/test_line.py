@@ -36,18 +36,18 @@ class Paper:
 class Table:
     """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
 
-    def __init__(self, *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
+    def __init__(self, rules: str = "spot-on", *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
         self.paper = Paper(is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
         owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start)
         self.line = LineTable(cast("Any", owner), Settings(Path("home")), cast("Lines", self.paper))
-        state, _ = apply(new_match(PRESETS["spot-on"], 2, 1), Rolled())
+        state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
         state, _ = apply(state, Play(1, Bid(2, 3)))
         self._state = state
         players = (node.PlayerInfo("Ada", FINGERPRINT, is_me=True), node.PlayerInfo("Ben", FINGERPRINT))
         events: tuple[node.NodeEvent, ...] = (
-            node.MatchStarted("ab" * 32, PRESETS["spot-on"], players, 0, state),
+            node.MatchStarted("ab" * 32, PRESETS[rules], players, 0, state),
             node.DiceRolled((1, 2, 3, 3, 6)),
             *([node.YourTurn(view(state, 0, (1, 2, 3, 3, 6)), 9)] if is_my_turn else []),
         )
@@ -108,7 +108,7 @@ def test_whatever_is_typed_is_answered_without_an_escape_sequence(
     assert len(table.played) <= (1 if is_my_turn else 0)
 
 
-@pytest.mark.parametrize("typed", ["3x3", " 3 X 3 ", "1 3x3", "3*3", "03x3"])
+@pytest.mark.parametrize("typed", ["3x3", " 3 X 3 ", "1 3x3", "3*3", "03x3", "3 3", "three threes", "THREE 3s!"])
 def test_a_bid_is_played_however_it_is_spelled(typed: str) -> None:
     table = Table()
     assert table.types(typed) == []
@@ -129,12 +129,14 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        ("three fives", "'three fives' is no move"),
+        ("three foves", "'three foves' is no move; did you mean 3x5? Legal: 2x4, 2x5 … liar or exact."),
         ("dice", "You have ⚀ 1  ⚁ 2  ⚂ 3  ⚂ 3  ⚅ 6. Dice: you 5, Ben 5; 10 in play."),
         ("odds", "2x3 (two threes) is true with 100%"),
         ("odds 9x3", "9x3 (nine threes) is true with 0%"),
         ("odds liar", "Odds are of bids"),
-        ("odds 3", "'3' is no move"),
+        ("odds nine threes", "9x3 (nine threes) is true with 0%"),
+        ("odds 3", "Odds are of bids"),
+        ("od", "2x3 (two threes) is true with 100%"),
         ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
         ("start", "The match has begun already."),
         ("quit", "p2pdice resume abababab --home home"),
@@ -144,6 +146,46 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
 def test_words_are_answered(typed: str, answer: str) -> None:
     table = Table()
     assert answer in "\n".join(table.types(typed))
+
+
+@pytest.mark.parametrize("typed", ["lair", "5,,6", "lose", "1 3", "x" * 99])
+def test_a_slip_in_classic_is_answered_in_one_line_without_a_word_of_motes(typed: str) -> None:
+    (answer,) = Table("classic").types(typed)
+    assert len(wrapped(answer, 80).splitlines()) == 1
+    assert not [word for word in ("mote", "stake", "light@", "crown", "accuse") if word in answer]
+
+
+def test_a_bid_on_more_dice_than_there_are_is_asked_once_more() -> None:
+    table = Table("classic")
+    assert table.types("40x3") == ["There are only 10 dice. Type it again to bid 40x3."]
+    assert table.types("41x3") == ["There are only 10 dice. Type it again to bid 41x3."]
+    assert table.types("dice")
+    assert table.played == []
+    assert table.types("forty-one threes") == []
+    assert table.played == [Bid(41, 3)]
+
+
+def test_what_was_asked_once_more_is_forgotten_with_another_move() -> None:
+    table = Table("classic")
+    table.types("40x3", "1x3", "40x3")
+    assert table.played == []
+    assert table.types("40x6") == ["40x6 does not raise 2x3: the lowest raises are 3x3, 2x4, 2x5, 2x6, or call liar."]
+
+
+def test_help_says_how_a_bid_can_be_said_and_that_a_huge_one_is_typed_twice() -> None:
+    told = " ".join(Table("classic").types("help"))
+    assert "Three fives and 3 5 are as good as 3x5" in told
+    assert "A bid on more dice than there are has to be typed twice." in told
+
+
+def test_leaving_takes_the_whole_word() -> None:
+    for start in ("c", "conced", "q", "qui", "s", "star"):
+        table = Table("classic")
+        assert "did you mean" in table.types(start)[0]
+        assert not table.conceded
+        assert not table.line._has_left
+    waiting = Table(is_my_turn=False)
+    assert waiting.types("conced") == ["It is not your turn: you are to move. Did you mean concede?"]
 
 
 def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:

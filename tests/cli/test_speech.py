@@ -1,0 +1,201 @@
+"""What people say at the table is understood; what can mean two things is asked, and never played."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.choices import choices
+from cli.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible
+from p2pdice import Bid, Expect, Liar, Move, Ruleset, Stake, View, new_match, parse_move, view
+from tests.p2pdice.rulesets import rulesets
+from tests.p2pdice.scripted import dealt, play, random_play, reach, rolled, rules, table
+
+NAMES = ("Ada", "Ben", "Cleo")
+WORDS = ("help", "dice", "odds", "players")
+PARTS = ["3", "1", "40", "x", "fives", "f", "liar", "exact", "call", "play", "lose red@1", "stake", "½"]
+SLIPS = st.text(st.characters(exclude_categories=()), max_size=40) | st.lists(st.sampled_from(PARTS), max_size=5).map(
+    " ".join
+)
+
+
+def turn(preset: str, *moves: str, players: int = 2, **options: str) -> View:
+    """Return what the player on turn sees in the first round, after some moves."""
+    state = play(rolled(rules(preset, **options), (5,) * players), *moves)
+    return view(state, state.turn)
+
+
+def said(line: str, seen: View) -> str:
+    return str(hear(line, seen, NAMES, WORDS, ("concede", "quit")))
+
+
+def answer(line: str, seen: View) -> str:
+    """Return what a line that is not understood is answered with."""
+    with pytest.raises(NotUnderstoodError) as refused:
+        hear(line, seen, NAMES, WORDS, ("concede", "quit"))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("line", ["3 5", "3*5", "3,5", "3-5", "3 fives", "three fives", "Three 5's", " THREE  5S "])
+@pytest.mark.parametrize("more", ["", "!", " (three fives)"])
+@pytest.mark.parametrize("before", ["", "bid ", "I say ", "raise to ", "there are at least ", "1 "])
+def test_a_bid_is_understood_as_people_say_it(line: str, more: str, before: str) -> None:
+    assert said(before + line.strip() + more, turn("classic", "2x3")) == "3x5"
+
+
+@pytest.mark.parametrize(
+    ("line", "bid"),
+    [
+        *[("5 6", "5x6"), ("five sixes", "5x6"), ("one ace", "1x1"), ("20 sixes", "20x6"), ("1 five", "1x5")],
+        *[("2 5", "2x5"), ("twenty-one twos", "21x2"), ("ninety nine fours", "99x4"), ("3 fi", "3x5"), ("9 4s", "9x4")],
+    ],
+)
+def test_the_number_comes_first_then_the_face(line: str, bid: str) -> None:
+    assert said(line, turn("joker")) == bid
+
+
+@pytest.mark.parametrize(
+    "line", ["liar!", "l", "L", "li", "LIAR", "bs", "bluff", "dudo", "call", "call it", "I call", "I call BS!", "0"]
+)
+def test_a_call_is_understood_as_people_say_it(line: str) -> None:
+    assert said(line, turn("classic", "2x3")) == "liar"
+
+
+@pytest.mark.parametrize("line", ["exact", "e", "Exactly!", "spot on", "spot-on", "I call exact", "calza", "2"])
+def test_so_is_exact_where_it_is_played(line: str) -> None:
+    assert said(line, turn("spot-on", "2x3")) == "exact"
+
+
+@pytest.mark.parametrize(
+    ("line", "seen", "meanings"),
+    [
+        ("1 3", turn("classic"), "'1 3' can be 1x3, or begin a bid as in 1 3x5: type 1x3 for one die."),
+        ("1 3", turn("spot-on", "2x3"), "'1 3' can be 1x3, or begin a bid as in 1 3x5: type 1x3 for one die."),
+        ("3 f", turn("classic", "2x3"), "'3 f' can be 3x4 or 3x5: type one of them."),
+        ("call", turn("spot-on", "2x3"), "'call' can be liar or exact: type one of them."),
+        ("a", turn("joker", "2x3", "liar", players=3), "'a' can be accuser or accused: type one of them."),
+        ("lose", view(s := reach(table(2), "discard"), s.turn), "type one of them."),
+        ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be play red@0 on 1, pass or players"),
+    ],
+)
+def test_what_can_mean_several_things_is_asked(line: str, seen: View, meanings: str) -> None:
+    assert meanings in answer(line, seen)
+
+
+def test_a_beginning_means_the_only_thing_that_is_legal() -> None:
+    assert said("3 t", turn("classic", "2x3")) == "3x3"  # 3x2 would not raise
+    assert said("accuser", turn("joker", "2x3", "liar", players=3)) == "accuser"
+    assert said("d", turn("classic", "2x3")) == "dice"
+    assert answer("conced", turn("classic")).startswith("'conced' is no move; did you mean concede?")
+
+
+def test_dice_with_powers_can_be_named_without_their_verb_and_players_by_name() -> None:
+    night = reach(table(3, "red@0"), "night")
+    assert said("red on ben", view(night, 0)) == "play red@0 on 1"
+    assert said("play red@0 on C", view(night, 0)) == "play red@0 on 2"
+    assert said("pas", view(night, 0)) == "pass"
+    losing = reach(table(3), "discard")
+    assert said("yellow", view(losing, losing.turn)) == f"lose neutral@{losing.turn}"
+    siding = turn("joker", "2x3", "liar", players=3)
+    assert [said(name, siding) for name in ("Ben", "ada")] == ["accuser", "accused"]
+
+
+@pytest.mark.parametrize(
+    ("line", "stake"),
+    [("50", 50), ("stake 50 coins", 50), ("0", 0), ("2", 2), ("nothing", 0), ("all", 1000), ("1,000", 1000)],
+)
+def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
+    asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
+    assert hear(line, asked, NAMES, WORDS) == Stake(stake)
+    assert answer("liar", asked) == "'liar' is no move. Legal: stake 0, stake 50 or stake 1000."
+
+
+@pytest.mark.parametrize(
+    ("line", "guess"),
+    [
+        ("lair", "liar"),
+        ("thre sixs", "3x6"),
+        ("3c6", "3x6"),
+        ("36", "3x6"),
+        ("sixes", "2x6"),
+        ("4", "4x1"),
+        ("hlep", "help"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_probably_meant(line: str, guess: str) -> None:
+    assert f"; did you mean {guess}?" in answer(line, turn("classic", "2x3", raise_="standard"))
+
+
+@given(SLIPS, st.sampled_from(["classic", "plain", "joker", "perudo", "spot-on", "wildcard"]))
+@settings(max_examples=300)
+def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, preset: str) -> None:
+    seen = turn(preset, "2x3")
+    try:
+        heard = hear(line, seen, NAMES, WORDS)
+    except NotUnderstoodError as error:
+        told = str(error)
+        assert len(told) <= WIDTH
+        assert told.isprintable()
+        named = told.rpartition("' ")[2]
+        assert not [word for word in ("mote", "play ", "lose", "crown", "stake", "pass", "accuse") if word in named]
+        assert "exact" not in named or seen.state.ruleset.exact != "none"
+    else:
+        assert isinstance(heard, Move) or heard in WORDS
+
+
+@given(SLIPS)
+@settings(max_examples=300)
+def test_what_the_strict_text_says_is_what_is_heard(line: str) -> None:
+    seen = turn("spot-on", "2x3")
+    try:
+        strict = parse_move(line)
+    except ValueError:
+        return
+    assert hear(line, seen, NAMES, WORDS) == strict
+    assert hear_bid(line) == (strict if isinstance(strict, Bid) else None)
+
+
+@given(rulesets(), st.integers(2, 3), st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_a_beginning_of_a_move_is_heard_as_it_or_asked(ruleset: Ruleset, players: int, seed: int) -> None:
+    rng = Random(seed)
+    states = [state for state, *_ in random_play(ruleset, players, rng) if state.awaits is Expect.MOVE]
+    for state in rng.sample(states, min(3, len(states))):
+        seen = view(state, state.turn)
+        moves = [move for move in seen.legal if not isinstance(move, Bid)]
+        texts = list(map(str, moves))
+        for move in [*rng.sample(moves, min(4, len(moves))), *rng.sample(list(seen.legal), 1)]:
+            assert hear(str(move), seen, NAMES, WORDS) == move
+            start = str(move)[: rng.randint(1, len(str(move)))]
+            try:
+                heard = hear(start, seen, NAMES, WORDS)
+            except NotUnderstoodError:
+                continue
+            alike = [text for text in texts if text.startswith(start)]
+            assert str(heard) in alike or (not alike and isinstance(heard, Move | str))
+            assert len(alike) < 2
+
+
+def test_only_a_bid_that_nobody_needs_to_make_exceeds_the_dice() -> None:
+    opening = turn("classic", players=4)
+    assert exceeds_the_dice(Bid(40, 6), opening)
+    assert not exceeds_the_dice(Bid(20, 6), opening)
+    assert not exceeds_the_dice(Bid(1000, 6), opening)  # is no legal bid at all
+    assert not exceeds_the_dice(Liar(), turn("classic", "2x3"))
+    # After an accusation that was void there is no other way than up.
+    state = play(rolled(rules("motes", stakes="no"), (5, 5)), "10x6")
+    assert state.motes is not None
+    forced = view(state.with_motes(state.motes._replace(must_raise=True)), state.turn)
+    assert not exceeds_the_dice(Bid(11, 6), forced)
+    assert exceeds_the_dice(Bid(12, 6), forced)
+    assert "liar" not in choices(forced)
+
+
+def test_what_is_possible_is_what_the_engine_takes() -> None:
+    assert is_possible(Bid(3, 3), turn("classic", "2x3"))
+    assert not is_possible(Bid(1, 3), turn("classic", "2x3"))
+    asked = view(dealt(rules("classic", stakes="no"), 2), 0)
+    assert not is_possible(Stake(5), asked)
