@@ -107,7 +107,9 @@ def _match(
                 return f"{match} {standing(event.state, seating)}"
             return f"The match begins, by {_rules(event.ruleset)}. Clockwise sit {order}."
         case node.ConcedeAccepted():
-            return "You give up; you are out as soon as the others have heard of it."
+            if not event.awaited:
+                return "You give up; you are out as soon as the others have heard of it."
+            return f"You give up as soon as the match goes on: it waits for {listing(display_names(event.awaited))}."
         case node.MatchOver():
             path = str(event.transcript)
             kept = (

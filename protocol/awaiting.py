@@ -1,8 +1,9 @@
 """Awaiting: what the owner is told while a match does not go on. Sans-I/O.
 
 Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
-owner is told when patience ends; if not, that the match is suspended. Somebody is linked and takes long to choose: the
-owner is told shortly before patience ends.
+owner is told when patience ends; if not, that the match is suspended. So it is while this node, restarted, signs
+nothing because too few have shown what they hold. Somebody is linked and takes long to choose: the owner is told
+shortly before patience ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from protocol.patience import PatienceClock
 
 AWAITED_AFTER: Final = 1.0
 """Seconds that a player who is owed for may be unlinked before that is shown."""
+RETURNING: Final = 3.0
+"""The same where this node was restarted: links take a moment to come up, and others may be starting too."""
 WARNING: Final = 30.0
 """Seconds before the end of patience at which it is shown who is waited for although they are linked."""
 
@@ -49,18 +52,21 @@ class Awaiting:
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
 
-    def look(self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool) -> float:
+    def look(
+        self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool, unheard: Collection[int]
+    ) -> float:
         """Tell the owner what there is to tell.
 
         :param now: monotonic time in seconds.
         :param has_quorum: more than half of the base are linked.
         :param is_deciding: patience stands still for a vote on an earlier step.
+        :param unheard: who has yet to show what they hold before this node, restarted, signs anything.
         :return: when to look again, infinity if nothing is waited for.
         """
         position, missing = self._record.position, self._record.missing()
         culprits = self._agreement.proven
         # Who proved to cheat cannot give an acceptable message any more than who is gone.
-        gone = tuple(
+        gone = tuple(author for author in unheard if author not in linked) or tuple(
             author
             for author in position.owed
             if author != self._me and (author in culprits or (author in missing and author not in linked))
@@ -72,12 +78,15 @@ class Awaiting:
             return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
         if self._since is None:
             self._since = now
-        if now < self._since + AWAITED_AFTER:
-            return self._since + AWAITED_AFTER
+        shown_at = self._since + (RETURNING if unheard else AWAITED_AFTER)
+        if now < shown_at:
+            return shown_at
         place = self._record.place(position.step)
-        if has_quorum and leaves_majority(place, tuple(b"" if author in gone else bytes(1) for author in place.owed)):
+        is_majority = leaves_majority(place, tuple(b"" if author in gone else bytes(1) for author in place.owed))
+        if has_quorum and (unheard or (is_majority and self._clock.due(gone, position.witnesses) < math.inf)):
             self._continue(missing, now)
-            self._warn(gone, now)
+            if not unheard:
+                self._warn(gone, now)
         elif not self._is_suspended:
             self._is_suspended = True
             self._show(Suspended(tuple(self._info[author] for author in gone)))

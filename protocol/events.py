@@ -140,6 +140,9 @@ class YourTurn:
 class ConcedeAccepted:
     """The wish to concede is noted; it takes effect with the next message that this node owes."""
 
+    awaited: tuple[PlayerInfo, ...] = ()
+    """Who has to go on first; nobody if it has taken effect."""
+
 
 @dataclass(frozen=True, slots=True)
 class PeerLost:

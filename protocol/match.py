@@ -50,7 +50,7 @@ from protocol.effects import (
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
-from protocol.patience import OVERSLEPT, PatienceClock
+from protocol.patience import OVERSLEPT, Party, PatienceClock
 from protocol.position import COMMITMENTS, Position, Purpose, wager
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
@@ -86,8 +86,8 @@ class _Timers:
     """Until when it suspects so because links changed."""
     inquired_about: bytes = b""
     """The tip of the step of which what is missing was asked for last, for no other reason than that."""
-    inquiries: int = 0
-    """How often that was asked."""
+    inquiry_pause: float = INQUIRY
+    """Seconds until it is asked again after the next time."""
     next_inquiry: float = 0.0
     ended_at: float | None = None
     resumed_at: float | None = None
@@ -108,6 +108,7 @@ class Match:
     :param seed: the match seed from which all secrets follow; unused without a seat.
     :param stored: the messages that the store holds, when the match is resumed.
     :param choices: the owner's sealed choices that the store holds, by step.
+    :param party: who is here together on this machine, if programs are: a person is in no hurry with nobody else.
     :raises MalformedGenesisError: for a genesis that is none.
     :raises RejectedMessageError: if what is stored does not belong to this match.
     """
@@ -119,6 +120,8 @@ class Match:
         seed: bytes,
         stored: Iterable[Signed] | None = None,
         choices: Mapping[int, str] | None = None,
+        *,
+        party: Party | None = None,
     ) -> None:
         self.agreement = Agreement(genesis_data, me)
         self.record = self.agreement.record
@@ -138,7 +141,9 @@ class Match:
         """This node's stakes, by the step that commits to them."""
         for step, text in (choices or {}).items():
             self._choices[step] = _stored_choice(text)
-        self._clock = PatienceClock(self.record.genesis.patience)
+        genesis = self.record.genesis
+        unhurried = party.waited_for(genesis.roster) if party is not None else ()
+        self._clock = PatienceClock(genesis.patience, unhurried)
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
@@ -225,12 +230,29 @@ class Match:
                 self._unlink(item.author)
             case Conceded():
                 self._conceding = True
-                self._report.show(ConcedeAccepted())
             case Ticked():
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
+        if isinstance(item, Conceded):
+            self._report.show(ConcedeAccepted(tuple(self.info[author] for author in self._before_concession())))
         effects, self._effects = self._effects, []
         return effects
+
+    def _before_concession(self) -> tuple[int, ...]:
+        """Return who keeps this node from giving up: it can only do so where it owes a message itself."""
+        assert self.me is not None
+        sent = self.record.held.get(self.me)
+        has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
+        if has_resigned or self.me in self.record.position.left or self.is_ended:
+            return ()
+        return self._unheard() or tuple(author for author in self.record.missing() if author != self.me)
+
+    def _unheard(self) -> tuple[int, ...]:
+        """Return who, after a restart, must still show what they hold before this node signs anything."""
+        if self._heard is None:
+            return ()
+        known = {*self._heard, self.me}
+        return tuple(author for author in self.record.position.base if author not in known)
 
     def _restart_patience(self) -> None:
         """Blame nobody for the time until now."""
@@ -585,7 +607,8 @@ class Match:
                 wake.append(self._clock.earliest)
             elif self.me is not None:
                 wake += [due for _, due in self._rounds_due()]
-            wake.append(self._awaiting.look(now, self._linked, self._has_quorum(), self._is_deciding))
+            awaited = self._awaiting.look(now, self._linked, self._has_quorum(), self._is_deciding, self._unheard())
+            wake.append(awaited)
         if timers.round_began is not None:
             wake.append(timers.round_began + self._clock.settling)
         if timers.certified is not None:
@@ -617,11 +640,11 @@ class Match:
         if not self.is_formed or not self.record.missing():
             return
         if timers.inquired_about != position.tip:
-            timers.inquired_about, timers.inquiries = position.tip, 0
+            timers.inquired_about, timers.inquiry_pause = position.tip, INQUIRY
             timers.next_inquiry = self._clock.earliest
         if self._now >= timers.next_inquiry:
-            timers.next_inquiry = self._now + min(INQUIRY * 2**timers.inquiries, LONGEST_INQUIRY)
-            timers.inquiries += 1
+            timers.next_inquiry = self._now + timers.inquiry_pause
+            timers.inquiry_pause = min(2 * timers.inquiry_pause, LONGEST_INQUIRY)
             self._need_of_all(position.step)
         wake.append(timers.next_inquiry)
 

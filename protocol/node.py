@@ -48,6 +48,7 @@ from protocol.lobby import HostedTable, TableSettings
 from protocol.match import Match, StaleMoveError
 from protocol.mesh import Mesh
 from protocol.messages import MalformedMessageError
+from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.shell import Shell
@@ -99,6 +100,9 @@ class Node:
         self.identity = identity
         self.pledge = PLEDGES[0]
         """``redeemed`` or ``cursed``: what the next join record says. Means something in games with motes only."""
+        self.party: Party | None = None
+        """Set before a match begins or is returned to, if programs of one person sit at the table: see
+        :mod:`protocol.patience`."""
         self._store = store
         self._port = port
         self._interface = interface
@@ -475,7 +479,7 @@ class Node:
         match_key = MatchKey(self._seed).public
         self._store.add_match(match_id(data), data, match_key, int(time.time()), self._mesh.port)
         me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
-        return self._take_part(Match(data, me, self._seed), resumed=False)
+        return self._take_part(Match(data, me, self._seed, party=self.party), resumed=False)
 
     def _return_to(self, stored: StoredMatch) -> None:
         """Take part in a stored match.
@@ -484,7 +488,7 @@ class Node:
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            match = Match(stored.genesis, archive.seat(stored), stored.seed, messages, choices)
+            match = Match(stored.genesis, archive.seat(stored), stored.seed, messages, choices, party=self.party)
             self._take_part(match, resumed=True)
         except (
             RejectedMessageError,

@@ -8,28 +8,48 @@ who has used that up is waited for no longer than the grace. So stalling a littl
 Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
 stall either), when enough are linked again to go on, and when this machine has slept. It stands still while others are
 held up by a vote on an earlier step.
+
+Patience has no end with a person who plays against nobody but their own programs (:class:`Party`): nobody is kept
+waiting. That is a choice of the nodes which wait, and stands nowhere in the genesis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Final
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from protocol import limits
-from protocol.genesis import Patience
+from protocol.genesis import JoinRecord, Patience
 
 OVERSLEPT: Final = 2.0
 """A timer that fires so much too late was asleep with its machine: nobody can be blamed for the time in between."""
+
+
+class Party(NamedTuple):
+    """A person and the programs that they have seated, by identity keys: known to their nodes and to nobody else."""
+
+    person: bytes
+    programs: frozenset[bytes] = frozenset()
+
+    def waited_for(self, roster: Sequence[JoinRecord]) -> frozenset[int]:
+        """Return who is waited for without end in a match of these: the person if all others are their programs."""
+        identities = [record.join.identity for record in roster]
+        if not {self.person, *self.programs}.issuperset(identities):
+            return frozenset()
+        return frozenset(author for author, identity in enumerate(identities) if identity == self.person)
 
 
 class PatienceClock:
     """The waiting of one node for the messages of the open step.
 
     :param patience: of the genesis.
+    :param unhurried: authors who are waited for without end.
     """
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: Patience, unhurried: Collection[int] = ()) -> None:
         self._patience = patience
+        self._unhurried = unhurried
         self._tip = b""
         self._is_choice = False
         self._opened = 0.0
@@ -99,13 +119,15 @@ class PatienceClock:
         return self.round / 2
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
-        """Return when the patience with all who are missing is over.
+        """Return when the patience with all who are missing is over; infinity if it never is.
 
         :param witnesses: those of whom only a signature is wanted, and who lose nothing when they are not waited for.
         """
         return max(self._since.get(author, self._opened) + self._allowance(author, witnesses) for author in missing)
 
     def _allowance(self, author: int, witnesses: Collection[int]) -> float:
+        if author in self._unhurried:
+            return math.inf
         if self._is_choice:
             return float(self._patience.human)
         if author in witnesses:

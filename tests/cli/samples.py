@@ -104,6 +104,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.YourTurn(view(state, 0, (1, 1, 2, 3, 6)), 2),
         node.YourTurn(view(siding, 0, (1, 1, 2, 3, 6)), 3),
         node.ConcedeAccepted(),
+        node.ConcedeAccepted((peer,)),
         node.PeerLost(peer),
         node.PeerBack(peer),
         node.Suspended((peer, me)),

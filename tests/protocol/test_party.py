@@ -1,0 +1,184 @@
+"""Against one's own programs alone there is no clock: they wait for their person, whatever they are doing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS
+from protocol.effects import Conceded, Ticked
+from protocol.events import ConcedeAccepted, Continued, NodeEvent, Overdue, Suspended
+from protocol.genesis import Patience
+from protocol.match import Match
+from protocol.patience import Party
+from tests.simulation.world import World, genesis
+
+PERSON = 0
+HALF_AN_HOUR = 1800
+CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
+ROSTER = genesis(CLASSIC, 4, b"")[0].roster
+IDENTITIES = [record.join.identity for record in ROSTER]
+
+
+class Table(World):
+    """A person who is in no hurry, and programs. The genesis allows five seconds for anything."""
+
+    def __init__(self, players: int, seed: int) -> None:
+        self.is_thinking = False
+        """The person makes no move."""
+        super().__init__(CLASSIC, players, seed, patience=Patience(5, 5))
+
+    def move(self, me: int) -> None:
+        if me == PERSON and self.is_thinking:
+            self.machines[me].turn = None
+        else:
+            super().move(me)
+
+    def wait(self, seconds: int) -> None:
+        """Let so much time pass, in which every node wakes when it wants to."""
+        until = self.now + seconds
+        while True:
+            self.run()
+            due = [machine.wake for machine in self.machines if machine.is_up and machine.wake is not None]
+            self.now = min([*due, until])
+            if self.now == until:
+                return
+            for me, machine in enumerate(self.machines):
+                if machine.is_up and machine.wake is not None and machine.wake <= self.now:
+                    machine.wake = None
+                    self.feed(me, Ticked())
+
+    def told(self, me: int, kind: type[NodeEvent]) -> list[NodeEvent]:
+        """Return what the owner of a node was told of one kind."""
+        return [event for event in self.machines[me].shown if isinstance(event, kind)]
+
+    def has_put_out(self, player: int) -> bool:
+        """Whether any of the others has gone on without a player."""
+        others = (machine for me, machine in enumerate(self.machines) if me != player and machine.is_up)
+        return any(player in machine.match.record.position.left for machine in others)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every node of a world waits for the person."""
+    monkeypatch.setattr(Party, "waited_for", lambda *_: frozenset({PERSON}))
+    monkeypatch.setattr("tests.simulation.world.Match", partial(Match, party=Party(b"")))
+
+
+@pytest.mark.parametrize("players", [2, 3, 5])
+def test_who_thinks_for_half_an_hour_is_still_at_the_table(patient: None, players: int) -> None:
+    world = Table(players, seed=players)
+    world.is_thinking = True
+    world.run()
+    world.wait(HALF_AN_HOUR)
+    assert not world.has_put_out(PERSON)
+    assert [world.told(me, Overdue) for me in range(players)] == [[]] * players
+    world.is_thinking = False
+    world.feed(PERSON, Conceded())
+    world.run()
+    assert {machine.transcript for machine in world.machines} == {world.machines[PERSON].transcript} != {b""}
+
+
+def test_a_match_may_wait_for_weeks(patient: None) -> None:
+    """One question every five minutes: their number once grew until no float could hold the pause between two."""
+    world = Table(2, seed=2)
+    world.is_thinking = True
+    world.wait(14 * 24 * 3600)
+    assert not world.has_put_out(PERSON)
+
+
+def test_at_a_table_of_people_the_same_person_is_warned_and_out() -> None:
+    world = Table(3, seed=3)
+    world.is_thinking = True
+    world.run()
+    world.wait(60)
+    assert world.told(1, Overdue)
+    assert world.has_put_out(PERSON)
+
+
+@pytest.mark.parametrize("delivered", range(60, 500, 40))
+def test_the_programs_wait_for_a_person_whose_node_was_killed(patient: None, delivered: int) -> None:
+    world = Table(4, seed=delivered)
+    while world.delivered < delivered:
+        assert world.step()
+    assert world.machines[PERSON].match.is_formed
+    world.crash(PERSON)
+    world.run()
+    world.wait(300)
+    assert not world.has_put_out(PERSON)
+    world.restart(PERSON)
+    world.run()
+    assert {machine.transcript for machine in world.machines} == {world.machines[PERSON].transcript} != {b""}
+    assert PERSON not in world.machines[1].match.record.position.left
+
+
+def test_without_patience_the_same_person_would_be_out() -> None:
+    world = Table(4, seed=100)
+    while world.delivered < 100:
+        assert world.step()
+    world.crash(PERSON)
+    world.run()
+    world.wait(60)
+    assert world.has_put_out(PERSON)
+
+
+def test_a_program_that_is_gone_is_played_on_without(patient: None) -> None:
+    world = Table(4, seed=7)
+    while world.delivered < 200:
+        assert world.step()
+    world.crash(3)
+    world.run()
+    world.wait(30)
+    assert world.has_put_out(3)
+    assert world.machines[PERSON].transcript
+
+
+@given(st.sets(st.integers(1, 3)), st.integers(0, 3))
+def test_there_is_no_clock_only_where_all_others_are_the_persons_programs(programs: set[int], person: int) -> None:
+    party = Party(IDENTITIES[person], frozenset(IDENTITIES[each] for each in programs))
+    is_alone = {person, *programs} == {0, 1, 2, 3}
+    assert party.waited_for(ROSTER) == ({person} if is_alone else set())
+
+
+def test_a_person_whose_programs_are_asked_out_is_no_guest_of_theirs() -> None:
+    party = Party(bytes(32), frozenset(IDENTITIES))
+    assert party.waited_for(ROSTER) == set()
+
+
+# Who is back, and alone
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_who_is_back_alone_is_told_whom_the_match_waits_for(patient: None, players: int) -> None:
+    world = Table(players, seed=players)
+    world.is_thinking = True
+    world.run()
+    others = world.machines[PERSON].match.info[1:]
+    for me in range(players):
+        world.crash(me)
+    world.restart(PERSON)
+    while not world.told(PERSON, Suspended):
+        assert world.step()
+    assert world.told(PERSON, Suspended)[0] == Suspended(others)
+    assert world.machines[PERSON].turn is None
+    world.feed(PERSON, Conceded())
+    (conceded,) = world.told(PERSON, ConcedeAccepted)
+    assert conceded == ConcedeAccepted(others)
+    for me in range(1, players):
+        world.restart(me)
+    world.run()
+    assert world.told(PERSON, Continued)
+    assert PERSON in world.machines[1].match.record.position.left
+
+
+def test_who_gives_up_on_anothers_turn_is_told_whose_move_comes_first(patient: None) -> None:
+    world = Table(3, seed=1)
+    world.is_thinking = True
+    world.run()
+    world.feed(1, Conceded())
+    assert world.told(1, ConcedeAccepted) == [ConcedeAccepted((world.machines[1].match.info[PERSON],))]
+    world.feed(PERSON, Conceded())
+    assert world.told(PERSON, ConcedeAccepted) == [ConcedeAccepted()]
