@@ -13,16 +13,30 @@ hypothesis.settings.register_profile("p2pdice", deadline=None)
 hypothesis.settings.load_profile("p2pdice")
 
 
+TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
+"""Markers of tests that the README's command leaves to longer runs; ``--slow`` runs what ``--thorough`` does, too."""
+LEFT = "left to --"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+    for tier, length in TIERS.items():
+        parser.addoption(f"--{tier}", action="store_true", help=f"run the tests marked {tier} as well: {length}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
+    tiers = list(TIERS)
+    asked_for = max((place for place, tier in enumerate(tiers, 1) if config.getoption(tier)), default=0)
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="a long run: give --slow"))
+        for tier in tiers[asked_for:]:
+            if item.get_closest_marker(tier):
+                item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))
+
+
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+    """Count what is left to a longer run apart from what cannot run on this machine, in pytest's closing line."""
+    if report.skipped and isinstance(report.longrepr, tuple) and LEFT in (reason := report.longrepr[2]):
+        return reason.removeprefix("Skipped: "), "", "LEFT"
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,10 @@ message on; further kinds of records join the tables here.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Any, Final, cast
 from unittest.mock import patch
@@ -128,6 +129,13 @@ def _judge_from(history: History, record: Record, start: int, place: int, rest: 
         patch.object(verifier, "open_transcript", lambda _: open_transcript(header + changed)),
     ):
         return verify(header + known + changed)
+
+
+def judge_bytes(history: History, offset: int, data: bytes) -> Verdict:
+    """Return the verdict on a file that is the transcript up to this offset, judged from the message around it on."""
+    starts = list(accumulate(map(len, history.encodings), initial=len(history.data) - len(history.rest(0))))
+    place = bisect_right(starts, offset) - 1
+    return judge(history, place, data[starts[place] :]) if place >= 0 else verify(data)
 
 
 def judge_whole(history: History, place: int, rest: bytes) -> Verdict:

@@ -30,6 +30,7 @@ from protocol.position import Purpose
 from protocol.verifier import verify
 from protocol.wire import Carried
 from tests.simulation.world import World
+from tests.tiers import thoroughly
 
 CLASSIC = PRESETS["classic"]
 
@@ -37,16 +38,17 @@ CLASSIC = PRESETS["classic"]
 def assert_all_agree(world: World) -> None:
     """One history, and one file of it; where a witness was voted absent the files may hold different votes of many."""
     assert len({machine.match.record.position.tip for machine in world.machines}) == 1
-    assert all(verify(machine.transcript).verdict == "fair" for machine in world.machines)
+    transcripts = {machine.transcript for machine in world.machines}
+    assert {verify(transcript).verdict for transcript in transcripts} == {"fair"}
     if not any(position.certificate for position in world.machines[0].match.record.chain):
-        assert len({machine.transcript for machine in world.machines}) == 1
+        assert len(transcripts) == 1
 
 
 def shown(world: World, me: int, kind: type) -> list[object]:
     return [event for event in world.machines[me].shown if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("players", range(2, 11))
+@pytest.mark.parametrize("players", [2, 3, 4, 5, 7, 10, *thoroughly([6, 8, 9])])
 def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     world.run()
@@ -97,7 +99,7 @@ def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
         assert set(opened) <= set(hands)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(8), *thoroughly(range(8, 20))])
 def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
     """Random links fail and random nodes die at random moments; all come back; the match ends as if nothing was."""
     world = World(CLASSIC, 3, seed)
@@ -121,7 +123,7 @@ def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
     assert not any(shown(world, me, Misbehaved) for me in range(3))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 12))])
 def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed: int) -> None:
     world = World(CLASSIC, 3, seed)
     trouble = random.Random(seed)
@@ -146,7 +148,7 @@ def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int
     assert world.now < 15
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", [*range(0, 14, 2), *thoroughly(range(1, 14, 2))])
 def test_halves_that_were_cut_off_and_voted_alone_go_on_together_without_delay(seed: int) -> None:
     """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
     patience = 5

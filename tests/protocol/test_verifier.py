@@ -15,9 +15,11 @@ from protocol.keys import MatchKey
 from protocol.limits import TRANSCRIPT
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
-from protocol.verifier import Judgement, verify
+from protocol.verifier import Judgement, Verdict, verify
 from protocol.wire import Carried
+from tests.protocol.mutations import History, judge_bytes, play
 from tests.simulation.world import World, played
+from tests.tiers import thoroughly
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -35,8 +37,14 @@ def fair(world: World) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def short() -> bytes:
-    return played(CLASSIC, 2, seed=3)
+def stranger() -> bytes:
+    """Another match."""
+    return played(CLASSIC, 3, seed=99)
+
+
+@pytest.fixture(scope="module")
+def short() -> History:
+    return play(CLASSIC, 2, seed=3)
 
 
 def parts(transcript: bytes) -> tuple[bytes, list[Signed]]:
@@ -59,22 +67,33 @@ def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes
     assert assemble(*parts(fair)) == fair
 
 
-def test_every_flipped_byte_is_altered_and_blames_nobody(short: bytes) -> None:
-    for place in range(len(short)):
-        flipped = bytearray(short)
+WHOLE = 100
+"""One in so many changed files is also judged from its first byte on."""
+
+
+def test_every_flipped_byte_is_altered_and_blames_nobody(short: History) -> None:
+    for place in range(len(short.data)):
+        flipped = bytearray(short.data)
         flipped[place] ^= (0x01, 0x80, 0x20, 0xFF)[place % 4]
-        verdict = verify(bytes(flipped))
+        verdict = judge_bytes(short, place, bytes(flipped))
         assert (verdict.verdict, verdict.culprit) == ("altered", None), (place, verdict)
+        if place % WHOLE == 0:
+            assert verdict_in_short(verify(bytes(flipped))) == verdict_in_short(verdict)
 
 
-def test_cut_off_anywhere_it_is_incomplete_or_altered(short: bytes) -> None:
-    fair = short
-    genesis, messages = parts(fair)
+def test_cut_off_anywhere_it_is_incomplete_or_altered(short: History) -> None:
+    genesis, messages = parts(short.data)
     ends = {len(assemble(genesis, messages[:count])) for count in range(len(messages))}
-    for length in range(len(fair)):
-        verdict = verify(fair[:length])
+    for length in range(len(short.data)):
+        verdict = judge_bytes(short, length, short.data[:length])
         assert verdict.verdict == ("incomplete" if length in ends else "altered")
         assert verdict.culprit is None
+        if length in ends or length % WHOLE == 0:
+            assert verdict_in_short(verify(short.data[:length])) == verdict_in_short(verdict)
+
+
+def verdict_in_short(verdict: Verdict) -> tuple[Judgement, str | None, int | None]:
+    return verdict.verdict, verdict.culprit, verdict.step
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"garbage", b"\x91" * 70_000, encode((TRANSCRIPT_TAG, b""))])
@@ -93,7 +112,9 @@ def test_a_file_larger_than_any_match_is_not_read() -> None:
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_messages_dropped_doubled_swapped_or_inserted_are_altered(fair: bytes, data: st.DataObject) -> None:
+def test_messages_dropped_doubled_swapped_or_inserted_are_altered(
+    fair: bytes, stranger: bytes, data: st.DataObject
+) -> None:
     genesis, messages = parts(fair)
     one = data.draw(st.integers(0, len(messages) - 1))
     other = data.draw(st.integers(0, len(messages) - 1).filter(lambda place: place != one))
@@ -107,15 +128,15 @@ def test_messages_dropped_doubled_swapped_or_inserted_are_altered(fair: bytes, d
     elif change == "swap":
         changed[one], changed[other] = changed[other], changed[one]
     else:
-        foreign = parts(played(CLASSIC, 3, seed=99))[1]
+        foreign = parts(stranger)[1]
         changed.insert(one, foreign[data.draw(st.integers(0, len(foreign) - 1))])
     verdict = verify(assemble(genesis, changed))
     assert (verdict.verdict, verdict.culprit) == ("altered", None)
 
 
-def test_another_roster_or_another_signature_is_altered(world: World, fair: bytes) -> None:
+def test_another_roster_or_another_signature_is_altered(world: World, fair: bytes, stranger: bytes) -> None:
     genesis, messages = parts(fair)
-    foreign, _ = parts(played(CLASSIC, 3, seed=98))
+    foreign, _ = parts(stranger)
     assert verify(assemble(foreign, messages)).verdict == "altered"
     exchanged = list(messages)
     exchanged[0] = messages[0]._replace(signature=messages[1].signature)
@@ -227,7 +248,7 @@ def test_a_lock_on_another_state_blames_nobody(world: World, fair: bytes) -> Non
     assert (verdict.verdict, verdict.culprit) == ("altered", None)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 25))])
 def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
     rng = random.Random(seed)
     data = bytearray(played(CLASSIC, rng.randrange(2, 6), seed))
