@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
     """Return what a node's event tells its owner."""
     match event:
+        case node.Happened(event=game.PlayerOut() as out):
+            return _player_out(out, event.eviction, seating)
         case node.Happened():
             return narrate_game(event.event, event.state, seating)
         case node.DiceRolled():
@@ -213,8 +215,10 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
             return f"{seating.does(event.seat, 'sides', 'side')} with the {event.side}."
         case game.HandsShown() | game.Judged() | game.RoundVoid():
             return _showdown(event, seating)
-        case game.DieLost() | game.DieGained() | game.PlayerOut():
+        case game.DieLost() | game.DieGained():
             return _dice_changed(event, state, seating)
+        case game.PlayerOut():
+            return _player_out(event, None, seating)
         case game.LeadPassed():
             return f"{seating.does(event.seat, 'leads', 'lead')} next."
         case game.PalificoBegins():
@@ -256,15 +260,13 @@ def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Se
             return f"Round {event.round} is void, as the verdict depends on {cups}: nobody loses a die."
 
 
-def _dice_changed(event: game.DieLost | game.DieGained | game.PlayerOut, state: State, seating: Seating) -> str:
+def _dice_changed(event: game.DieLost | game.DieGained, state: State, seating: Seating) -> str:
     match event:
         case game.DieLost():
             loses, lose = ("loses", "lose") if state.ruleset.verdict == "loser-loses-die" else ("puts away", "put away")
             return f"{seating.does(event.seat, loses, lose)} {_the_die(event.die)}: {dice_count(event.left)} left."
         case game.DieGained():
             return f"{seating.does(event.seat, 'gains', 'gain')} {_the_die(event.die)}: {dice_count(event.left)} now."
-        case game.PlayerOut():
-            return f"{seating.does(event.seat, 'is', 'are')} out{_REASONS[event.reason]}."
 
 
 def _the_die(die: Die | None) -> str:
@@ -272,11 +274,27 @@ def _the_die(die: Die | None) -> str:
 
 
 _REASONS: Final = {
-    "lost": "",
-    "finished": " in good standing: the aim is to be rid of all dice",
-    "evicted": ", having gone silent or broken the rules",
-    "conceded": ", having given up",
+    "lost": ".",
+    "finished": " in good standing: the aim is to be rid of all dice.",
+    "evicted": ": the others have gone on without them.",
+    "conceded": ", having given up.",
 }
+
+
+def _player_out(event: game.PlayerOut, eviction: node.Eviction | None, seating: Seating) -> str:
+    """Return who is out and why; an eviction has a reason that only the agreement between the nodes knows."""
+    out = f"{seating.does(event.seat, 'is', 'are')} out"
+    if eviction is None:
+        return out + _REASONS[event.reason]
+    if eviction.misconduct:
+        return f"{out} for breaking the rules in step {eviction.step}: {escape(eviction.misconduct)}."
+    if not eviction.witnesses:
+        return f"{out}, having given up before the seats were drawn."
+    them = "you" if event.seat == seating.me else "them"
+    what = "no move" if eviction.was_on_turn else "nothing"
+    have = "has" if len(eviction.witnesses) == 1 and eviction.witnesses[0] != seating.me else "have"
+    signed = f"{seating.everyone(eviction.witnesses)} {have} signed"
+    return f"{out}: {what} came from {them} in step {eviction.step}, as {signed}."
 
 
 def _result(event: game.MatchOver, seating: Seating) -> str:

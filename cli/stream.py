@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.narrate import narrate
 from p2pdice import Ruleset
-from protocol.events import Happened, NodeEvent, PlayerInfo
+from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
 
 if TYPE_CHECKING:
     from cli.seating import Seating
@@ -38,6 +38,8 @@ def _data(value: object) -> Any:
             return {"name": value.name, "fingerprint": value.fingerprint, "is_me": value.is_me}
         case Ruleset():
             return dict(value.options())
+        case Eviction():
+            return {field.name: _data(getattr(value, field.name)) for field in fields(value)}
         case Path():
             return str(value)
         case tuple():

@@ -120,11 +120,28 @@ class DiceRolled:
 
 
 @dataclass(frozen=True, slots=True)
+class Eviction:
+    """Why a player was put out from outside the game: a part of what :class:`Happened` tells."""
+
+    step: int
+    """Where nothing came from the player any more, or what came broke the rules."""
+    was_on_turn: bool
+    """It was a move that was due."""
+    witnesses: tuple[int, ...]
+    """Seats of the others, whose signed votes say that nothing came; none if the player resigned before the seats were
+    drawn."""
+    misconduct: str = ""
+    """The rule that the player broke, if this node holds the proof."""
+
+
+@dataclass(frozen=True, slots=True)
 class Happened:
     """The engine moved: what happened, and the public state after it."""
 
     event: GameEvent
     state: State
+    eviction: Eviction | None = None
+    """With a player who is out for having been evicted: why."""
 
 
 @dataclass(frozen=True, slots=True)

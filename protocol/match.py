@@ -148,7 +148,7 @@ class Match:
         self._now = 0.0
         self._effects: list[Effect] = []
         self._catch_up = CatchUp(self.agreement)
-        self._report = Report(self.record, self.info, me, self._hand_at, self._emit)
+        self._report = Report(self.record, self.info, me, self.agreement.proven, self._hand_at, self._emit)
         self._awaiting = Awaiting(self.agreement, self._clock, self.info, me, self._report.show)
         self._asked = b""
         """Tip of the step of the last YourTurn."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from p2pdice import State
+from p2pdice import Event, PlayerOut, State
+from protocol.departures import departure
 from protocol.effects import Effect, Ended, Formed, Show
 from protocol.events import (
     DiceRolled,
+    Eviction,
     Happened,
     MatchFormed,
     MatchStarted,
@@ -18,14 +20,16 @@ from protocol.events import (
     PlayerInfo,
     TakenBack,
 )
+from protocol.messages import Kind
 from protocol.position import Position, Purpose
-from protocol.record import Record
+from protocol.record import MisconductError, Record
 
 
 class Report:
     """What one node has told its owner.
 
     :param me: this node's index in the roster, None for a spectator.
+    :param proven: whom this node can prove to have broken the rules, by author.
     :param hand: gives this node's dice at a position, none if it has none there.
     :param emit: takes what is to be done about it.
     """
@@ -35,12 +39,14 @@ class Report:
         record: Record,
         info: tuple[PlayerInfo, ...],
         me: int | None,
+        proven: Mapping[int, MisconductError],
         hand: Callable[[Position], tuple[int, ...]],
         emit: Callable[[Effect], None],
     ) -> None:
         self._record = record
         self._info = info
         self._me = me
+        self._proven = proven
         self._hand = hand
         self._emit = emit
         self._told = 0
@@ -79,12 +85,25 @@ class Report:
             if before.state is None and position.state is not None:
                 self._show_start(position.state, resumed=False)
             for event, state in position.happened:
-                self.show(Happened(event, state))
+                self.show(Happened(event, state, self._eviction(position, event)))
             if position.deal is not before.deal and (hand := self._hand(position)):
                 self.show(DiceRolled(hand))
             if position.purpose is Purpose.END:
                 self._emit(Ended())
         return has_formed
+
+    def _eviction(self, position: Position, event: Event) -> Eviction | None:
+        if not isinstance(event, PlayerOut) or event.reason != "evicted":
+            return None
+        author = position.seats[event.seat]
+        left = departure(self._record.chain, author)
+        if left is None:
+            return None
+        witnesses = tuple(sorted(position.seats.index(witness) for witness in left.witnesses))
+        proof = self._proven.get(author)
+        if proof is not None and witnesses:
+            return Eviction(proof.step, False, witnesses, proof.reason)
+        return Eviction(left.step, left.kind is Kind.MOVE, witnesses)
 
     def _show_where_it_stands(self) -> None:
         position = self._record.position

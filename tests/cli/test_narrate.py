@@ -14,7 +14,7 @@ from cli.seating import Seating, display_names
 from cli.stream import event_line
 from p2pdice import events
 from protocol import events as node
-from tests.cli.samples import FINGERPRINT, GAME, node_events
+from tests.cli.samples import FINGERPRINT, GAME, bidding, node_events
 
 ME = Seating(("Ada", "Ben", "Cleo"), 0)
 OTHER = Seating(("Ada", "Ben", "Cleo"), 1)
@@ -83,6 +83,36 @@ def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> 
 )
 def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: str) -> None:
     assert (told(event, ME), told(event, OTHER)) == (mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("eviction", "mine", "theirs"),
+    [
+        (
+            node.Eviction(41, True, (0, 2)),
+            "Ben is out: no move came from them in step 41, as you and Cleo have signed.",
+            "You are out: no move came from you in step 41, as Ada and Cleo have signed.",
+        ),
+        (
+            node.Eviction(41, False, (2,)),
+            "Ben is out: nothing came from them in step 41, as Cleo has signed.",
+            "You are out: nothing came from you in step 41, as Cleo has signed.",
+        ),
+        (
+            node.Eviction(38, True, (0, 2), "signed two messages for one slot"),
+            "Ben is out for breaking the rules in step 38: signed two messages for one slot.",
+            "You are out for breaking the rules in step 38: signed two messages for one slot.",
+        ),
+        (
+            node.Eviction(2, False, ()),
+            "Ben is out, having given up before the seats were drawn.",
+            "You are out, having given up before the seats were drawn.",
+        ),
+    ],
+)
+def test_who_is_put_out_is_told_why(eviction: node.Eviction, mine: str, theirs: str) -> None:
+    out = node.Happened(events.PlayerOut(1, "evicted"), bidding(), eviction)
+    assert (narrate(out, ME), narrate(out, OTHER)) == (mine, theirs)
 
 
 def test_a_showdown_takes_a_line_for_each_cup() -> None:

@@ -1,0 +1,31 @@
+"""Who left a match before its end: what the history says of when, and on whose word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from protocol.messages import Kind
+from protocol.position import Position
+
+
+class Departure(NamedTuple):
+    """How one player left."""
+
+    step: int
+    kind: Kind | None
+    """What the player owed there."""
+    witnesses: tuple[int, ...]
+    """Authors of the votes that nothing came, but for who was silent there: who is accused is no witness. None if the
+    player resigned."""
+
+
+def departure(chain: Sequence[Position], author: int) -> Departure | None:
+    """Return how ``author`` left the history that these positions are of; None if they did not."""
+    for before, after in pairwise(chain):
+        if author in after.left:
+            voters = (vote.message.author for vote in after.certificate)
+            witnesses = tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)
+            return Departure(before.step, before.kind, () if author in after.entries else witnesses)
+    return None

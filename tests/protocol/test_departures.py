@@ -1,0 +1,116 @@
+"""Who is put out is told why, with the same words as everybody else: whose votes say that nothing came, or which rule
+was broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice import PRESETS, PlayerOut
+from protocol.departures import departure
+from protocol.effects import Conceded
+from protocol.events import Eviction, Happened
+from protocol.genesis import Patience
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, sign
+from protocol.wire import Carried
+from tests.simulation.world import World
+
+HURRIED = Patience(20, 10)
+CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
+
+
+def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
+    """Return who was put out, by seat, and why, as one player was told it."""
+    told = [event for event in world.machines[me].shown if isinstance(event, Happened)]
+    return [
+        (each.event.seat, each.eviction)
+        for each in told
+        if isinstance(each.event, PlayerOut) and each.event.reason == "evicted"
+    ]
+
+
+def seats(world: World) -> tuple[int, ...]:
+    """Return the author of every seat."""
+    return world.machines[0].match.record.position.seats
+
+
+def first_turn(world: World) -> int:
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    return next(me for me, machine in enumerate(world.machines) if machine.turn)
+
+
+@pytest.mark.parametrize("has_move_to_make", [True, False])
+def test_silence_is_told_with_its_step_and_the_votes_of_the_others(has_move_to_make: bool) -> None:
+    world = World(CLASSIC, 4, seed=3, patience=HURRIED)
+    mover = first_turn(world)
+    silent = mover if has_move_to_make else (mover + 1) % 4
+    world.crash(silent)
+    others = [me for me in range(4) if me != silent]
+    while not evictions(world, others[0]):
+        assert world.step()
+    world.restart(silent)
+    world.run()
+    for me in range(4):  # the one who is out, too
+        ((seat, why),) = evictions(world, me)
+        assert why is not None
+        assert seats(world)[seat] == silent
+        assert len(why.witnesses) > 4 // 2
+        assert set(why.witnesses) <= {seats(world).index(other) for other in others}
+        assert why.misconduct == ""
+        assert why.was_on_turn == (world.machines[0].match.record.chain[why.step].kind is Kind.MOVE)
+        assert why.was_on_turn or not has_move_to_make
+
+
+def test_a_broken_rule_is_told_by_its_name() -> None:
+    world = World(CLASSIC, 3, seed=7)
+    cheat = first_turn(world)
+    machine = world.machines[cheat]
+    position = machine.match.record.position
+    forged = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
+    machine.turn = None
+    for other in range(3):
+        world.send(cheat, other, Carried(*sign(forged, MatchKey(world.seeds[cheat])).wire))
+    world.run()
+    for other in range(3):
+        if other != cheat:
+            ((_, why),) = evictions(world, other)
+            assert why is not None
+            assert (why.step, why.misconduct.split(":")[0]) == (position.step, "illegal move")
+
+
+def test_who_resigns_before_the_seats_are_drawn_is_out_by_nobodys_vote() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    while world.machines[0].match.record.position.kind is not Kind.COMMIT:
+        assert world.step()
+    world.feed(1, Conceded())
+    world.run()
+    for me in range(3):
+        ((seat, why),) = evictions(world, me)
+        assert seats(world)[seat] == 1
+        assert why is not None
+        assert (why.witnesses, why.misconduct) == ((), "")
+
+
+def test_whoever_is_silent_is_no_witness_of_it() -> None:
+    """Somebody who comes back in time can sign that they were away, and is counted; but they are not quoted on it."""
+    world = World(CLASSIC, 4, seed=3, patience=HURRIED)
+    silent = first_turn(world)
+    world.crash(silent)
+    world.run()
+    chain = list(world.machines[(silent + 1) % 4].match.record.chain)
+    left = departure(chain, silent)
+    assert left is not None
+    after = chain[left.step + 1]
+    own = after.certificate[0]._replace(message=after.certificate[0].message._replace(author=silent))
+    chain[left.step + 1] = after._replace(certificate=(own, *after.certificate[1:]))
+    again = departure(chain, silent)
+    assert again is not None
+    assert again.witnesses == left.witnesses[1:]
+    assert departure(chain, (silent + 1) % 4) is None
+
+
+def test_nobody_leaves_an_undisturbed_match() -> None:
+    world = World(CLASSIC, 3, seed=0)
+    world.run()
+    assert [departure(world.machines[0].match.record.chain, author) for author in range(3)] == [None] * 3
