@@ -109,7 +109,8 @@ def _node_failure(error: Exception) -> Failure | None:
     if not isinstance(error, NodeError):
         return None
     hint = sentence(escape(error.hint)) if error.hint else ""
-    return Failure(sentence(escape(str(error))), hint=hint, code=REFUSALS.get(error.code, ExitCode.FAILURE))
+    choices = "\n".join(f"    {escape(typed)}  {escape(meaning)}" for typed, meaning in error.choices)
+    return Failure(sentence(escape(str(error))), choices, hint, REFUSALS.get(error.code, ExitCode.FAILURE))
 
 
 def _unexpected(error: Exception, settings: Settings) -> Failure:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from cli.commands.tables import describe
+import typer
+
 from cli.exits import ExitCode, Failure
+from cli.listing import Listed, describe
 from cli.render import escape
 from cli.settings import is_interactive
 
-if TYPE_CHECKING:
-    from protocol.discovery import Sighting
 
-
-def pick_one(found: list[Sighting], question: str, command: str) -> Sighting:
+def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
     """Return the one that the player picks; the only one there is, where nobody can be asked.
 
     :param found: one at least.
     :param command: what names one of them where nobody can be asked.
     :raises Failure: if nobody can be asked which, or does not say.
+    :raises typer.Exit: if the player picks none.
     """
     if not is_interactive():
         if len(found) == 1:
@@ -30,10 +30,18 @@ def pick_one(found: list[Sighting], question: str, command: str) -> Sighting:
     for number, each in enumerate(found, start=1):
         print(f"{number}  {describe(each)}")
     while True:
-        picked = pick(_ask(question), found)
+        answer = _ask(f"{question} {_meaning_of_enter(found)} ")
+        if not answer.strip() and len(found) > 1:
+            print("You have chosen none.")
+            raise typer.Exit
+        picked = pick(answer, found)
         if picked is not None:
             return picked
         print("Type the number in front of a table, or its name.")
+
+
+def _meaning_of_enter(found: Sequence[Listed]) -> str:
+    return "(a number or a name; Enter: none of them)" if len(found) > 1 else "(Enter: this one)"
 
 
 def _ask(question: str) -> str:
@@ -44,12 +52,21 @@ def _ask(question: str) -> str:
         raise Failure("No table was chosen.") from None
 
 
-def pick(answer: str, tables: list[Sighting]) -> Sighting | None:
-    """Return the table with this number, name, or start of a name; the only one there is for an empty answer."""
+def pick(answer: str, tables: Sequence[Listed]) -> Listed | None:
+    """Return the table with this number, name, or start of a name; the only one there is for an empty answer.
+
+    Letters may be small or capital, unless that leaves several and one of them is written just so.
+    """
     text = answer.strip()
     if text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(tables):
         return tables[int(text) - 1]
-    names = [each.advertisement.name.casefold() for each in tables]
-    named = [each for each, name in zip(tables, names, strict=True) if name == text.casefold()]
-    named = named or [each for each, name in zip(tables, names, strict=True) if name.startswith(text.casefold())]
-    return named[0] if len(named) == 1 else None
+    names = [each.advertisement.name for each in tables]
+    folded = text.casefold()
+    for fitting in (
+        [name == text for name in names],
+        [name.casefold() == folded for name in names],
+        [name.casefold().startswith(folded) for name in names],
+    ):
+        if any(fitting):
+            return tables[fitting.index(True)] if fitting.count(True) == 1 else None
+    return None

@@ -29,6 +29,7 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 from protocol.addresses import Address, interface_addresses
 from protocol.limits import (
     ADDRESSES_PER_PEER,
+    FORMER_TABLES,
     PLAYERS,
     RULES_CHARACTERS,
     TABLE_ANSWER,
@@ -147,6 +148,8 @@ class Discovery:
         self._interface: str | None = None
         self._advertised: tuple[Advertisement, int] | None = None
         self._tables: dict[str, Sighting] = {}
+        self._former: dict[tuple[str, str, tuple[Address, ...]], Sighting] = {}
+        """What was told of tables before something else was, by id, name and addresses."""
         self._resolving: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(TABLES_ASKED_FOR)
         self._announcements: set[asyncio.Future[object]] = set()
@@ -257,6 +260,16 @@ class Discovery:
         """Return the tables known now, by name."""
         return tuple(sorted(self._tables.values(), key=lambda each: (each.advertisement.name, each.instance)))
 
+    def told(self) -> tuple[Sighting, ...]:
+        """Return the tables known now, and what was told of tables before: anybody can take a name over.
+
+        :raises DiscoveryUnavailable: if more was told than is kept.
+        """
+        if len(self._former) > FORMER_TABLES:
+            raise DiscoveryUnavailable("somebody on this network changes tables so often that no name can be trusted")
+        now = {_place(each): each for each in self.tables()}
+        return (*now.values(), *(each for place, each in self._former.items() if place not in now))
+
     async def changed(self) -> None:
         """Wait until the tables are others than now."""
         await self._change.wait()
@@ -287,14 +300,21 @@ class Discovery:
                     self._put(info.name, _sighting(info))
 
     def _put(self, name: str, sighting: Sighting | None) -> None:
-        if sighting == self._tables.get(name):
+        former = self._tables.get(name)
+        if sighting == former:
             return
+        if former is not None and len(self._former) <= FORMER_TABLES:
+            self._former[_place(former)] = former
         if sighting is None:
             del self._tables[name]
         else:
             self._tables[name] = sighting
         self._change.set()
         self._change = asyncio.Event()
+
+
+def _place(sighting: Sighting) -> tuple[str, str, tuple[Address, ...]]:
+    return sighting.advertisement.id, sighting.advertisement.name, sighting.addresses
 
 
 def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:

@@ -10,9 +10,11 @@ class NodeError(Exception):
     ``failed``.
     """
 
-    def __init__(self, code: str, reason: str, hint: str = "") -> None:
+    def __init__(self, code: str, reason: str, hint: str = "", choices: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
         self.hint = hint
         """What to do about it, if there is something."""
+        self.choices = choices
+        """What can be typed instead of what was, and what it stands for. May contain what a peer wrote."""

@@ -33,6 +33,7 @@ class Joining:
         self._sign_on = sign_on
         self._begin = begin
         self._proposal: Playing | None = None
+        self._wanted: Target | None = None
         self._seat: Seat | None = None
         self._admission: asyncio.Future[None] | None = None
 
@@ -46,6 +47,7 @@ class Joining:
         def accept(identity: bytes) -> bool:
             return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
 
+        self._wanted = wanted
         self._admission = self._shell.loop.create_future()
         try:
             convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
@@ -74,7 +76,11 @@ class Joining:
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
         """Ask for a seat, as the convenor has welcomed us."""
-        if self._admission is not None:
+        if self._admission is not None and self._wanted is not None:
+            if self._wanted.id not in (b"", aim.table):
+                self._close("refused", "another table is open there")
+                self._shell.mesh.disconnect(identity)
+                return
             record = self._sign_on(aim.table)
             self._seat = Seat(record, identity)
             self._shell.post(identity, JoinTable(record.wire))
@@ -91,6 +97,7 @@ class Joining:
                 self._proposal = self._begin(frame.genesis, seat.check_proposal(frame.genesis))
             else:
                 before = seat.table
+                self._check_name(frame)
                 seat.update(frame)
                 if self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
@@ -99,6 +106,11 @@ class Joining:
         except MalformedGenesisError as error:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"the host's word cannot be accepted: {error}")
+
+    def _check_name(self, frame: Table) -> None:
+        assert self._wanted is not None
+        if self._wanted.name not in ("", frame.name):
+            raise MalformedGenesisError(f'the table is called "{frame.name}", not "{self._wanted.name}"')
 
     def lost(self, identity: bytes, reason: str) -> None:
         """The table is gone with its convenor, unless the match has begun."""

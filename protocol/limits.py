@@ -149,6 +149,12 @@ TABLES_ASKED_FOR: Final = 8
 """Tables whose details are asked for at once; further ones wait their turn."""
 TABLE_ANSWER: Final = 3.0
 """How long a table that came without its details is asked for them."""
+CLAIMS: Final = 4
+"""Tables of one name, each at up to :data:`ADDRESSES_PER_PEER` addresses, that are dialled to find out who has it. More
+than two are hardly honest, and whoever forges more must not make others dial without end."""
+FORMER_TABLES: Final = 256
+"""Records kept of tables that others have replaced, or that were withdrawn: for names that change hands while somebody
+looks for them. Honest tables change a few times an hour; above this no name is trusted any more."""
 
 # Disk
 

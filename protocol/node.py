@@ -12,7 +12,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -40,6 +40,7 @@ from protocol.genesis import (
 )
 from protocol.home import Home
 from protocol.hosting import Hosting
+from protocol.inquiry import Inquiry
 from protocol.joining import Joining
 from protocol.joinline import JoinLine, new_token
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
@@ -107,7 +108,9 @@ class Node:
         self._port = port
         self._interface = interface
         self._whereabouts = whereabouts
-        self._mesh = Mesh(credentials(identity.private_key), SOFTWARE, self, bounds)
+        own = credentials(identity.private_key)
+        self._mesh = Mesh(own, SOFTWARE, self, bounds)
+        self._inquiry = Inquiry(own, SOFTWARE, bounds)
         self._shell = Shell(home, identity, store, self._mesh, whereabouts, bounds)
         self._audience = Audience(self._shell)
         self._hosting: Hosting | None = None
@@ -219,12 +222,14 @@ class Node:
         """
         return await self._whereabouts.tables(seconds)
 
-    async def join(self, target: str | Sighting) -> None:
-        """Sit down at a table: an advertised one, ``NAME``, ``HOST:PORT`` or a join line. Returns when admitted.
+    async def join(self, target: str | Sequence[Sighting]) -> None:
+        """Sit down at a table: ``NAME``, ``HOST:PORT`` or a join line. Returns when admitted.
 
-        :raises NodeError: if nobody is found or reached there, or this player is not admitted.
+        :param target: for one that was sighted, all sightings by its name.
+        :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
+            not admitted.
         """
-        wanted = await self._whereabouts.resolve(target)
+        (wanted,) = await self._inquiry.settle(lambda: self._whereabouts.resolve(target))
         await self._listen(self._port)
         await self._joining.enter(wanted)
 
@@ -235,7 +240,7 @@ class Node:
 
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
-        places = await self._whereabouts.resolve_to_watch(target)
+        places = await self._inquiry.settle(lambda: self._whereabouts.resolve_to_watch(target))
         self._mind_surroundings()
         self._watching = Watching(self._shell)
         await self._watching.enter(places)

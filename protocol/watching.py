@@ -154,7 +154,10 @@ class Watching:
     # Before the match
 
     def _look_at(self, lobby: Lobby, frame: Table) -> None:
+        assert self._target is not None
         before = lobby.table
+        if self._target.name not in ("", frame.name):
+            raise MalformedGenesisError(f'the table is called "{frame.name}", not "{self._target.name}"')
         lobby.update(frame)
         if before is not None:
             self._shell.tell(self._shell.lobby_changed(before, frame))
@@ -188,7 +191,7 @@ class Watching:
         assert self._target is not None
         lobby = self._lobby
         genesis = lobby.check_genesis(data) if lobby is not None else parse_public_genesis(data)
-        if len(self._target.id) == len(match_id(data)) and self._target.id != match_id(data):
+        if self._target.id not in (b"", genesis.table, match_id(data)):
             raise MalformedGenesisError("it is another match than the one that was asked for")
         if all(record.join.identity != self._source for record in genesis.roster):
             raise MalformedGenesisError("who shows the match does not play in it")

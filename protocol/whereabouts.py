@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -19,6 +21,7 @@ from protocol.errors import NodeError
 from protocol.genesis import TABLE_ID_BYTES
 from protocol.hashing import HASH_BYTES
 from protocol.joinline import parse_join_line
+from protocol.limits import ADDRESSES_PER_PEER, CLAIMS
 from protocol.lobby import HostedTable
 from protocol.match import Match
 from protocol.rulesets import ruleset_label
@@ -28,6 +31,8 @@ FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
 SETTLING: Final = 0.25
 """Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
+BY_LINE: Final = "ask the host for the join line, and type: p2pdice join HOST:PORT/FINGERPRINT"
+"""What helps where names do not."""
 ID_DIGITS: Final = 4
 """Digits of a match's id that it takes to name it."""
 
@@ -42,6 +47,8 @@ class Target(NamedTuple):
     """Of the key that must answer; empty if any may."""
     token: str = ""
     """What a private table asks for."""
+    name: str = ""
+    """Of an open table, if it is known by its name only; then anybody may have told its id and its addresses."""
 
 
 class Whereabouts:
@@ -91,53 +98,49 @@ class Whereabouts:
         await asyncio.sleep(seconds)
         return discovery.tables()
 
-    async def resolve(self, wanted: str | Sighting) -> Target:
-        """Return where a table is: one that was sighted, ``NAME``, ``HOST:PORT`` or a join line.
+    async def resolve(self, wanted: str | Sequence[Sighting]) -> tuple[Target, ...]:
+        """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
 
+        :param wanted: if it was sighted, every sighting by that name.
+        :returns: for a name a place for each table that was told of by it, also before something else was told.
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
         if isinstance(wanted, str):
             if (direct := _direct(wanted)) is not None:
-                return direct
-            wanted = await self._find_open(wanted)
-        if wanted.advertisement.status != LOBBY:
-            raise NodeError("refused", f"the match at {wanted.advertisement.name!r} has begun already")
-        return Target(wanted.addresses, _id(wanted.advertisement))
+                return (direct,)
+            told = await self._find(partial(called, name=wanted), wanted)
+        else:
+            told = tuple(wanted)
+        return _open_places(told)
 
     async def resolve_to_watch(self, wanted: str) -> tuple[Target, ...]:
-        """Return where a match or table can be watched: one place for each node that advertises it, in any order.
+        """Return where a match or table can be watched: a place for each node that shows it, in any order.
 
         :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
+        :returns: for the name of an open table a place for each one that was told of by it, as for :meth:`resolve`.
         :raises NodeError: if nothing is known of it.
         """
         if (direct := _direct(wanted)) is not None:
             return (direct,)
-        found = await self._find(partial(_watchable, wanted=wanted))
-        ids = _ids(found)
-        if not ids:
-            hint = "see what is there with: p2pdice tables"
-            raise NodeError("not-found", f"nothing called {wanted!r} is advertised on this network", hint)
+        told = await self._find(partial(_watchable, wanted=wanted), wanted)
+        matches = tuple(each for each in told if each.advertisement.status == PLAYING)
+        if not matches:
+            return _open_places(told)
+        ids = _ids(matches)
         if len(ids) > 1:
             hint = "name one by its id: " + ", ".join(each[:8] for each in ids)
-            raise NodeError("not-found", f"{len(ids)} tables and matches are called {wanted!r}", hint)
-        return tuple(Target(each.addresses, _id(each.advertisement)) for each in found)
+            raise NodeError("not-found", f'{len(ids)} matches are called "{wanted}"', hint)
+        return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
-    async def _find_open(self, name: str) -> Sighting:
-        found = await self._find(partial(_called, name=name))
-        if not found:
-            hint = "see what is there with: p2pdice tables"
-            raise NodeError("not-found", f"no table called {name!r} is advertised on this network", hint)
-        # Of a match that has begun all its players tell.
-        tables = [each for each in found if each.advertisement.status == LOBBY] or found[:1]
-        if len(tables) > 1:
-            hint = "ask the host of the right one for its join line"
-            raise NodeError("not-found", f"{len(tables)} tables are called {name!r}", hint)
-        return tables[0]
+    async def _find(
+        self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str
+    ) -> tuple[Sighting, ...]:
+        """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
-    async def _find(self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]]) -> tuple[Sighting, ...]:
-        """Return what ``fits`` picks of the sighted, as soon as that is one table or match, or when the time is up.
+        It returns as soon as that is one table or match, or when the time is up. A table whose match begins is known by
+        two ids for a moment.
 
-        A table whose match begins is known by two ids for a moment.
+        :raises NodeError: if there is none.
         """
         discovery = await self._working()
         with contextlib.suppress(TimeoutError):
@@ -147,13 +150,21 @@ class Whereabouts:
                 await asyncio.sleep(SETTLING)
                 while len(_ids(fits(discovery.tables()))) > 1:
                     await discovery.changed()
-        return fits(discovery.tables())
+        found = fits(discovery.tables())
+        if not found:
+            raise _not_found(wanted, discovery.tables())
+        by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name) == _folded(wanted)}
+        if not by_name:
+            return found
+        try:
+            return tuple(each for each in discovery.told() if each.advertisement.name in by_name)
+        except DiscoveryUnavailable as error:
+            raise NodeError("refused", str(error), BY_LINE) from None
 
     async def _working(self) -> Discovery:
         await self.start()
         if self._discovery is None:
-            hint = "ask the host for the join line, and type: p2pdice join HOST:PORT/FINGERPRINT"
-            raise NodeError("unreachable", f"cannot look for tables: {self.problem}", hint)
+            raise NodeError("unreachable", f"cannot look for tables: {self.problem}", BY_LINE)
         return self._discovery
 
     def playing(self, match: bytes) -> tuple[Address, ...]:
@@ -201,24 +212,69 @@ def _ids(found: Iterable[Sighting]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.advertisement.id for each in found))
 
 
-def _called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
-    return tuple(each for each in found if name in (each.advertisement.name, each.advertisement.id))
+def called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
+    """Return the tables with this name or id. Letters may be small or capital, unless some name is written just so."""
+    known, spelled = tuple(found), unicodedata.normalize("NFC", name.strip())
+    exact = tuple(each for each in known if spelled in (each.advertisement.name, each.advertisement.id))
+    return exact or tuple(each for each in known if _folded(each.advertisement.name) == _folded(name))
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
 def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
-    named = tuple(each for each in found if each.advertisement.name == wanted)
+    known = tuple(found)
+    named = called(known, wanted)
     if named or len(wanted) < ID_DIGITS:
         return named
     start = wanted.lower()
     return tuple(
-        each for each in found if each.advertisement.status == PLAYING and each.advertisement.id.startswith(start)
+        each for each in known if each.advertisement.status == PLAYING and each.advertisement.id.startswith(start)
     )
 
 
-def _id(advertisement: Advertisement) -> bytes:
-    """Return the id of what is advertised, or nothing: the record may be anybody's, and the id none."""
-    length = HASH_BYTES if advertisement.status == PLAYING else TABLE_ID_BYTES
-    return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * length else b""
+def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
+    by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
+    near = get_close_matches(_folded(wanted), by_fold, n=1)
+    hint = f'did you mean "{by_fold[near[0]]}"? ' if near else ""
+    problem = f'no table called "{wanted}" is advertised on this network'
+    return NodeError("not-found", problem, f"{hint}See what is there with: p2pdice tables")
+
+
+def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
+    """Return a place for each open table that was told of; records with common addresses are of one table.
+
+    :raises NodeError: if there is none, or there are too many.
+    """
+    name = told[0].advertisement.name
+    open_ones = [each for each in told if each.advertisement.status == LOBBY]
+    if not open_ones:
+        raise NodeError("refused", f'the match at "{name}" has begun already', "look on with: p2pdice watch")
+    tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
+    if not tables:
+        raise NodeError("not-found", f'what is advertised as "{name}" is no table', "see others with: p2pdice tables")
+    places: list[Target] = []
+    for each in tables:
+        place = Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name)
+        same = next((known for known in places if _is_one_table(known, place)), None)
+        if same is None:
+            places.append(place)
+        else:
+            addresses = tuple(dict.fromkeys((*same.addresses, *place.addresses)))
+            places[places.index(same)] = same._replace(addresses=addresses[:ADDRESSES_PER_PEER])
+    if len(places) > CLAIMS:
+        raise NodeError("refused", f'{len(places)} tables are called "{places[0].name}"', BY_LINE)
+    return tuple(places)
+
+
+def _is_one_table(one: Target, other: Target) -> bool:
+    return (one.id, one.name) == (other.id, other.name) and not set(one.addresses).isdisjoint(other.addresses)
+
+
+def _match_id(advertisement: Advertisement) -> bytes:
+    """Return the id of a match that is advertised, or nothing: the record may be anybody's, and the id none."""
+    return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * HASH_BYTES else b""
 
 
 def open_table(hosted: HostedTable) -> Advertisement:

@@ -76,14 +76,14 @@ def play(
     are told when they happen, a default is played for it, and they are counted at the end.
     """
     from cli.commands.join import choose, seat_at
-    from cli.commands.tables import sightings
+    from cli.commands.tables import look_around
     from cli.log import open_log
 
     command = _command(ctx)
     player = nickname(name)
     home = ctx.ensure_object(Settings).home
     open_log(home)
-    target = table if table is not None else choose(asyncio.run(sightings(interface)))
+    target = table if table is not None else choose(asyncio.run(look_around(interface)))
 
     from cli.witness import seat_program
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.commands.tables import sightings
+from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.listing import listed
 from cli.names import NameOption, nickname
 from cli.picking import pick_one
 from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
@@ -48,13 +49,16 @@ def join(
     admits to private tables, and it makes sure that you sit at the table of whoever gave it to you.
     """
     player = nickname(name)
-    target = table if table is not None else choose(asyncio.run(sightings(interface)))
+    target = table if table is not None else choose(asyncio.run(look_around(interface)))
     play(ctx.ensure_object(Settings), player, seat_at(target, pledge), port=port, interface=interface)
 
 
-def seat_at(target: str | Sighting, pledge: Pledge) -> Enter:
-    """Return how a node sits down at a table."""
-    table = shown(target) if isinstance(target, str) else escape(target.advertisement.name)
+def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
+    """Return how a node sits down at a table.
+
+    :param target: what was typed, or every sighting by the name of the table that was picked.
+    """
+    table = shown(target) if isinstance(target, str) else escape(target[0].advertisement.name)
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
@@ -64,15 +68,17 @@ def seat_at(target: str | Sighting, pledge: Pledge) -> Enter:
     return enter
 
 
-def choose(found: tuple[Sighting, ...]) -> Sighting:
-    """Return the open table that the player picks.
+def choose(found: Found) -> tuple[Sighting, ...]:
+    """Return the open table that the player picks: all that was told by its name, as anybody can take a name over.
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
     from protocol.discovery import LOBBY
+    from protocol.whereabouts import called
 
-    open_ones = [each for each in found if each.advertisement.status == LOBBY]
+    open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
     if not open_ones:
         hint = f"Ask the host for the join line, or open a table yourself: {command_line('host')}"
         raise Failure("No open table was found on this network.", hint=hint, code=ExitCode.UNREACHABLE)
-    return pick_one(open_ones, "Which table? ", command_line("join", "NAME"))
+    picked = pick_one(open_ones, "Which table?", command_line("join", "NAME"))
+    return called(found.told, picked.advertisement.name)

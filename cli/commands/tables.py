@@ -6,15 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
 from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.listing import Listed, changes, data, describe, listed
 from cli.play import InterfaceOption, run
-from cli.render import command_line, escape, sentence
+from cli.render import command_line, sentence
 from cli.waiting import waiting
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def tables(
 
 
 async def _list(interface: str | None, as_json: bool) -> None:
-    found = await sightings(interface)
+    found = listed((await look_around(interface)).now)
     if as_json:
         print(json.dumps({"tables": [data(each) for each in found]}))
         return
@@ -63,31 +64,33 @@ async def _list(interface: str | None, as_json: bool) -> None:
 
 
 async def _watch(interface: str | None, as_json: bool) -> None:
-    known: dict[str, Sighting] = {}
+    known: tuple[Listed, ...] = ()
     async with listening(interface) as discovery:
         while True:
-            now = {each.instance: each for each in discovery.tables()}
-            reports = [("closed", each) for instance, each in known.items() if instance not in now]
-            for instance, each in now.items():
-                if instance not in known:
-                    reports.append(("open", each))
-                elif known[instance].advertisement != each.advertisement:
-                    reports.append(("changed", each))
-            for change, each in reports:
+            now = listed(discovery.tables())
+            for change, each in changes(known, now):
                 line = json.dumps({"change": change, "table": data(each)}) if as_json else f"{change}: {describe(each)}"
                 print(line, flush=True)
             known = now
             await discovery.changed()
 
 
-async def sightings(interface: str | None) -> tuple[Sighting, ...]:
+class Found(NamedTuple):
+    """What a look around has found."""
+
+    now: tuple[Sighting, ...]
+    told: tuple[Sighting, ...]
+    """Also what was told of tables before that changed, or was withdrawn."""
+
+
+async def look_around(interface: str | None) -> Found:
     """Return the tables that answer within :data:`LISTEN` seconds.
 
-    :raises Failure: if this machine cannot listen for them.
+    :raises Failure: if this machine cannot listen for them, or too much changes meanwhile.
     """
     async with listening(interface) as discovery, waiting("Looking around on this network."):
         await asyncio.sleep(LISTEN)
-        return discovery.tables()
+        return Found(discovery.tables(), discovery.told())
 
 
 @asynccontextmanager
@@ -107,33 +110,3 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
         raise Failure(sentence(str(error)), hint=hint, code=ExitCode.UNREACHABLE) from None
     finally:
         await discovery.close()
-
-
-def describe(sighting: Sighting) -> str:
-    """Return a table in one line."""
-    table = sighting.advertisement
-    state = "playing" if table.status == "playing" else f"{table.seats_taken} of {table.seats} seats taken"
-    return f"{escape(table.name)}: {escape(table.rules)}, {state}, at {escape(_address(sighting))}"
-
-
-def data(sighting: Sighting) -> dict[str, Any]:
-    """Return a table as JSON-able data."""
-    from protocol.addresses import format_address
-
-    table = sighting.advertisement
-    return {
-        "name": table.name,
-        "id": table.id,
-        "rules": table.rules,
-        "seats_taken": table.seats_taken,
-        "seats": table.seats,
-        "status": table.status,
-        "version": table.version,
-        "addresses": [format_address(address) for address in sighting.addresses],
-    }
-
-
-def _address(sighting: Sighting) -> str:
-    from protocol.addresses import format_address
-
-    return format_address(sighting.addresses[0])

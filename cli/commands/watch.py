@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from cli.commands.tables import sightings
+from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.listing import Listed, listed
 from cli.names import nickname
 from cli.picking import pick_one
 from cli.play import InterfaceOption, run
 from cli.render import command_line
 from cli.settings import Settings
 from cli.waiting import shown, waiting
-
-if TYPE_CHECKING:
-    from protocol.discovery import Sighting
 
 EPILOG: Final = """\b
 Examples:
@@ -52,7 +50,7 @@ def watch(
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
     settings = ctx.ensure_object(Settings)
-    target = table if table is not None else _choose(asyncio.run(sightings(interface))).advertisement.id
+    target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
     run(_look_on(settings, target, interface, as_json))
 
 
@@ -71,15 +69,15 @@ async def _look_on(settings: Settings, target: str, interface: str | None, as_js
         await node.close()
 
 
-def _choose(found: tuple[Sighting, ...]) -> Sighting:
-    """Return a sighting of the running match that the reader picks.
+def _choose(found: Found) -> Listed:
+    """Return the running match that the reader picks.
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
     from protocol.discovery import PLAYING
 
-    matches = {each.advertisement.id: each for each in found if each.advertisement.status == PLAYING}
+    matches = [each for each in listed(found.now) if each.advertisement.status == PLAYING]
     if not matches:
         hint = f"See which tables wait for players: {command_line('tables')}"
         raise Failure("No match is being played on this network.", hint=hint, code=ExitCode.UNREACHABLE)
-    return pick_one(list(matches.values()), "Which match? ", command_line("watch", "NAME"))
+    return pick_one(matches, "Which match?", command_line("watch", "NAME"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ async def people(tmp_path: Path) -> AsyncIterator[Company]:
         yield gathered
 
 
-async def refused(player: Player, target: str | Sighting) -> str:
+async def refused(player: Player, target: str | tuple[Sighting, ...]) -> str:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(NodeError) as caught:
             await player.node.join(target)
@@ -96,7 +97,7 @@ async def test_a_table_is_found_by_its_name_and_by_looking_around(people: Compan
     looking = await people.sit("looking", discovery=True)
     (sighting,) = [each for each in await looking.node.tables(1.0) if each.advertisement.name == name]
     assert sighting.advertisement.seats_taken == 2
-    await looking.node.join(sighting)
+    await looking.node.join((sighting,))
     await agree(host, by_name, looking)
 
 
@@ -126,9 +127,12 @@ async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company)
     opened = await right.node.host(TableSettings(name, CLASSIC, 2))
     await wrong.node.host(TableSettings(name, CLASSIC, 2))
     guest = await people.sit("guest", discovery=True)
-    with pytest.raises(NodeError, match="2 tables are called") as caught:
+    with pytest.raises(NodeError, match="two different players answer") as caught:
         await guest.node.join(name)
     assert "join line" in caught.value.hint
+    assert {argument.partition("/")[2] for argument, _ in caught.value.choices} == {
+        each.node.identity.fingerprint for each in (right, wrong)
+    }
     await guest.node.join(opened.join_line)
     await agree(right, guest)
 
@@ -300,21 +304,147 @@ async def test_a_node_of_another_version_is_told_so(people: Company, monkeypatch
     assert await refused(guest, opened.join_line) == "version"
 
 
-@pytest.mark.parametrize("identifier", ["0" * 9, "f" * 64])
-async def test_a_record_with_an_id_that_is_none_still_says_where_to_dial(people: Company, identifier: str) -> None:
-    host = await people.sit("host")
-    await host.node.host(TableSettings("Friday", CLASSIC, 3))
-    forged = Advertisement(identifier, "Friday", "classic", 1, 3, "lobby", 1)
-    await (await people.sit("guest")).node.join(Sighting(forged, ((HOST, host.node.port),), "x"))
+def told(host: Player, name: str = "Friday", table: bytes | None = None) -> Sighting:
+    """Return what multicast tells of a host's table, or what somebody forged."""
+    assert host.node._hosting is not None
+    identifier = (table if table is not None else host.node._hosting.table.table).hex()
+    advertisement = Advertisement(identifier, name, "classic", 1, 3, "lobby", PROTOCOL_VERSION)
+    return Sighting(advertisement, ((HOST, host.node.port),), "x")
 
 
-async def test_a_record_with_another_tables_id_leads_to_no_seat(people: Company) -> None:
+FRIDAY = TableSettings("Friday", CLASSIC, 3)
+
+
+@pytest.mark.parametrize("enter", ["join", "watch"])
+async def test_who_asks_for_one_table_is_not_seated_at_another(
+    people: Company, enter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can advertise Sunday at the address of Friday, by its id too; or another table has the address by now."""
+    host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
+    await host.node.host(FRIDAY)
+    for sighting in (told(host, "Sunday"), told(host, "Sunday", bytes(16)), told(host, "Friday", bytes(16))):
+        tables_are(monkeypatch, guest, sighting)
+        with pytest.raises(NodeError) as caught:
+            await getattr(guest.node, enter)(sighting.advertisement.name)
+        assert caught.value.code == "not-found"
+        assert f'"{sighting.advertisement.name}" is not open where it is advertised' in caught.value.reason
+        assert f'another table is, "Friday", hosted by Ada ({host.node.identity.fingerprint})' in caught.value.reason
+    assert guest.told(TableJoined) == []
+    assert len(host.told(LobbyChanged)) == 1  # not for a moment
+
+
+@pytest.mark.parametrize("identifier", ["0" * 9, "f" * 64, "ab" * 16])
+async def test_a_record_with_another_id_leads_to_no_seat(people: Company, identifier: str) -> None:
     host = await people.sit("host")
-    await host.node.host(TableSettings("Friday", CLASSIC, 3))
-    forged = Advertisement("ab" * 16, "Friday", "classic", 1, 3, "lobby", 1)
-    assert await refused(await people.sit("guest"), Sighting(forged, ((HOST, host.node.port),), "x")) == "refused"
+    await host.node.host(FRIDAY)
+    forged = Sighting(replace(told(host).advertisement, id=identifier), ((HOST, host.node.port),), "x")
+    assert await refused(await people.sit("guest"), (forged,)) == "not-found"
+
+
+def tables_are(
+    monkeypatch: pytest.MonkeyPatch, player: Player, *now: Sighting, once: tuple[Sighting, ...] = ()
+) -> None:
+    """Let a node hear of these tables by multicast, and of others before."""
+    heard = Discovery()
+    monkeypatch.setattr(heard, "tables", lambda: now)
+    monkeypatch.setattr(heard, "told", lambda: (*now, *once))
+
+    async def found() -> Discovery:
+        return heard
+
+    monkeypatch.setattr(player.node._whereabouts, "_working", found)
+
+
+@pytest.mark.parametrize("enter", ["join", "watch"])
+@pytest.mark.parametrize("keeps_id", [True, False])
+async def test_a_name_that_changes_its_key_while_one_looks_is_said_and_not_followed(
+    people: Company, enter: str, keeps_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody takes over the records of a table that lives. Whoever answers faster must not win."""
+    right, wrong = await people.sit("Ada"), await people.sit("Eve")
+    await right.node.host(FRIDAY)
+    await wrong.node.host(FRIDAY)
+    assert right.node._hosting is not None
+    assert wrong.node._hosting is not None
+    if keeps_id:
+        wrong.node._hosting.table.table = right.node._hosting.table.table
+    guest = await people.sit("Ben", discovery=True)
+    tables_are(monkeypatch, guest, told(wrong), once=(told(right),))
+    with pytest.raises(NodeError) as caught:
+        await getattr(guest.node, enter)("Friday")
+    assert caught.value.code == "refused"
+    assert caught.value.reason == 'two different players answer for the table "Friday"'
+    assert set(caught.value.choices) == {
+        (f"{HOST}:{each.node.port}/{each.node.identity.fingerprint}", f'"Friday", hosted by {each.name}')
+        for each in (right, wrong)
+    }
+    for each in (right, wrong):
+        assert len(each.told(LobbyChanged)) == 1
+    await guest.node.join(caught.value.choices[0][0])
+
+
+async def test_a_name_whose_addresses_lead_to_two_keys_is_not_joined(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address more in the records of a table is enough for that."""
+    right, wrong = await people.sit("Ada"), await people.sit("Eve")
+    for each in (right, wrong):
+        await each.node.host(FRIDAY)
+    assert right.node._hosting is not None
+    assert wrong.node._hosting is not None
+    wrong.node._hosting.table.table = right.node._hosting.table.table
+    guest = await people.sit("Ben", discovery=True)
+    both = replace(told(right), addresses=tuple((HOST, each.node.port) for each in (wrong, right)))
+    tables_are(monkeypatch, guest, both)
+    assert await refused(guest, "Friday") == "refused"
+
+
+async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spectators(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.limits.SPECTATORS_OF_A_LOBBY", 0)
+    right, wrong = (
+        await people.sit("Ada"),
+        FakeHost(
+            Welcome(PROTOCOL_VERSION, "fake", TableAim(b"x" * 16, "")),
+            Table("Friday", CLASSIC.options(), 3, (120, 15), ()),
+        ),
+    )
+    await right.node.host(FRIDAY)
+    line = await wrong.open()
+    guest = await people.sit("Ben", discovery=True)
+    taken_over = replace(told(right, table=b"x" * 16), addresses=line.addresses)
+    tables_are(monkeypatch, guest, taken_over, once=(told(right),))
+    assert await refused(guest, "Friday") == "refused"
+    tables_are(monkeypatch, guest, told(right))
+    await guest.node.join("Friday")  # who has no room for spectators has room for guests
+    wrong.close()
+
+
+async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host who was killed stays advertised for minutes, and then opens the table anew."""
+    host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
+    await host.node.host(FRIDAY)
+    dead = replace(told(host, table=bytes(16)), addresses=((HOST, 1),), instance="y")
+    tables_are(monkeypatch, guest, dead, told(host))
+    await guest.node.join("Friday")
+    assert (await guest.until(TableJoined)).host.name == "Ada"
+
+
+async def test_of_very_many_tables_with_one_name_none_is_dialled(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
+    await host.node.host(FRIDAY)
+    false = (replace(told(host, table=bytes([number] * 16)), addresses=((HOST, number),)) for number in range(1, 100))
+    tables_are(monkeypatch, guest, told(host), *false)
+    with pytest.raises(NodeError, match="100 tables are called") as caught:
+        await guest.node.join("Friday")
+    assert "join line" in caught.value.hint
 
 
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
     running = Advertisement("ab" * 32, "Friday", "classic", 2, 2, "playing", 1)
-    assert await refused(await people.sit("guest"), Sighting(running, ((HOST, 9),), "x")) == "refused"
+    assert await refused(await people.sit("guest"), (Sighting(running, ((HOST, 9),), "x"),)) == "refused"

@@ -11,14 +11,23 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.admission import private_table_id
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable
+from protocol.discovery import (
+    LOBBY,
+    PLAYING,
+    SERVICE_TYPE,
+    Advertisement,
+    Discovery,
+    DiscoveryUnavailable,
+    Sighting,
+)
 from protocol.errors import NodeError
 from protocol.genesis import Genesis, JoinRecord, Patience
 from protocol.match import Match
 from protocol.node import TableSettings
-from protocol.whereabouts import SETTLING, Whereabouts, running_match
+from protocol.whereabouts import SETTLING, Whereabouts, called, running_match
 from protocol.wire import PROTOCOL_VERSION
 from tests.network.company import CLASSIC, HOST, company
 from tests.protocol.test_node import multicast
@@ -119,8 +128,8 @@ def match(table: Advertisement) -> Advertisement:
 async def test_a_table_is_found_by_name_and_by_id(opens: Opener, table: Advertisement) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(table, 7001)
-    by_name = await guest.resolve(table.name)
-    assert by_name == await guest.resolve(table.id)
+    (by_name,) = await guest.resolve(table.name)
+    assert (by_name,) == await guest.resolve(table.id) == await guest.resolve(table.name.upper())
     assert by_name.id.hex() == table.id
     assert (HOST, 7001) in by_name.addresses
 
@@ -129,8 +138,89 @@ async def test_what_is_not_there_is_not_found(opens: Opener, monkeypatch: pytest
     monkeypatch.setattr("protocol.whereabouts.FINDING", 0.05)
     guest = await opens()
     for look in (guest.resolve, guest.resolve_to_watch):
-        with pytest.raises(NodeError, match="called 'A table of nobody' is advertised"):
+        with pytest.raises(NodeError, match='called "A table of nobody" is advertised'):
             await look("A table of nobody")
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("Friday", ("Friday",)),
+        ("friday", ("Friday", "FRIDAY")),
+        (" FRIDAY ", ("FRIDAY",)),
+        ("STRASSE", ("Straße",)),
+        ("cafe\u0301", ("Café",)),
+        ("Fri", ()),
+    ],
+)
+def test_names_ignore_case_unless_that_tells_two_tables_apart(
+    table: Advertisement, typed: str, names: tuple[str, ...]
+) -> None:
+    known = [
+        Sighting(replace(table, name=name), ((HOST, 7000),), name) for name in ("Friday", "FRIDAY", "Straße", "Café")
+    ]
+    assert tuple(each.advertisement.name for each in called(known, typed)) == names
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"? '), ("Zürich", "")])
+async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str, hint: str
+) -> None:
+    monkeypatch.setattr("protocol.whereabouts.FINDING", 0.05)
+    monkeypatch.setattr(Discovery, "tables", lambda _: (Sighting(replace(table, name="Friday"), ((HOST, 1),), "x"),))
+    guest = await opens()
+    for look in (guest.resolve, guest.resolve_to_watch):
+        with pytest.raises(NodeError, match=f'no table called "{typed}"') as caught:
+            await look(typed)
+        assert (caught.value.code, caught.value.hint) == ("not-found", hint + "See what is there with: p2pdice tables")
+
+
+async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgotten(
+    opens: Opener, table: Advertisement
+) -> None:
+    """The records of a table are replaced by others, with the bit that flushes caches, or withdrawn before."""
+    host, guest = await opens(), await opens()
+    await host.advertise(table, 7001)
+    assert len(await guest.resolve(table.name)) == 1
+    (seen,) = [each for each in await guest.tables(0) if each.advertisement.id == table.id]
+    hostile = AsyncZeroconf(interfaces=[HOST])
+    eve = AsyncServiceInfo(
+        SERVICE_TYPE,
+        f"{seen.instance}.{SERVICE_TYPE}",
+        port=7002,
+        properties=replace(table, id=secrets.token_hex(16)).to_txt(),
+        server="eve.local.",
+        parsed_addresses=[HOST],
+    )
+    await (await hostile.async_register_service(eve, cooperating_responders=True, strict=False))
+    async with asyncio.timeout(10):
+        while len(places := await guest.resolve(table.name)) < 2:
+            pass
+    assert {(HOST, 7001), (HOST, 7002)} <= {address for place in places for address in place.addresses}
+    await hostile.async_close()
+    await host.withdraw()
+    async with asyncio.timeout(10):
+        while await guest.tables(0.1):
+            pass
+    assert guest._discovery is not None
+    assert len({each.advertisement.id for each in guest._discovery.told()}) == 2
+
+
+async def test_where_tables_change_without_end_no_name_is_trusted(
+    opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever floods the network must not make anybody forget who had a name first."""
+    monkeypatch.setattr("protocol.discovery.FORMER_TABLES", 3)
+    host, guest = await opens(), await opens()
+    for port in range(7001, 7006):
+        await host.advertise(table, port)
+        async with asyncio.timeout(10):
+            while port not in {at for each in await guest.tables(0.02) for _, at in each.addresses}:
+                pass
+    with pytest.raises(NodeError, match="no name can be trusted") as caught:
+        await guest.resolve(table.name)
+    assert caught.value.code == "refused"
+    assert "join line" in caught.value.hint
 
 
 async def test_a_table_whose_match_begins_is_one_to_whoever_watches_it_by_name(
@@ -161,4 +251,4 @@ async def test_a_table_is_joined_by_name_though_others_play_under_that_name(
     await one.advertise(table, 7001)
     while LOBBY not in {each.advertisement.status for each in await joining.tables(0.1)}:
         pass
-    assert (await joining.resolve(table.name)).id.hex() == table.id
+    assert [each.id.hex() for each in await joining.resolve(table.name)] == [table.id]

@@ -36,7 +36,7 @@ def check(data: bytes) -> None:
     else:
         assert parse_join_line(str(line)) == line
     try:
-        target = asyncio.run(NOWHERE.resolve(text))
+        (target,) = asyncio.run(NOWHERE.resolve(text))
     except NodeError as error:
         failure = as_failure(error)
         assert failure is not None

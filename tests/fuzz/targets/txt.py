@@ -10,8 +10,8 @@ import zeroconf
 from zeroconf import DNSCache, DNSIncoming
 from zeroconf.asyncio import AsyncServiceInfo
 
-from cli.commands.tables import data as as_data
-from cli.commands.tables import describe
+from cli.listing import data as as_data
+from cli.listing import describe, listed
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.discovery import LOBBY, SERVICE_TYPE, Advertisement, _sighting
 from tests.fuzz.mutation import mutate_bytes
@@ -39,8 +39,9 @@ def check_info(info: AsyncServiceInfo) -> None:
     sighting = _sighting(info)
     if sighting is None:
         return
-    assert describe(sighting).isprintable()
-    assert json.dumps(as_data(sighting)).isascii()
+    (row,) = listed([sighting])
+    assert describe(row).isprintable()
+    assert json.dumps(as_data(row)).isascii()
     own = sighting.advertisement
     assert Advertisement.from_txt({key.encode(): value.encode() for key, value in own.to_txt().items()}) == own
     assert all(0 < port < 65536 for _, port in sighting.addresses)

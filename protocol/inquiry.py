@@ -1,0 +1,235 @@
+"""Asking who stands behind a name, before this node sits down or looks on there.
+
+Multicast only says where to dial, and anybody on the network can say it. So everybody who answers at any address that
+was told for a name is asked what there is to be seen, as a spectator asks, who takes no seat. What is shown must be the
+table that was advertised; and if two identities show it, the name cannot tell which of them is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from protocol.addresses import Address, format_address
+from protocol.certificates import Credentials
+from protocol.errors import NodeError
+from protocol.genesis import MalformedGenesisError
+from protocol.keys import fingerprint
+from protocol.limits import Limits
+from protocol.link import Link
+from protocol.lobby import Lobby
+from protocol.mesh import RefusedError
+from protocol.refusals import refusal, unreachable
+from protocol.transport import DialError, dial
+from protocol.whereabouts import BY_LINE, Target
+from protocol.wire import (
+    PROTOCOL_VERSION,
+    Hello,
+    MalformedFrameError,
+    Propose,
+    Refuse,
+    Table,
+    TableAim,
+    WatchAim,
+    Welcome,
+    decode_frame,
+    encode_frame,
+)
+
+RIVALS: Final = 0.5
+"""Seconds that others get to answer at further addresses when somebody has answered for every record: milliseconds
+would do on a LAN, and addresses that nobody reaches must not keep a player waiting."""
+
+ATTEMPTS: Final = 3
+"""Inquiries for one name; each follows if something else was told of the name during the one before."""
+
+
+class _Answer(NamedTuple):
+    identity: bytes
+    at: list[tuple[Target, Address]]
+    """By which records, at which addresses."""
+    said: Table | Propose | Refuse
+    table: bytes
+    """Id of the table, as the answer has it."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return tuple(dict.fromkeys(address for _, address in self.at))
+
+    @property
+    def host(self) -> str:
+        """Nickname of who shows a table."""
+        assert isinstance(self.said, Table)
+        return next((name for name, identity in self.said.players if identity == self.identity), "?")
+
+
+class Inquiry:
+    """Finds the one player who answers for a name.
+
+    :param credentials: this node's identity for TLS.
+    :param software: name and version, told to peers.
+    """
+
+    def __init__(self, credentials: Credentials, software: str, bounds: Limits) -> None:
+        self._credentials = credentials
+        self._software = software
+        self._bounds = bounds
+
+    async def settle(self, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
+        """Return the places that ``resolve`` gives; of an open table that is known by name only, the one that has it.
+
+        It is resolved anew after the inquiry: what was told meanwhile counts, too.
+
+        :raises NodeError: if nobody has the table, or more than one.
+        """
+        places = await resolve()
+        for _ in range(ATTEMPTS):
+            if not any(place.name for place in places):
+                return places
+            found = await self._who_has_it(places)
+            before, places = places, await resolve()
+            if places == before:
+                return (found,)
+        raise NodeError("refused", f'what is told of the table "{places[0].name}" changes all the time', BY_LINE)
+
+    async def _who_has_it(self, told: tuple[Target, ...]) -> Target:
+        answers, problems = await self._ask_all(told)
+        having = [answer for answer in answers if _may_have(answer, told)]
+        if not having:
+            raise _nobody_has_it(told[0].name, answers, problems)
+        if len(having) > 1:
+            choices = tuple(
+                (f"{format_address(each.addresses[0])}/{fingerprint(each.identity)}", _description(each))
+                for each in having
+            )
+            many = "two" if len(having) == 2 else str(len(having))
+            problem = f'{many} different players answer for the table "{told[0].name}"'
+            raise NodeError("refused", problem, BY_LINE, choices)
+        (answer,) = having
+        identifier = answer.table or answer.at[0][0].id
+        return Target(answer.addresses, identifier, fingerprint(answer.identity), name=answer.at[0][0].name)
+
+    async def _ask_all(self, told: Sequence[Target]) -> tuple[list[_Answer], list[str]]:
+        answers: list[_Answer] = []
+        problems: list[str] = []
+        seen: dict[bytes, list[tuple[Target, Address]]] = {}
+
+        async def ask(place: Target, address: Address) -> None:
+            def is_new(identity: bytes) -> bool:
+                seen.setdefault(identity, []).append((place, address))
+                return len(seen[identity]) == 1
+
+            try:
+                identity, said, table = await self._ask(address, is_new)
+            except DialError as error:
+                problems.append(str(error))
+            else:
+                answers.append(_Answer(identity, seen[identity], said, table))
+
+        def has_answered(place: Target) -> bool:
+            return any(place is by for answer in answers for by, _ in answer.at)
+
+        asking = {place: [asyncio.create_task(ask(place, address)) for address in place.addresses] for place in told}
+        waiting = {task for tasks in asking.values() for task in tasks}
+        try:
+            while any(not has_answered(place) and not waiting.isdisjoint(asking[place]) for place in told):
+                _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if waiting:
+                await asyncio.wait(waiting, timeout=RIVALS)
+        finally:
+            for task in waiting:
+                task.cancel()
+        return answers, list(dict.fromkeys(problems))
+
+    async def _ask(
+        self, address: Address, accept: Callable[[bytes], bool]
+    ) -> tuple[bytes, Table | Propose | Refuse, bytes]:
+        question = _Question(self._software)
+        link = await dial(*address, self._credentials, question, accept, self._bounds)
+        try:
+            async with asyncio.timeout(self._bounds.handshake):
+                return link.peer_key, *await question.answer
+        except TimeoutError:
+            raise DialError(f"{format_address(address)} answers, but shows nothing") from None
+        finally:
+            link.close()
+
+
+class _Question:
+    """What is said on one link, from HELLO to the answer."""
+
+    def __init__(self, software: str) -> None:
+        self.answer: asyncio.Future[tuple[Table | Propose | Refuse, bytes]]
+        self.answer = asyncio.get_running_loop().create_future()
+        self._software = software
+        self._table = b""
+
+    def link_up(self, link: Link) -> None:
+        link.send(encode_frame(Hello((PROTOCOL_VERSION,), self._software, 0, WatchAim(b"", ""))))
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError as error:
+            link.drop(f"the other node sent nonsense: {error}")
+            return
+        match frame:
+            case Welcome(version=version) if version != PROTOCOL_VERSION:
+                self._take(Refuse("version", f"the other node chose protocol version {version}"))
+            case Welcome(aim=aim):
+                link.widen()
+                self._table = aim.table if isinstance(aim, TableAim) else b""
+            case Table() | Propose() | Refuse():
+                self._take(frame)
+            case _:
+                link.drop("the other node did not answer HELLO")
+
+    def _take(self, said: Table | Propose | Refuse) -> None:
+        if not self.answer.done():
+            self.answer.set_result((said, self._table))
+
+    def link_down(self, link: Link, reason: str) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(DialError(f"{format_address(link.remote)} broke off: {reason}"))
+
+
+def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
+    """Tell whether somebody shows a table that was told of, or has one and lets nobody look."""
+    match answer.said:
+        case Table(name=name):
+            return any((place.id, place.name) == (answer.table, name) for place in told) and _is_sound(answer)
+        case Refuse(code=code):
+            return code in ("full", "refused")
+        case Propose():
+            return False
+
+
+def _is_sound(answer: _Answer) -> bool:
+    assert isinstance(answer.said, Table)
+    try:
+        Lobby(answer.table, answer.identity).update(answer.said)
+    except MalformedGenesisError:
+        return False
+    return True
+
+
+def _description(answer: _Answer) -> str:
+    return f'"{answer.said.name}", hosted by {answer.host}' if isinstance(answer.said, Table) else "lets nobody look"
+
+
+def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str]) -> NodeError:
+    hint = "see what is there with: p2pdice tables"
+    for answer in answers:
+        match answer.said:
+            case Table() if _is_sound(answer):
+                what = f"{_description(answer)} ({fingerprint(answer.identity)})"
+                problem = f'"{name}" is not open where it is advertised: another table is, {what}'
+                return NodeError("not-found", problem, hint)
+            case Propose():
+                return NodeError("refused", f'the match at "{name}" has begun already', "look on with: p2pdice watch")
+            case Refuse(code=code, reason=reason) if code != "no-table":
+                return refusal(RefusedError(code, reason))
+    if answers:
+        return NodeError("not-found", f'"{name}" is not open any more', hint)
+    return unreachable(DialError("; ".join(problems)))
