@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import msgpack
 
-from protocol.limits import DEPTH
+from protocol.limits import ARRAY, DEPTH
 
 _ALLOWED: Final = "only arrays, integers, byte strings and text are canonical"
 
@@ -62,12 +62,15 @@ def decode(data: bytes) -> Value:
     >>> decode(bytes.fromhex("9401c40100a16190"))
     (1, b'\\x00', 'a', ())
 
-    The caller bounds ``len(data)``; what is built here is bounded by it.
+    The caller bounds ``len(data)``; what is built here is bounded by it, whatever lengths the bytes claim to have.
 
     :raises NotCanonicalError: for anything :func:`encode` would not have written, trailing bytes included.
     """
     try:
-        value = msgpack.unpackb(data, use_list=False, raw=False, strict_map_key=True, ext_hook=_refuse_extension)
+        value = msgpack.unpackb(
+            data, use_list=False, raw=False, strict_map_key=True, max_array_len=ARRAY, max_map_len=0,
+            ext_hook=_refuse_extension,
+        )  # fmt: skip
         _check((value,), DEPTH)
         spelling = _pack(value)
     except NotCanonicalError:

@@ -18,6 +18,7 @@ from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
 from protocol.limits import (
     COMBINING_MARKS,
+    GENESIS,
     JOIN_ADDRESSES,
     NICKNAME_CHARACTERS,
     PATIENCE_AUTOMATIC,
@@ -248,6 +249,8 @@ def parse_genesis(data: bytes) -> Genesis:
     :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not as it must
         be, or identities or match keys are not all different.
     """
+    if len(data) > GENESIS:
+        raise MalformedGenesisError(f"no genesis has more than {GENESIS} bytes")
     try:
         fields = decode(data)
     except NotCanonicalError as error:

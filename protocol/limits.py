@@ -96,6 +96,13 @@ STEPS: Final = 2**32
 """Steps of a match: what four bytes hold, and longer than anybody plays."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
+ARRAY: Final = 1024
+"""Items of an array: a page, the longest, has some three hundred messages. The header of an array makes room for all
+its items before one of them is there, so without this a few bytes claim megabytes, once for each array in an array."""
+MESSAGE: Final = KIB
+"""Signed bytes: a move of the most characters, of four bytes each, has some nine hundred."""
+GENESIS: Final = FRAME
+"""It travels in a frame; one of ten players with eight addresses each has some ten thousand bytes."""
 PLAYERS: Final = 10
 """Seats at a table, as the rules have it."""
 JOIN_ADDRESSES: Final = 8

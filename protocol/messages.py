@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, cast
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import SIGNATURE_BYTES, MatchKey
-from protocol.limits import MOVE_CHARACTERS, PLAYERS, STEPS
+from protocol.limits import MESSAGE, MOVE_CHARACTERS, PLAYERS, STEPS
 
 MESSAGE_TAG: Final = "p2pdice/1/message"
 
@@ -153,6 +153,8 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
 
     :raises MalformedMessageError: if the bytes are not canonical or have another shape.
     """
+    if len(data) > MESSAGE:
+        raise MalformedMessageError(f"no message has more than {MESSAGE} bytes")
     try:
         value = decode(data)
     except NotCanonicalError as error:

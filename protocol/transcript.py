@@ -21,11 +21,11 @@ contradict each other, they are all that is needed::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-import msgpack
-
-from protocol.canonical import NotCanonicalError, decode, encode
+from protocol import limits
+from protocol.canonical import encode
+from protocol.keys import SIGNATURE_BYTES
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.record import MisconductError, Record
 
@@ -83,42 +83,51 @@ def _written(tag: str, record: Record, messages: Iterable[Signed]) -> bytes:
 def open_transcript(data: bytes) -> Opened:
     """Read the header of a transcript or proof.
 
+    What is made of the bytes is bounded before it is made: nothing is decoded but a genesis and messages, one by one,
+    that are no longer than any can be.
+
     :raises MalformedTranscriptError: if there is none.
     """
-    arrays = _arrays(data)
-    header = next(arrays, None)
-    if header is None or len(header) != 2 or header[0] not in (TRANSCRIPT_TAG, PROOF_TAG):
-        raise MalformedTranscriptError("not a p2pdice transcript")
-    if type(header[1]) is not bytes:
-        raise MalformedTranscriptError("not a p2pdice transcript")
-    return Opened(header[0] == PROOF_TAG, header[1], _messages(arrays))
+    for tag in (TRANSCRIPT_TAG, PROOF_TAG):
+        start = _PAIR + encode(tag)
+        if data.startswith(start):
+            genesis, place = _byte_string(data, len(start), limits.GENESIS)
+            return Opened(tag == PROOF_TAG, genesis, _messages(data, place))
+    raise MalformedTranscriptError("not a p2pdice transcript")
 
 
-def _messages(arrays: Iterator[tuple[object, ...]]) -> Iterator[Signed]:
-    for number, item in enumerate(arrays):
-        if len(item) != 2 or not all(type(part) is bytes for part in item):
-            raise MalformedTranscriptError(f"message {number} is not a pair of byte strings")
-        signed_bytes, signature = cast("tuple[bytes, bytes]", item)
+def _messages(data: bytes, place: int) -> Iterator[Signed]:
+    number = 0
+    while place < len(data):
+        if data[place : place + 1] != _PAIR:
+            raise MalformedTranscriptError(f"message {number} (byte {place}) is not a pair of byte strings")
+        signed_bytes, place = _byte_string(data, place + 1, limits.MESSAGE)
+        signature, place = _byte_string(data, place, SIGNATURE_BYTES)
         try:
             yield parse_signed(signed_bytes, signature)
         except MalformedMessageError as error:
             raise MalformedTranscriptError(f"message {number}: {error}") from None
+        number += 1
 
 
-def _arrays(data: bytes) -> Iterator[tuple[object, ...]]:
-    unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
-    unpacker.feed(data)
-    start = 0
-    while start < len(data):
-        try:
-            unpacker.skip()
-            end = unpacker.tell()
-            value = decode(data[start:end])
-        except msgpack.OutOfData:
-            raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})") from None
-        except (NotCanonicalError, ValueError, msgpack.UnpackException) as error:
-            raise MalformedTranscriptError(f"unreadable at byte {start}: {error}") from None
-        if type(value) is not tuple:
-            raise MalformedTranscriptError(f"unreadable at byte {start}: not an array")
-        yield value
-        start = end
+_PAIR: Final = b"\x92"
+"""How msgpack begins an array of two."""
+_BINARY: Final = {0xC4: (1, 0), 0xC5: (2, 0x100), 0xC6: (4, 0x10000)}
+"""By msgpack's first byte of a byte string: how many bytes hold its length, and the least length that needs them."""
+
+
+def _byte_string(data: bytes, place: int, longest: int) -> tuple[bytes, int]:
+    """Return the byte string that is encoded at ``place``, and the place behind it.
+
+    :raises MalformedTranscriptError: if there is none, it is longer than ``longest``, or not in its shortest form.
+    """
+    if place >= len(data):
+        raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})")
+    width, least = _BINARY.get(data[place], (0, 0))
+    start = place + 1 + width
+    size = int.from_bytes(data[place + 1 : start], "big")
+    if not width or (start <= len(data) and not least <= size <= longest):
+        raise MalformedTranscriptError(f"unreadable at byte {place}: not a byte string of at most {longest} bytes")
+    if start + size > len(data):
+        raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})")
+    return data[start : start + size], start + size
