@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -80,12 +82,26 @@ def _verify_file(path: Path, as_json: bool) -> ExitCode:
 def read_transcript(path: Path) -> bytes:
     """Return the bytes of a file, but never more than just too many for a transcript.
 
-    :raises OSError: if it cannot be read.
+    :raises OSError: if it cannot be read, or is no file but a folder, a pipe or a device: reading one of these may
+        never end, and opening one may wait.
     """
     from protocol.limits import TRANSCRIPT
 
-    with path.open("rb") as file:
-        return file.read(TRANSCRIPT + 1)
+    _require_file(path.stat().st_mode)
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        _require_file(os.fstat(file.fileno()).st_mode)  # another may have taken its place
+        return file.read(TRANSCRIPT + 1) or b""
+
+
+def _require_file(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device"
+        raise OSError(f"a {kind}, not a file; give it the file of a transcript or proof")
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # Windows has no O_NONBLOCK, and no pipes among its files either.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def describe(verdict: Verdict) -> str:

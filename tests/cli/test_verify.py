@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.commands.verify import CODES, WORST_FIRST, describe
+from cli.commands.verify import CODES, WORST_FIRST, describe, read_transcript
 from cli.exits import ExitCode
+from protocol import limits
+from protocol.canonical import encode
+from protocol.transcript import TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, environment
 
 KEYS = {
     "file", "verdict", "culprit", "step", "reason", "match", "rules", "players", "winners", "steps", "signatures",
 }  # fmt: skip
+
+
+HEADER = b"\x92" + encode(TRANSCRIPT_TAG)
 
 
 @pytest.fixture
@@ -87,7 +96,77 @@ def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, A
 def test_a_folder_is_no_transcript(p2pdice: Run, tmp_path: Path) -> None:
     done = p2pdice("verify", str(tmp_path))
     assert done.returncode == ExitCode.FAILURE
-    assert "Traceback" not in done.stderr
+    assert "A folder, not a file" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes or devices among the files")
+def test_nothing_waits_for_a_pipe_or_reads_a_device(p2pdice: Run, files: dict[str, str], tmp_path: Path) -> None:
+    """Nobody will ever write to the pipe, and the device never ends: a minute later the test would fail."""
+    os.mkfifo(tmp_path / "pipe")
+    done = p2pdice("verify", str(tmp_path / "pipe"), "/dev/zero", files["fair"])
+    assert done.returncode == ExitCode.FAILURE
+    assert "A pipe, not a file" in done.stderr
+    assert "A device, not a file" in done.stderr
+    assert f"{files['fair']}: FAIR." in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes among the files")
+def test_a_pipe_that_takes_the_place_of_the_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "stat", lambda _: os.stat(__file__))
+    with pytest.raises(OSError, match="a pipe, not a file"):
+        read_transcript(path)
+
+
+def test_of_a_file_that_grows_no_more_is_read_than_a_match_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRANSCRIPT", 1000)
+    path = tmp_path / "growing"
+    path.write_bytes(bytes(5000))
+    assert len(read_transcript(path)) == 1001
+
+
+MANY = 60_000_000
+BOMBS: dict[str, tuple[bytes, bytes]] = {
+    "arrays in arrays": (b"", b"\x91"),
+    "one wide array of arrays in arrays": (b"\xdd" + (MANY // 5).to_bytes(4, "big"), b"\x91" * 4 + b"\x90"),
+    "one wide array": (b"\xdd" + MANY.to_bytes(4, "big"), b"\x01"),
+    "a genesis that is one wide array": (HEADER + b"\xc6" + MANY.to_bytes(4, "big") + b"\xdd\3\0\0\0", b"\x01"),
+    "a genesis that claims to be longer than the file": (HEADER + b"\xc6\xff\xff\xff\xff", b"\x91"),
+}
+"""What a file begins with, and what stands behind that over and over again."""
+MEASURED = """
+import sys
+from pathlib import Path
+from cli import main
+try:
+    main()
+finally:
+    (peak,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
+    print(peak, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
+@pytest.mark.parametrize("name", BOMBS)
+def test_sixty_megabytes_of_garbage_take_less_than_three_hundred(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bomb"
+    start, again = BOMBS[name]
+    path.write_bytes(start + again * (MANY // len(again)))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, "verify", str(path)],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == ExitCode.ALTERED, done.stderr
+    assert int(done.stderr) * 1024 < 300_000_000
 
 
 def test_every_judgement_has_a_code_and_a_rank() -> None:
