@@ -21,15 +21,15 @@ def nickname(wanted: str | None) -> str:
 
     :raises typer.BadParameter: if the wanted name breaks the rules for nicknames, with the reason.
     """
-    from protocol.genesis import MalformedGenesisError, check_nickname
+    from protocol.nicknames import NicknameError, check_nickname
 
     if wanted is not None:
         try:
             return check_nickname(wanted)
-        except MalformedGenesisError as error:
+        except NicknameError as error:
             raise typer.BadParameter(f"{error}.", param_hint="--name") from None
     try:
         return check_nickname(getpass.getuser())
-    except (MalformedGenesisError, OSError, KeyError, ImportError):
+    except (NicknameError, OSError, KeyError, ImportError):
         # Containers have users without names, and login names may break the rules.
         return FALLBACK

@@ -20,17 +20,20 @@ _MARKS: Final = 2
 def escape(text: str) -> str:
     r"""Return ``text`` with everything unprintable made visible, for whatever a peer may have written.
 
-    Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), surrogates
-    and unassigned characters become ``\x1b`` or ``\u202e``; so does the backslash, as nothing else may look like them.
+    Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), fillers,
+    variation selectors and whatever else is not seen, surrogates and unassigned characters become ``\x1b`` or
+    ``\u202e``; so does the backslash, as nothing else may look like them.
 
     >>> escape("Ann\x1b[2J\u202e")
     'Ann\\x1b[2J\\u202e'
     """
+    from protocol.nicknames import is_unseen  # not needed for help, which is to come at once
+
     shown = []
     marks = 0
     for character in text:
         marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
-        if character.isprintable() and character != "\\" and marks <= _MARKS:
+        if character.isprintable() and not is_unseen(character) and character != "\\" and marks <= _MARKS:
             shown.append(character)
         else:
             shown.append(_visible(ord(character)))

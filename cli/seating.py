@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
+from protocol.nicknames import outline
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo
-
-_LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
-"""Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
 
 
 def display_names(players: Sequence[PlayerInfo]) -> tuple[str, ...]:
@@ -25,18 +22,13 @@ def display_names(players: Sequence[PlayerInfo]) -> tuple[str, ...]:
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
     ('Ann [K7QF]', 'ANN [ZZ22]', 'Ben')
     """
-    outlines = Counter(_outline(player.name) for player in players)
+    outlines = Counter(outline(player.name) for player in players)
     return tuple(
         f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
-        if outlines[_outline(player.name)] > 1 or _outline(player.name) == "you"
+        if outlines[outline(player.name)] > 1 or outline(player.name) == "you"
         else escape(player.name)
         for player in players
     )
-
-
-def _outline(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(each for each in plain if each.isalnum() or each in "|!").translate(_LOOKALIKES)
 
 
 class Seating(NamedTuple):

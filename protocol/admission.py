@@ -9,12 +9,23 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from protocol.genesis import TABLE_ID_BYTES
 from protocol.hashing import tagged_hash
 
+TABLE_ID_BYTES: Final = 16
 _OPEN: Final = b"\0"
+"""First byte of an open table's id."""
 _PRIVATE: Final = b"\1"
-"""First byte of a private table's id; with any other a table is open."""
+"""First byte of a private table's id. There is no third kind."""
+
+
+def check_table_id(table: bytes) -> bytes:
+    """Return ``table`` if it is the id of a table.
+
+    :raises ValueError: for any other bytes.
+    """
+    if len(table) != TABLE_ID_BYTES or table[:1] not in (_OPEN, _PRIVATE):
+        raise ValueError(f"a table id has {TABLE_ID_BYTES} bytes, of which the first is 0 or 1")
+    return table
 
 
 def open_table_id() -> bytes:

@@ -8,29 +8,27 @@ their own record stands there unaltered.
 
 from __future__ import annotations
 
-import unicodedata
 from ipaddress import ip_address
 from typing import Final, NamedTuple, cast
 
 from p2pdice import RulesError, Ruleset
+from protocol.admission import check_table_id
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
 from protocol.limits import (
-    COMBINING_MARKS,
     GENESIS,
     JOIN_ADDRESSES,
-    NICKNAME_CHARACTERS,
     PATIENCE_AUTOMATIC,
     PATIENCE_BOUNDS,
     PATIENCE_HUMAN,
     PLAYERS,
 )
+from protocol.nicknames import check_written
 
 GENESIS_TAG: Final = "p2pdice/1/genesis"
 JOIN_TAG: Final = "p2pdice/1/join"
 NONCE_BYTES: Final = 32
-TABLE_ID_BYTES: Final = 16
 PLEDGES: Final = ("redeemed", "cursed")
 
 
@@ -98,64 +96,6 @@ def match_id(genesis_data: bytes) -> bytes:
     return tagged_hash("genesis", genesis_data)
 
 
-def check_nickname(name: str) -> str:
-    """Return ``name`` if it is fit to be a nickname.
-
-    1–20 characters, NFC, printable letters, digits, marks, punctuation or single inner spaces; no control, bidi or
-    format characters, no run of more than two combining marks, letters of one script only.
-
-    :raises MalformedGenesisError: naming what is wrong.
-    """
-    if not 0 < len(name) <= NICKNAME_CHARACTERS:
-        raise MalformedGenesisError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
-    if unicodedata.normalize("NFC", name) != name:
-        raise MalformedGenesisError("a nickname is written in Unicode's composed form (NFC)")
-    if name != " ".join(name.split(" ")).strip() or "  " in name:
-        raise MalformedGenesisError("a nickname has no spaces at its ends and no two in a row")
-    marks = 0
-    scripts = set()
-    for character in name:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category.startswith("M") else 0
-        if (category[0] not in "LNMPS" and character != " ") or character in _UNSEEN:
-            raise MalformedGenesisError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
-        if marks > COMBINING_MARKS:
-            raise MalformedGenesisError(f"a nickname has at most {COMBINING_MARKS} combining marks on a character")
-        if category[0] == "M" and character == name[0]:
-            raise MalformedGenesisError("a nickname does not begin with a combining mark")
-        if category[0] == "L":
-            scripts.add(_script(character))
-    if len(scripts) > 1:
-        raise MalformedGenesisError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
-    return name
-
-
-_UNSEEN: Final = frozenset(
-    chr(code)
-    for first, last in (
-        (0x034F, 0x034F),
-        (0x115F, 0x1160),
-        (0x17B4, 0x17B5),
-        (0x180B, 0x180F),
-        (0x2800, 0x2800),
-        (0x3164, 0x3164),
-        (0xFE00, 0xFE0F),
-        (0xFFA0, 0xFFA0),
-        (0xE0100, 0xE01EF),
-    )
-    for code in range(first, last + 1)
-)
-"""Letters, marks and symbols by category of which nothing is seen: fillers, joiners and variation selectors (Unicode's
-Default_Ignorable_Code_Point), and the empty Braille pattern."""
-
-
-def _script(letter: str) -> str:
-    # The standard library has no script property; the first word of a letter's name is one for every script in which
-    # look-alikes matter. Japanese and Korean mix their scripts by nature.
-    word = unicodedata.name(letter, "UNNAMED").split(" ")[0].split("-")[0]
-    return "CJK" if word in {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"} else word
-
-
 def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
     """Return ``join`` signed by the identity and by the match key it names."""
     data = encode((JOIN_TAG, *join))
@@ -165,8 +105,8 @@ def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecor
 def parse_join_record(value: Value) -> JoinRecord:
     """Return the join record that a peer sent, both signatures and both keys checked.
 
-    Whether the nickname is one that people should see (:func:`check_nickname`) is for those who sit down together to
-    decide. It depends on the version of Unicode, and what a signed transcript is worth must not.
+    Of the nickname no more is asked than :func:`~protocol.nicknames.check_written` does; those who sit down together
+    ask for more.
 
     :raises MalformedGenesisError: for anything else.
     """
@@ -183,7 +123,7 @@ def parse_join_record(value: Value) -> JoinRecord:
         raise MalformedGenesisError("not a join record of this protocol version")
     _, table, identity, match_key, nickname, addresses, nonce, pledge = fields
     if not (
-        _is_bytes(table, TABLE_ID_BYTES)
+        type(table) is bytes
         and _is_bytes(identity, KEY_BYTES)
         and _is_bytes(match_key, KEY_BYTES)
         and _is_bytes(nonce, NONCE_BYTES)
@@ -191,12 +131,15 @@ def parse_join_record(value: Value) -> JoinRecord:
         and pledge in PLEDGES
     ):
         raise MalformedGenesisError("a field of the join record has the wrong type")
-    if not 0 < len(nickname) <= NICKNAME_CHARACTERS:
-        raise MalformedGenesisError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
+    try:
+        check_written(nickname)
+        check_table_id(table)
+    except ValueError as error:
+        raise MalformedGenesisError(str(error)) from None
     if identity == match_key:
         raise MalformedGenesisError("the match key must not be the identity key")
     join = Join(
-        cast("bytes", table),
+        table,
         cast("bytes", identity),
         cast("bytes", match_key),
         nickname,
@@ -258,8 +201,6 @@ def parse_genesis(data: bytes) -> Genesis:
     if type(fields) is not tuple or len(fields) != 5 or fields[0] != GENESIS_TAG:
         raise MalformedGenesisError("not a genesis of this protocol version")
     _, table, options, patience, roster = fields
-    if not _is_bytes(table, TABLE_ID_BYTES):
-        raise MalformedGenesisError(f"a table id has {TABLE_ID_BYTES} bytes")
     if type(roster) is not tuple or not 2 <= len(roster) <= PLAYERS:
         raise MalformedGenesisError(f"a match has 2 to {PLAYERS} players")
     records = tuple(parse_join_record(record) for record in roster)

@@ -6,6 +6,7 @@ to say who is invited to sign. Until everybody named has locked the genesis ther
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from p2pdice import Ruleset
@@ -17,12 +18,12 @@ from protocol.genesis import (
     MalformedGenesisError,
     Patience,
     UnknownRulesError,
-    check_nickname,
     parse_genesis,
     parse_join_record,
     parse_patience,
     parse_ruleset,
 )
+from protocol.nicknames import NicknameError, check_nickname
 from protocol.wire import Table, TableAim, WatchAim
 
 
@@ -99,7 +100,7 @@ class HostedTable:
         """
         try:
             record = parse_join_record(value)
-            check_nickname(record.join.nickname)
+            _check_names((record.join.nickname,))
         except MalformedGenesisError as error:
             raise NotAdmittedError("refused", str(error)) from None
         if record.join.identity != identity:
@@ -148,8 +149,7 @@ class Lobby:
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
-        for name, _ in table.players:
-            check_nickname(name)
+        _check_names(name for name, _ in table.players)
         if len({identity for _, identity in table.players}) != len(table.players):
             raise MalformedGenesisError("an identity sits twice at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
@@ -196,6 +196,13 @@ def parse_public_genesis(data: bytes) -> Genesis:
     :raises MalformedGenesisError: for any other.
     """
     genesis = parse_genesis(data)
-    for record in genesis.roster:
-        check_nickname(record.join.nickname)
+    _check_names(record.join.nickname for record in genesis.roster)
     return genesis
+
+
+def _check_names(names: Iterable[str]) -> None:
+    try:
+        for name in names:
+            check_nickname(name)
+    except NicknameError as error:
+        raise MalformedGenesisError(str(error)) from None

@@ -34,7 +34,6 @@ from protocol.genesis import (
     Join,
     JoinRecord,
     MalformedGenesisError,
-    check_nickname,
     make_join_record,
     match_id,
 )
@@ -49,6 +48,7 @@ from protocol.lobby import HostedTable, TableSettings
 from protocol.match import Match, StaleMoveError
 from protocol.mesh import Mesh
 from protocol.messages import MalformedMessageError
+from protocol.nicknames import NicknameError, check_nickname
 from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
@@ -150,7 +150,7 @@ class Node:
             if identity is None:
                 identity, _ = Identity.load_or_create(home)
             store = archive.open_store(Home(home))
-        except MalformedGenesisError as error:
+        except NicknameError as error:
             raise NodeError("failed", f"{name!r} cannot be a nickname: {error}", "choose another with --name") from None
         except (KeyFileError, StoreError) as error:
             raise NodeError("failed", str(error)) from None

@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
 from protocol.addresses import Address, parse_address
-from protocol.admission import is_private
+from protocol.admission import TABLE_ID_BYTES, is_private
 from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
 from protocol.errors import NodeError
-from protocol.genesis import TABLE_ID_BYTES
 from protocol.hashing import HASH_BYTES
 from protocol.joinline import parse_join_line
 from protocol.limits import ADDRESSES_PER_PEER, CLAIMS

@@ -27,8 +27,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple, cast
 
+from protocol.admission import TABLE_ID_BYTES
 from protocol.canonical import NotCanonicalError, Value, decode, encode
-from protocol.genesis import TABLE_ID_BYTES
 from protocol.hashing import HASH_BYTES
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
 

@@ -15,6 +15,7 @@ from protocol.certificates import authority_key
 from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey, PublicKey, fingerprint
 from protocol.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
+from protocol.nicknames import UNSEEN
 from protocol.position import state_hash
 from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
 from protocol.wire import encode_frame
@@ -126,3 +127,9 @@ def test_every_kind_frame_type_and_hash_tag_of_the_code_is_in_the_tables() -> No
     assert len(tags) > 10
     for tag in tags:
         assert f"| `{tag}` |" in TEXT, tag
+
+
+def test_the_characters_that_no_nickname_has() -> None:
+    (line,) = re.findall(r"^0–1F, .*$", TEXT, re.MULTILINE)
+    ranges = [tuple(int(code, 16) for code in each.split("–")) for each in line.rstrip(".").split(", ")]
+    assert tuple((each[0], each[-1]) for each in ranges) == UNSEEN

@@ -3,10 +3,12 @@
 import io
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.render import can_show, command_line, die, escape, hand, listing
+from protocol.nicknames import is_unseen
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
 HOSTILE = st.text(
@@ -18,8 +20,14 @@ HOSTILE = st.text(
 def test_escaped_text_is_printable_and_has_no_direction_of_its_own(text: str) -> None:
     shown = escape(text)
     assert shown.isprintable()
+    assert not any(map(is_unseen, shown))
     assert not any(unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for each in shown)
     shown.encode()
+
+
+@pytest.mark.parametrize("unseen", "\u3164\u034f\u115f\u1160\u17b4\u180b\u2800\ufe0f\uffa0\U000e0101\U00016fe4")
+def test_what_cannot_be_seen_is_made_visible(unseen: str) -> None:
+    assert escape(f"Ada{unseen}").startswith("Ada\\")
 
 
 @given(ANYTHING | HOSTILE, ANYTHING | HOSTILE)

@@ -59,7 +59,7 @@ def test_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
 def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
     hosted = table()
     assert refusal(hosted, BEA.join.identity, ANN.wire) == "refused"
-    foreign = join_record(b"lobby", 1, table=b"x" * 16)
+    foreign = join_record(b"lobby", 1, table=b"\0" + b"x" * 15)
     assert refusal(hosted, ANN.join.identity, foreign.wire) == "no-table"
     data, identity_signature, match_signature = ANN.wire
     for wire in (
@@ -134,8 +134,8 @@ def test_a_guest_signs_nothing_else(changes: dict[str, object]) -> None:
 
 def test_a_proposal_for_another_table_is_not_signed() -> None:
     _, seat = seated()
-    there = [join_record(b"lobby", number, table=b"x" * 16) for number in (0, 1)]
-    other = HostedTable(TableSettings("Friday", CLASSIC, 2), b"x" * 16, there[0], "")
+    there = [join_record(b"lobby", number, table=b"\0" + b"x" * 15) for number in (0, 1)]
+    other = HostedTable(TableSettings("Friday", CLASSIC, 2), b"\0" + b"x" * 15, there[0], "")
     other.admit(there[1].join.identity, there[1].wire)
     with pytest.raises(MalformedGenesisError):
         seat.check_proposal(other.genesis().encoded())

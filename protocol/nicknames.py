@@ -1,0 +1,130 @@
+"""Nicknames: what one may be in a signed genesis, what people let each other be called, and which of them look alike.
+
+Two rules, as only one of them can be everybody's for ever. A transcript is worth the same under every version of
+Unicode, so :func:`check_written`, which decides what a genesis is, knows nothing but code points: the ranges of
+:data:`UNSEEN`. Those who sit down together ask for more (:func:`check_nickname`), by the Unicode that their Python has.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+from typing import Final
+
+from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
+
+UNSEEN: Final = (
+    (0x0000, 0x001F),
+    (0x007F, 0x00A0),
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x1680, 0x1680),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2000, 0x200F),
+    (0x2028, 0x202F),
+    (0x205F, 0x206F),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0x3164, 0x3164),
+    (0xD800, 0xF8FF),
+    (0xFDD0, 0xFDEF),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0xFFFE, 0xFFFF),
+    (0x16FE4, 0x16FE4),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0x10FFFF),
+)
+"""First and last code points of what is not seen, or steers what is: control characters; Unicode's
+Default_Ignorable_Code_Point (fillers, joiners, direction marks, variation selectors, tags); spaces but the one on the
+keyboard, and separators of lines; the empty Braille pattern and the Khitan filler; surrogates, private use and
+noncharacters. A closed list: what Unicode assigns later changes nothing in it."""
+
+
+_FIRSTS: Final = tuple(first for first, _ in UNSEEN)
+
+
+def is_unseen(character: str) -> bool:
+    """Tell whether a character is none that a reader sees.
+
+    >>> is_unseen("\u3164"), is_unseen("a"), is_unseen(" ")
+    (True, False, False)
+    """
+    code = ord(character)
+    place = bisect_right(_FIRSTS, code)
+    return place > 0 and code <= UNSEEN[place - 1][1]
+
+
+class NicknameError(ValueError):
+    """The text is no nickname; it says why."""
+
+
+def check_written(name: str) -> str:
+    """Return ``name`` if it can be one in a genesis, which is the same under every version of Unicode: 1 to 20
+    characters, none of them in :data:`UNSEEN`, and no spaces at the ends or two in a row.
+
+    :raises NicknameError: naming what is wrong.
+    """
+    if not 0 < len(name) <= NICKNAME_CHARACTERS:
+        raise NicknameError(f"a nickname has 1 to {NICKNAME_CHARACTERS} characters")
+    if name.startswith(" ") or name.endswith(" ") or "  " in name:
+        raise NicknameError("a nickname has no spaces at its ends and no two in a row")
+    for character in name:
+        if is_unseen(character):
+            raise NicknameError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
+    return name
+
+
+def check_nickname(name: str) -> str:
+    """Return ``name`` if people should let somebody be called so: :func:`check_written`, and by this Python's Unicode
+    NFC, letters of one script only, marks, numbers, punctuation and symbols, and no more than two combining marks in a
+    row.
+
+    :raises NicknameError: naming what is wrong.
+    """
+    check_written(name)
+    if unicodedata.normalize("NFC", name) != name:
+        raise NicknameError("a nickname is written in Unicode's composed form (NFC)")
+    marks = 0
+    scripts = set()
+    for character in name:
+        category = unicodedata.category(character)
+        marks = marks + 1 if category.startswith("M") else 0
+        if category[0] not in "LNMPS" and character != " ":
+            raise NicknameError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
+        if marks > COMBINING_MARKS:
+            raise NicknameError(f"a nickname has at most {COMBINING_MARKS} combining marks on a character")
+        if category[0] == "M" and character == name[0]:
+            raise NicknameError("a nickname does not begin with a combining mark")
+        if category[0] == "L":
+            scripts.add(_script(character))
+    if len(scripts) > 1:
+        raise NicknameError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
+    return name
+
+
+def _script(letter: str) -> str:
+    # The standard library has no script property; the first word of a letter's name is one for every script in which
+    # look-alikes matter. Japanese and Korean mix their scripts by nature.
+    word = unicodedata.name(letter, "UNNAMED").split(" ")[0].split("-")[0]
+    return "CJK" if word in {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"} else word
+
+
+_LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
+"""Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
+
+
+def outline(name: str) -> str:
+    """Return what a hasty reader sees of a name: those with one outline look alike.
+
+    >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
+    (True, True, False)
+    """
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(each for each in plain if each.isalnum() or each in "|!").translate(_LOOKALIKES)
