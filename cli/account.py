@@ -1,71 +1,100 @@
-"""A running account of a match, one compact line a round, from the NDJSON of a node that plays in it."""
+"""A running account of a match: the sentences of :mod:`cli.narrate`, gathered into paragraphs, a round at a time."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from cli.render import escape, faces, listing
+from p2pdice import twin_soul
+
+ALONE: Final = "    "
+"""What a line begins with that is no part of a paragraph, such as an opened cup."""
+
+
+class Paragraphs:
+    """Joins sentences as they come; a line that stands alone ends the paragraph before it."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+
+    def take(self, text: str) -> Iterator[str]:
+        """Add a text; yield the lines that are finished by it."""
+        for line in text.split("\n"):
+            if line.startswith(ALONE):
+                yield from self.end()
+                yield line
+            else:
+                self._sentences.append(line)
+
+    def end(self) -> Iterator[str]:
+        """Yield the paragraph under way, if there is one."""
+        if self._sentences:
+            yield " ".join(self._sentences)
+            self._sentences.clear()
+
+
+def paragraphs(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts as paragraphs and lines that stand alone.
+
+    >>> list(paragraphs(["Ada calls liar.", "The cups are opened:\\n    Ada  5\\nThere is one five.", "Ada is right."]))
+    ['Ada calls liar. The cups are opened:', '    Ada  5', 'There is one five. Ada is right.']
+    """
+    gathered = Paragraphs()
+    for text in texts:
+        yield from gathered.take(text)
+    yield from gathered.end()
 
 
 class Account:
     """Takes what happens, one event of :mod:`cli.stream` at a time."""
 
     def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-        """By seat, safe to print."""
         self.rounds = 0
         self.ending = ""
-        """Who won, once the match is over."""
-        self._head = ""
-        self._moves: list[str] = []
-        self._outcome: list[str] = []
+        """How the match ended, as a sentence, once it has."""
+        self.events: list[dict[str, Any]] = []
+        """What happened in the game, as the engine writes it; ``taken-back`` where the players agreed on another
+        course, and what came last is void."""
+        self.latest = ""
+        """What happened last, as a sentence."""
+        self._paragraphs = Paragraphs()
 
-    def take(self, data: dict[str, Any]) -> str:
-        """Note an event; return the line of the round that is over with it, or nothing."""
-        if data["type"] == "MatchStarted":
-            self.names = tuple(escape(player["name"]) for player in data["players"])
+    def take(self, data: dict[str, Any]) -> list[str]:
+        """Note an event; return the lines that are finished with it."""
+        told: str = data["sentence"]
+        if data["type"] == "TakenBack":
+            self.events.append({"type": "taken-back"})
+            return [*self._paragraphs.end(), told]
         if data["type"] != "Happened":
-            return ""
+            return []
         event = data["event"]
-        finished = ""
-        if event["type"] in ("round", "over"):
-            finished = self.line()
-            self._head, self._moves, self._outcome = "", [], []
-        self._note(event)
-        return finished
-
-    def line(self) -> str:
-        """Return the round under way as far as it went; empty before the first."""
-        outcome = f": {', '.join(self._outcome)}" if self._outcome else ""
-        return f"{self._head} {', '.join(self._moves)}{outcome}" if self._head else ""
-
-    def _note(self, event: dict[str, Any]) -> None:
-        name = self.names[event["seat"]] if "seat" in event else ""
+        self.events.append(event)
+        self.latest = told.rpartition("\n")[2]
         match event["type"]:
             case "round":
                 self.rounds = event["round"]
-                dice = ", ".join(f"{self.names[seat]} {count}" for seat, count in enumerate(event["dice"]) if count)
-                self._head = f"Round {event['round']} ({dice})."
-            case "bid":
-                self._moves.append(f"{name} {event['quantity']}x{event['face']}")
-            case "challenge":
-                self._moves.append(f"{name} {event['call']}")
-            case "side":
-                self._moves.append(f"{name} {event['side']}")
-            case "power":
-                # At sunrise, and at the sunset that follows it, the round has its outcome already.
-                (self._outcome or self._moves).append(f"{name} plays {event['die']}")
-            case "hands":
-                self._outcome.append(faces(event["count"], event["face"]))
-            case "die-lost":
-                self._outcome.append(f"{name} loses a die")
-            case "die-gained":
-                self._outcome.append(f"{name} gains a die")
-            case "out":
-                self._outcome.append(f"{name} is out")
-            case "void":
-                self._outcome.append("the round is void")
+                return [*self._paragraphs.end(), "", told]
             case "over":
-                places = [listing([self.names[seat] for seat in seats]) for seats in event["places"]]
-                behind = f"; then {', '.join(places[1:])}" if places[1:] else ""
-                self.ending = f"{places[0]} won{behind}"
+                self.ending = told
+                return list(self._paragraphs.end())
+        return list(self._paragraphs.take(told))
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what the match was about and what it brought, under the names that the referee gives them."""
+        found: dict[str, Any] = {}
+        for event in self.events:
+            match event["type"]:
+                case "pledges" | "stakes":
+                    found[event["type"]] = event[event["type"]]
+                case "prize":
+                    found["prize"] = event["mote"]
+                case "twin-soul":
+                    soul = twin_soul(event["die"].partition("@")[0], event["prize"])
+                    found["twin_soul"] = {"name": soul.name, "motes": list(soul.motes)}
+                case "tickets":
+                    found["ticket_delta"] = [int(seat in event["seats"]) for seat in range(len(found["pledges"]))]
+                case "paid":
+                    found |= {key: event[key] for key in ("payout", "delta", "ticket_delta")}
+                case "over":
+                    found["places"] = event["places"]
+        return found

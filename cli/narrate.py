@@ -205,7 +205,8 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
             leads = seating.does(event.leader, "leads", "lead")
             return f"Round {event.round}: {leads}. {dice_by_player(event.dice, seating)}{special}"
         case game.BidMade():
-            waiting = awaited(state, seating)
+            # Who plays wants to know whom the table waits for; to others the order of seats says it.
+            waiting = awaited(state, seating) if seating.me is not None else ""
             turn = f"; {waiting} next" if waiting else ""
             return f"{seating.does(event.seat, 'bids', 'bid')} {bid(event.quantity, event.face)}{turn}."
         case game.ChallengeCalled():
@@ -264,7 +265,9 @@ def _dice_changed(event: game.DieLost | game.DieGained, state: State, seating: S
     match event:
         case game.DieLost():
             loses, lose = ("loses", "lose") if state.ruleset.verdict == "loser-loses-die" else ("puts away", "put away")
-            return f"{seating.does(event.seat, loses, lose)} {_the_die(event.die)}: {dice_count(event.left)} left."
+            where = " to the graveyard" if event.die is not None else ""
+            what = f"{_the_die(event.die)}{where}: {dice_count(event.left)} left"
+            return f"{seating.does(event.seat, loses, lose)} {what}."
         case game.DieGained():
             return f"{seating.does(event.seat, 'gains', 'gain')} {_the_die(event.die)}: {dice_count(event.left)} now."
 
@@ -298,10 +301,10 @@ def _player_out(event: game.PlayerOut, eviction: node.Eviction | None, seating: 
 
 
 def _result(event: game.MatchOver, seating: Seating) -> str:
-    winners = seating.everyone(event.winners)
     wins = "wins" if len(event.winners) == 1 and event.winners[0] != seating.me else "win"
-    behind = [
-        f"{seating.everyone(seats)} on place {1 + sum(map(len, event.places[:index]))}"
-        for index, seats in enumerate(event.places)
-    ][1:]
-    return f"The match is over: {listing([f'{winners} {wins}', *behind])}."
+    behind = []
+    for index, seats in enumerate(event.places[1:], 1):
+        take = "share" if len(seats) > 1 else "take" if seats[0] == seating.me else "takes"
+        behind.append(f"{seating.everyone(seats)} {take} place {1 + sum(map(len, event.places[:index]))}")
+    places = f"; {listing(behind)}" if behind else ""
+    return f"The match is over: {seating.everyone(event.winners)} {wins}{places}."

@@ -123,10 +123,12 @@ def narrate_ending(event: Ending, seating: Seating) -> str:
             verb = "earns" if len(event.seats) == 1 and event.seats[0] != seating.me else "earn"
             return f"Pledged to {group}, {seating.everyone(event.seats)} {verb} a run ticket{each}."
         case game.StakesPaid():
-            paid = [
-                f"{seating.who(seat)} {coins:+d}" + (f" ({tickets:+d} tickets)" if tickets else "")
-                for seat, (coins, tickets) in enumerate(zip(event.delta, event.ticket_delta, strict=True))
-            ]
+            paid = []
+            for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
+                received = f"paid {coins}" if coins else ""
+                tickets = _ticket_change(event.ticket_delta[seat])
+                beside = ", ".join(filter(None, (received, tickets)))
+                paid.append(f"{seating.who(seat)} {delta:+d}" + (f" ({beside})" if beside else ""))
             return f"Coins won and lost: {', '.join(paid)}."
         case _:
             assert_never(event)
@@ -203,6 +205,10 @@ def _coins(count: int) -> str:
 
 def _tickets(count: int) -> str:
     return counted(count, "run ticket")
+
+
+def _ticket_change(count: int) -> str:
+    return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""
 
 
 def _capital(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from shutil import get_terminal_size
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,6 +17,7 @@ from cli.commands.verify import read_transcript
 from cli.exhibition import Exhibition
 from cli.exits import Failure
 from cli.front import application
+from cli.lines import wrapped
 from cli.play import run
 from cli.progress import Progress
 from cli.render import command_line, counted, escape
@@ -28,6 +30,7 @@ EPILOG: Final = """\b
 Examples:
   p2pdice demo
   p2pdice demo --players 6 --rules perudo
+  p2pdice demo --rules motes --players 3
   p2pdice demo --seed 7 --out demo --json
 """
 
@@ -49,9 +52,11 @@ def demo(
             "--out", metavar="DIR", file_okay=False, show_default=False, help="Keep the players' homes in DIR."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: the summary, and all that happened.")
+    ] = False,
 ) -> None:
-    """Watch a whole match between house bots on this machine.
+    """Watch a whole match between house bots on this machine, every bid and every opened cup of it.
 
     Every bot is a process of its own. They find each other by multicast, connect over TLS, and sign every step. Then
     each bot's transcript is verified, and all of them must be the same to the last byte.
@@ -65,12 +70,15 @@ def demo(
             progress.line("The seed fixes what the bots choose. Dice and keys are secrets, and differ every time.")
         progress.line(f"{counted(players, 'player').capitalize()}, rules {escape(rules)}, homes in {folder}")
 
+        def tell(text: str) -> None:
+            progress.line(wrapped(text, get_terminal_size().columns))
+
         def show(event: dict[str, Any]) -> None:
+            for line in account.take(event):
+                tell(line)
             if event["type"] in _TOLD:
-                progress.line(event["sentence"])
-            if line := account.take(event):
-                progress.line(line)
-            progress.now(account.line() or "The bots are looking for each other.")
+                tell(event["sentence"])
+            progress.now(account.latest or "The bots are looking for each other.")
 
         exhibition = Exhibition(players, chosen, folder, seed, show, progress.line)
         progress.now("The bots are starting.")
@@ -84,6 +92,7 @@ def demo(
         "rules": verdict.rules,
         "players": list(verdict.players),
         "winners": list(verdict.winners),
+        **account.outcome(),
         "rounds": account.rounds,
         "steps": verdict.steps,
         "signatures": verdict.signatures,
@@ -95,6 +104,7 @@ def demo(
         "verify_seconds": round(time.perf_counter() - played, 3),
         "folder": str(folder),
         "transcripts": [str(path) for path in paths],
+        "events": account.events,
     }
     if as_json:
         print(json.dumps(summary))
@@ -109,7 +119,6 @@ _TOLD: Final = {
     "Suspended",
     "Continued",
     "Overdue",
-    "TakenBack",
     "Misbehaved",
     "Notice",
 }
@@ -135,10 +144,12 @@ def judge(exhibition: Exhibition) -> tuple[Verdict, list[Path]]:
 
 def _print(summary: dict[str, Any], ending: str) -> None:
     print()
-    print(f"{ending}. {counted(summary['rounds'], 'round').capitalize()} in {summary['seconds']:.1f} seconds.")
+    took = f"{counted(summary['rounds'], 'round').capitalize()} in {summary['seconds']:.1f} seconds."
+    print(wrapped(f"{ending} {took}", get_terminal_size().columns))
     number = len(summary["transcripts"])
     checked = f"{counted(summary['signatures'], 'signature')} of {counted(summary['steps'], 'step')}"
-    print(f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all right.")
+    same = f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all right."
+    print(wrapped(same, get_terminal_size().columns))
     for path in summary["transcripts"]:
         print(f"    {path}")
     print(f"Verify one yourself:\n    {command_line('verify', summary['transcripts'][0])}")

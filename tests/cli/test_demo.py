@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cli import children
 from cli.account import Account
@@ -16,10 +20,11 @@ from cli.exhibition import Exhibition
 from cli.exits import Failure
 from cli.seating import Seating
 from cli.stream import event_line
-from p2pdice import PRESETS, new_match
+from p2pdice import events, state_json
 from protocol import events as node
 from tests.cli.conftest import Run
-from tests.cli.samples import FINGERPRINT, GAME, bidding
+from tests.cli.samples import node_events
+from tests.p2pdice.scripted import random_play, rules
 
 pytestmark = pytest.mark.xdist_group("multicast")
 
@@ -39,13 +44,26 @@ def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict
     assert set(demo["winners"]) <= set(demo["players"])
 
 
-def test_a_demo_is_told_round_by_round(demo: dict[str, Any]) -> None:
+def test_a_demo_is_told_round_by_round_with_every_cup(demo: dict[str, Any]) -> None:
     lines = demo["progress"].splitlines()
     assert lines[0].startswith("The seed fixes what the bots choose.")
     rounds = [line for line in lines if line.startswith("Round ")]
     assert len(rounds) == demo["rounds"] > 0
-    assert all(" liar: " in line and "loses a die" in line for line in rounds)
+    told = " ".join(demo["progress"].split())
+    showdowns = [event for event in demo["events"] if event["type"] == "hands"]
+    assert told.count("The cups are opened:") == len(showdowns) == demo["rounds"]
+    cups = [line for line in lines if line.startswith("    ")]
+    shown = [[int(face) for face in re.findall("[1-6]", line)] for line in cups]
+    assert shown == [cup for event in showdowns for cup in event["hands"] if cup]
+    assert told.count(" loses a die: ") == sum(event["type"] == "die-lost" for event in demo["events"])
+    assert max(map(len, lines[2:])) < 80
     assert "\x1b" not in demo["progress"]
+
+
+def test_a_demo_as_data_says_who_ended_where(demo: dict[str, Any]) -> None:
+    assert [demo["players"][seat] for seat in demo["places"][0]] == demo["winners"]
+    assert sorted(seat for place in demo["places"] for seat in place) == [0, 1, 2, 3]
+    assert not {"prize", "stakes", "twin_soul"} & set(demo)
 
 
 def test_for_people_a_demo_ends_with_the_paths_and_what_to_type(p2pdice: Run, tmp_path: Path) -> None:
@@ -100,15 +118,52 @@ def test_transcripts_that_differ_are_a_failure(demo: dict[str, Any], tmp_path: P
         judge(played)
 
 
-def test_an_account_takes_every_event_in_its_stride() -> None:
+def account_of(told: list[node.NodeEvent], seating: Seating) -> tuple[Account, list[str]]:
+    """Return the account of what a node tells, and its lines."""
     account = Account()
-    seating = Seating(("A", "B", "C"))
-    players = tuple(node.PlayerInfo(name, FINGERPRINT) for name in ("A\x1b", "B", "C"))
-    start = node.MatchStarted("ab" * 32, PRESETS["perudo"], players, 0, new_match(PRESETS["perudo"], 3))
-    told: list[node.NodeEvent] = [start, *(node.Happened(event, bidding()) for event in GAME)]
-    lines = [account.take(json.loads(event_line(event, seating))) for event in told]
-    assert [line for line in lines if line] == [
-        "Round 3 (A\\x1b 5, B 4). A\\x1b 2x3, B liar, B exact, C accuser: three threes, the round is void,"
-        " B loses a die, B gains a die, B is out, B is out, B is out, B is out"
-    ]
-    assert account.ending == "A\\x1b and C won; then B"
+    return account, [line for event in told for line in account.take(json.loads(event_line(event, seating)))]
+
+
+def test_an_account_takes_every_event_in_its_stride() -> None:
+    account, lines = account_of(list(node_events("A\x1b")), Seating(("A", "B", "C")))
+    assert (
+        lines[lines.index("Round 3: B leads. Dice: A 5, B 4; 9 in play. It is a special round: ones are not wild.") - 1]
+        == ""
+    )
+    assert "    A  ⚀ 1  ⚂ 3  ⚂ 3" in lines
+    assert account.ending == "The match is over: A and C win; B takes place 3."
+    assert account.rounds == 3
+    assert {"type": "taken-back"} in account.events
+    assert all(line.isprintable() for line in lines)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([{}, {"stakes": "no"}]))
+@settings(max_examples=15, deadline=None)
+def test_of_motes_everything_is_told_and_summed_up_as_the_referee_does(seed: int, changes: dict[str, str]) -> None:
+    seating = Seating(("Ada", "Ben", "Cleo"))
+    told: list[node.NodeEvent] = []
+    for _, state, happened in random_play(rules("motes", **changes), 3, Random(seed)):
+        told += [node.Happened(event, state) for event in happened]
+    account, lines = account_of(told, seating)
+    judged = state_json(state)
+    known = {"pledges", "prize", "stakes", "twin_soul", "payout", "delta", "ticket_delta", "places"} & set(judged)
+    outcome = account.outcome()
+    # A winner who leaves before naming the winning die has won without a Twin Soul.
+    assert {key: outcome.get(key) for key in known} == {key: judged[key] for key in known}
+    assert account.events == [event.event.to_json() for event in told if isinstance(event, node.Happened)]
+    text = " ".join(lines)
+    for event in (each.event for each in told if isinstance(each, node.Happened)):
+        match event:
+            case events.PrizeDrawn():
+                assert f"The prize is the mote {event.mote.capitalize()}" in text
+            case events.StakesOpened():
+                assert f"Ada {event.stakes[0].bet} of " in text
+            case events.DieLost():
+                assert f"{event.die} to the graveyard" in text
+            case events.PowerPlayed() if event.target is not None:
+                target = seating.names[event.target] if isinstance(event.target, int) else event.target
+                assert re.search(rf"plays {event.die} (to take|to swap it with|against|on|to destroy) {target}", text)
+            case events.TwinSoulJoined():
+                assert f"the Twin Soul {event.name}" in text
+            case events.StakesPaid():
+                assert all(f"paid {coins}" in text for coins in event.payout if coins)

@@ -22,9 +22,7 @@ NOBODY = Seating(("Ada", "Ben", "Cleo"))
 
 
 def told(event: events.Event, seating: Seating) -> str:
-    return narrate(
-        next(each for each in node_events() if isinstance(each, node.Happened) and each.event == event), seating
-    )
+    return narrate(node.Happened(event, bidding()), seating)
 
 
 def test_the_samples_hold_every_type_of_event() -> None:
@@ -70,13 +68,13 @@ def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> 
         (GAME[11], "Ben is out.", "You are out."),
         (
             GAME[17],
-            "The match is over: Ben wins, you on place 2 and Cleo on place 3.",
-            "The match is over: you win, Ada on place 2 and Cleo on place 3.",
+            "The match is over: Ben wins; you take place 2 and Cleo takes place 3.",
+            "The match is over: you win; Ada takes place 2 and Cleo takes place 3.",
         ),
         (
             GAME[18],
-            "The match is over: you and Cleo win and Ben on place 3.",
-            "The match is over: Ada and Cleo win and you on place 3.",
+            "The match is over: you and Cleo win; Ben takes place 3.",
+            "The match is over: Ada and Cleo win; you take place 3.",
         ),
     ],
     ids=lambda value: value.type if not isinstance(value, str) else "",
@@ -113,6 +111,17 @@ def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: s
 def test_who_is_put_out_is_told_why(eviction: node.Eviction, mine: str, theirs: str) -> None:
     out = node.Happened(events.PlayerOut(1, "evicted"), bidding(), eviction)
     assert (narrate(out, ME), narrate(out, OTHER)) == (mine, theirs)
+
+
+def test_who_only_looks_on_is_not_told_who_is_next() -> None:
+    assert told(GAME[1], NOBODY) == "Ada bids 2x3 (two threes)."
+
+
+def test_a_shared_place_is_called_so() -> None:
+    assert (
+        told(events.MatchOver(((1,), (0, 2)), (1,)), ME) == "The match is over: Ben wins; you and Cleo share place 2."
+    )
+    assert told(events.MatchOver(((0,), (1,)), (0,)), ME) == "The match is over: you win; Ben takes place 2."
 
 
 def test_a_showdown_takes_a_line_for_each_cup() -> None:

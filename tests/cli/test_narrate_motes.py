@@ -61,7 +61,11 @@ def told(event: Event, seating: Seating) -> str:
             "Your Red no longer keeps Ben from playing Cursed dice.",
             "Ada's Red no longer keeps you from playing Cursed dice.",
         ),
-        (MOTES[20], "Ben loses dark@1: three dice left.", "You lose dark@1: three dice left."),
+        (
+            MOTES[20],
+            "Ben loses dark@1 to the graveyard: three dice left.",
+            "You lose dark@1 to the graveyard: three dice left.",
+        ),
         (MOTES[21], "You gain dark@1: one die now.", "Ada gains dark@1: one die now."),
         (
             MOTES[22],
@@ -75,8 +79,8 @@ def told(event: Event, seating: Seating) -> str:
         ),
         (
             MOTES[26],
-            "Coins won and lost: you +60 (+2 tickets), Ben -50 (-1 tickets), Cleo +0.",
-            "Coins won and lost: Ada +60 (+2 tickets), you -50 (-1 tickets), Cleo +0.",
+            "Coins won and lost: you +60 (paid 160, +2 run tickets), Ben -50 (-1 run ticket), Cleo +0.",
+            "Coins won and lost: Ada +60 (paid 160, +2 run tickets), you -50 (-1 run ticket), Cleo +0.",
         ),
     ],
     ids=lambda value: value.type if not isinstance(value, str) else "",
