@@ -56,10 +56,11 @@ def demo(
         bool, typer.Option("--json", help="One JSON object: the summary, and all that happened.")
     ] = False,
 ) -> None:
-    """Watch a whole match between house bots on this machine, every bid and every opened cup of it.
+    """Watch a whole match between house bots on this machine.
 
-    Every bot is a process of its own. They find each other by multicast, connect over TLS, and sign every step. Then
-    each bot's transcript is verified, and all of them must be the same to the last byte.
+    Every bid is told, and every opened cup. Every bot is a process of its own. They find each other by multicast,
+    connect over TLS, and sign every step. Then each bot's transcript is verified, and all of them must be the same to
+    the last byte.
     """
     chosen_ruleset(rules, changes)  # so that a mistake is told once, and not by every child
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
