@@ -78,7 +78,7 @@ class Exhibition:
         code = await self._follow(contestant, self._table, seat, patience)
         if code == ExitCode.UNREACHABLE and self._join_line and not is_host:
             if all(each.found_by_itself for each in self.contestants):
-                self._warn("Multicast does not work here: the bots are told the address of the table.")
+                self._warn("The table was not found by multicast in time: the bots are told its address.")
             contestant.found_by_itself = False
             code = await self._follow(contestant, self._join_line, seat, patience)
         if code or contestant.transcript is None:

@@ -57,14 +57,17 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
 def _table(event: node.TableOpened | node.TableMoved | node.TableJoined | node.TableWatched) -> str:
     match event:
         case node.TableOpened():
-            lines = [
-                f'The table "{escape(event.name)}" is open. On another laptop, type:',
-                f"    {command_line('join', event.join_line)}",
-            ]
+            command = f"    {command_line('join', event.join_line)}"
+            if not event.is_reachable:
+                opened = (
+                    f'The table "{escape(event.name)}" is open to this laptop only: it has no address on a network.'
+                )
+                return f"{opened} In another terminal, type:\n{command}"
+            lines = [f'The table "{escape(event.name)}" is open. On another laptop, type:', command]
             if event.advertised:
-                lines.append("On this network plain p2pdice join finds it too.")
+                lines.append("Where the network lets multicast through, plain p2pdice join finds it too.")
             elif event.problem:
-                lines.append(f"It is not advertised on the network: {sentence(escape(event.problem))}")
+                lines.append(f"Plain p2pdice join does not find it: {escape(event.problem)}.")
             return "\n".join(lines)
         case node.TableMoved():
             command = command_line("join", event.join_line)

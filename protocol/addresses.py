@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final
 
@@ -62,31 +63,81 @@ def is_own_machine(remote: Address, local: Address) -> bool:
     return remote[0] == local[0] or ip_address(remote[0]).is_loopback
 
 
-def interface_addresses(interface: str | None = None) -> tuple[IPv4Address | IPv6Address, ...]:
+Host = IPv4Address | IPv6Address
+
+
+def interface_addresses(interface: str | None = None) -> tuple[Host, ...]:
     """Return the addresses of this machine, or of the interface with this name or address; loopback last.
 
     Link-local IPv6 addresses come without their zone, which means nothing to other machines.
     """
-    chosen = [
-        [ip_address(ip.ip if isinstance(ip.ip, str) else ip.ip[0]) for ip in adapter.ips]
-        for adapter in ifaddr.get_adapters()
-        if interface is None
-        or interface in (adapter.name, adapter.nice_name)
-        or any(interface == (ip.ip if isinstance(ip.ip, str) else ip.ip[0]) for ip in adapter.ips)
-    ]
-    own = {address for addresses in chosen for address in addresses}
+    own = {_without_zone(address) for address, _ in _zoned_addresses(interface)}
     return tuple(sorted(own, key=lambda each: (each.is_loopback, each.version, each.packed)))
 
 
-def own_hosts(wildcard: str) -> tuple[str, ...]:
-    """Return this machine's addresses behind ``0.0.0.0`` or ``::``, loopback last; nothing for any other host.
+def hosts_to_listen_at(interface: str) -> tuple[str, ...]:
+    """Return the addresses of an interface as a socket is bound to them: link-local IPv6 with its zone."""
+    own = _zoned_addresses(interface)
+    return tuple(f"{each}%{zone}" if zone and _needs_zone(each) else str(each) for each, zone in own)
 
-    Link-local IPv6 addresses are left out: they mean something only together with the zone of whoever dials them.
+
+def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
+    """Return what others can dial of the hosts that this machine listens at, what serves them best first.
+
+    ``0.0.0.0`` and ``::`` stand for all addresses of this machine. A link-local IPv6 address is told only if there is
+    no better one, and without its zone, as every machine has its own names for zones: whoever dials it tries all of
+    theirs (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
+
+    :returns: one at least; loopback if this machine has no address at all.
     """
     versions = {"0.0.0.0": 4, "::": 6}  # noqa: S104
-    version = versions.get(wildcard)
-    return tuple(str(each) for each in interface_addresses() if each.version == version and not _needs_zone(each))
+    told: set[Host] = set()
+    for host in bound:
+        if host in versions:
+            told.update(each for each in interface_addresses() if each.version == versions[host])
+        else:
+            told.add(_without_zone(ip_address(host)))
+    if any(not each.is_loopback and not _needs_zone(each) for each in told):
+        told = {each for each in told if not _needs_zone(each)}
+    told = told or {IPv4Address("127.0.0.1")}
+    return tuple(map(str, sorted(told, key=lambda each: (each.is_loopback, each.version, each.packed))))
 
 
-def _needs_zone(address: IPv4Address | IPv6Address) -> bool:
+def hosts_to_dial(host: str) -> tuple[str, ...]:
+    """Return what stands for a host when it is dialled: for link-local IPv6 without a zone one in each zone there is.
+
+    >>> hosts_to_dial("fe80::1%2"), hosts_to_dial("fd00::1"), hosts_to_dial("ada.local")
+    (('fe80::1%2',), ('fd00::1',), ('ada.local',))
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return (host,)
+    if not _needs_zone(address) or "%" in host:
+        return (host,)
+    zones = dict.fromkeys(zone for own, zone in _zoned_addresses() if zone and _needs_zone(own))
+    return tuple(f"{host}%{zone}" for zone in zones) or (host,)
+
+
+def _zoned_addresses(interface: str | None = None) -> tuple[tuple[Host, int], ...]:
+    """Return addresses of this machine, each with the number of its interface, 0 if the system gives none."""
+    return tuple(
+        (ip_address(text), adapter.index or 0)
+        for adapter in ifaddr.get_adapters()
+        if interface is None
+        or interface in (adapter.name, adapter.nice_name)
+        or any(interface == _text(ip) for ip in adapter.ips)
+        for text in map(_text, adapter.ips)
+    )
+
+
+def _text(ip: ifaddr.IP) -> str:
+    return ip.ip if isinstance(ip.ip, str) else ip.ip[0]
+
+
+def _without_zone(address: Host) -> Host:
+    return ip_address(str(address).partition("%")[0])
+
+
+def _needs_zone(address: Host) -> bool:
     return address.version == 6 and address.is_link_local

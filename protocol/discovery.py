@@ -326,7 +326,7 @@ def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
 
 
 async def _open(interfaces: InterfaceChoice | list[str]) -> AsyncZeroconf:
-    reason = "no interface takes multicast"
+    reason = "no network interface takes it"
     versions = (IPVersion.All, IPVersion.V4Only) if interfaces is InterfaceChoice.All else (None,)
     for version in versions:  # a kernel without IPv6 refuses the first
         zeroconf = None
@@ -336,10 +336,10 @@ async def _open(interfaces: InterfaceChoice | list[str]) -> AsyncZeroconf:
             if zeroconf.zeroconf.engine.senders:
                 return zeroconf
         except (OSError, RuntimeError, Error) as error:
-            reason = str(error) or reason
+            reason = error.strerror or reason if isinstance(error, OSError) else reason
         if zeroconf is not None:
             await zeroconf.async_close()
-    raise DiscoveryUnavailable(f"tables cannot be found by themselves on this network: {reason}")
+    raise DiscoveryUnavailable(f"multicast could not be started here ({reason})")
 
 
 def _sighting(info: AsyncServiceInfo) -> Sighting | None:

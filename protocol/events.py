@@ -39,6 +39,8 @@ class TableOpened:
     """False when multicast discovery could not be started: only direct addresses work then."""
     problem: str = ""
     """Why the table is not advertised."""
+    is_reachable: bool = True
+    """False when this machine has no address on a network: nobody on another one gets here."""
 
 
 @dataclass(frozen=True, slots=True)

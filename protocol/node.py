@@ -20,7 +20,7 @@ from typing import Final
 from p2pdice import Move
 from p2pdice.version import VERSION
 from protocol import archive, limits
-from protocol.addresses import Address, format_address, interface_addresses
+from protocol.addresses import Address, format_address, hosts_to_listen_at
 from protocol.admission import open_table_id, private_table_id
 from protocol.audience import Audience
 from protocol.certificates import credentials
@@ -201,7 +201,9 @@ class Node:
         addresses = tuple(map(format_address, self._mesh.addresses))
         problem = "" if is_advertised else ("the table is private" if settings.private else self._whereabouts.problem)
         self._told_line = self.join_line
-        opened = TableOpened(settings.name, self._told_line, addresses, is_advertised, problem)
+        opened = TableOpened(
+            settings.name, self._told_line, addresses, is_advertised, problem, is_reachable=self._is_reachable()
+        )
         self._shell.tell(opened)
         self._hosting.open()
         return opened
@@ -341,17 +343,21 @@ class Node:
         """Tell the owner what others have to type now; without a network there is nothing that would help them."""
         if self._hosting is None or self._hosting.has_begun:
             return
-        (host, _), line = self._mesh.addresses[0], self.join_line
-        if line != self._told_line and not ip_address(host.partition("%")[0]).is_loopback:
+        line = self.join_line
+        if line != self._told_line and self._is_reachable():
             self._told_line = line
             self._shell.tell(TableMoved(self._hosting.table.settings.name, line))
+
+    def _is_reachable(self) -> bool:
+        """Tell whether this node listens at an address that other machines can have a way to."""
+        return not ip_address(self._mesh.addresses[0][0]).is_loopback
 
     async def _listen(self, port: int) -> None:
         if self._mesh.port:
             return
         self._mind_surroundings()
         try:
-            hosts = tuple(str(each) for each in interface_addresses(self._interface)) if self._interface else EVERYWHERE
+            hosts = hosts_to_listen_at(self._interface) if self._interface else EVERYWHERE
             if not hosts:
                 raise NodeError(
                     "failed", f"this machine has no network interface {self._interface}", "leave --interface away"
@@ -472,10 +478,8 @@ class Node:
         self._seed = secrets.token_bytes(32)
         match_key = MatchKey(self._seed)
         self._store.add_seed(match_key.public, self._seed)
-        # Link-local addresses mean nothing on another machine.
-        hosts = [address for address in self._mesh.addresses if "%" not in address[0]]
         nonce = secrets.token_bytes(32)
-        addresses = tuple(hosts[: limits.JOIN_ADDRESSES])
+        addresses = self._mesh.addresses[: limits.JOIN_ADDRESSES]
         join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge)
         return make_join_record(join, self.identity, match_key)
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
-from protocol.addresses import Address, format_address, from_socket_name, own_hosts
+from protocol.addresses import Address, format_address, from_socket_name, hosts_to_dial, hosts_to_tell
 from protocol.certificates import Credentials
 from protocol.keys import fingerprint
 from protocol.limits import ACCEPT_PAUSE, ADDRESSES_PER_PEER, ADDRESSES_WATCHED, BACKLOG, REFUSAL_PAUSE, Limits
@@ -77,7 +77,7 @@ class Listener:
     @property
     def addresses(self) -> tuple[Address, ...]:
         """Where this node can be reached now, those that work from other machines first."""
-        return tuple(dict.fromkeys((own, port) for host, port in self._bound for own in (own_hosts(host) or (host,))))
+        return tuple((host, self.port) for host in hosts_to_tell(host for host, _ in self._bound))
 
     def close(self) -> None:
         """Accept no more. Links that are up stay up."""
@@ -305,7 +305,8 @@ async def dial_any(
     :raises DialError: if none of them answers in time as a node, as an accepted one, and as another one than this.
     """
     bounds = limits or Limits()
-    chosen = list(dict.fromkeys(addresses))[:ADDRESSES_PER_PEER]
+    dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))
+    chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
     if not chosen:
         raise DialError("no address of the peer is known")
     link = await _first(_dial_host(address, credentials, accept, bounds) for address in chosen)

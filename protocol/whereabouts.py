@@ -62,7 +62,7 @@ class Whereabouts:
         self._discovery: Discovery | None = None
         self._has_started = False
         self._advertised: tuple[Advertisement, int] | None = None
-        self.problem = "it is switched off"
+        self.problem = "looking for tables is switched off"
         """Why tables cannot be found by multicast, if they cannot."""
 
     async def start(self) -> bool:

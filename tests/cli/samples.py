@@ -86,6 +86,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
     return (
         node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",), True),
         node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", (), False, reason),
+        node.TableOpened(name, f"127.0.0.1:7000/{FINGERPRINT}", ("127.0.0.1:7000",), True, is_reachable=False),
         node.TableMoved(name, f"192.0.2.1:7000/{FINGERPRINT}"),
         node.TableJoined(name, peer, PRESETS["classic"], 3),
         node.TableWatched(name, peer, PRESETS["classic"], 3),

@@ -124,6 +124,38 @@ def test_a_shared_place_is_called_so() -> None:
     assert told(events.MatchOver(((0,), (1,)), (0,)), ME) == "The match is over: you win; Ben takes place 2."
 
 
+WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))
+
+
+@pytest.mark.parametrize(
+    ("event", "opening", "ending"),
+    [
+        (
+            node.TableOpened(*WHERE, True),
+            'The table "Friday" is open. On another laptop, type:\n',
+            "\nWhere the network lets multicast through, plain p2pdice join finds it too.",
+        ),
+        (
+            node.TableOpened(*WHERE, False, "the table is private"),
+            'The table "Friday" is open. On another laptop, type:\n',
+            "\nPlain p2pdice join does not find it: the table is private.",
+        ),
+        (
+            node.TableOpened(*WHERE, True, is_reachable=False),
+            'The table "Friday" is open to this laptop only: it has no address on a network. '
+            "In another terminal, type:\n",
+            "",
+        ),
+    ],
+    ids=["advertised", "private", "no network"],
+)
+def test_of_an_open_table_nothing_is_said_that_its_host_cannot_know(
+    event: node.TableOpened, opening: str, ending: str
+) -> None:
+    """Whether others hear what is announced cannot be known here; the join line stands there whatever it is."""
+    assert narrate(event, ME) == f"{opening}    p2pdice join {event.join_line}{ending}"
+
+
 def test_a_showdown_takes_a_line_for_each_cup() -> None:
     assert told(GAME[5], ME).splitlines() == [
         "The cups are opened:",

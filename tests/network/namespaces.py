@@ -57,6 +57,26 @@ class Lan:
         _ip("-n", inside, "-4", "address", "flush", "dev", "eth0")
         _ip("-n", inside, "address", "add", f"10.77.0.{host}/24", "broadcast", "+", "dev", "eth0")
 
+    def pull_out(self, laptop: int) -> None:
+        """Take the network card out of a laptop, and with it all its addresses but loopback."""
+        _ip("-n", self.laptops[laptop - 1], "link", "set", "eth0", "down")
+        _ip("-n", self.laptops[laptop - 1], "address", "flush", "dev", "eth0")
+
+    def put_in(self, laptop: int, host: int) -> None:
+        """Put it back, with the address ``10.77.0.host``."""
+        _ip("-n", self.laptops[laptop - 1], "link", "set", "eth0", "up")
+        self.move(laptop, host)
+
+    def leave_ipv4(self) -> None:
+        """Take the IPv4 addresses away from all; each keeps ``fe80::1``, ``fe80::2``, … on the same link."""
+        for number, laptop in enumerate(self.laptops, 1):
+            _ip("-n", laptop, "-4", "address", "flush", "dev", "eth0")
+            _ip("-n", laptop, "address", "add", f"fe80::{number}/64", "dev", "eth0", "nodad")
+
+    def add_address(self, laptop: int, address: str) -> None:
+        """Give a laptop an IPv6 address more, as ``fd00:77::1/64``."""
+        _ip("-n", self.laptops[laptop - 1], "address", "add", address, "dev", "eth0", "nodad")
+
     def pull_cable(self, laptop: int) -> None:
         """Take the switch's end of a laptop's cable down."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "down")

@@ -53,7 +53,7 @@ async def sit(node: Node, options: argparse.Namespace) -> None:
         ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
         patience = Patience(*options.patience)
         opened = await node.host(TableSettings(options.table, ruleset, options.host, patience))
-        say("opened", join_line=opened.join_line, advertised=opened.advertised)
+        say("opened", join_line=opened.join_line, advertised=opened.advertised, reachable=opened.is_reachable)
     elif options.watch:
         await node.watch(options.watch)
         say("joined")

@@ -211,6 +211,51 @@ async def test_a_table_whose_laptop_gets_another_address_is_joined_by_the_new_li
             assert len(host.told("readdressed")) == 1
 
 
+@pytest.mark.parametrize("prefix", ["", "fd00:77::"], ids=["link-local", "unique-local"])
+async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp_path: Path, prefix: str) -> None:
+    """A link-local address stands there without a zone: who types it tries every one. Guests reach each other, too."""
+    with lan(3) as wire:
+        wire.leave_ipv4()
+        for laptop in (1, 2, 3):
+            if prefix:
+                wire.add_address(laptop, f"{prefix}{laptop}/64")
+        async with processes(tmp_path) as at:
+            host = await at.start("A", "--host", "3", "--dice", "1", prefix=wire.on(1))
+            line = (await host.until("opened"))["join_line"]
+            assert line.startswith(f"[{prefix or 'fe80::'}1]:")
+            guests = [
+                await at.start(name, "--join", line, prefix=wire.on(laptop)) for laptop, name in ((2, "B"), (3, "C"))
+            ]
+            await agree(host, *guests)
+            assert "C" not in {each["player"] for each in guests[0].told("lost")}
+
+
+async def test_on_a_lan_with_ipv6_only_one_interface_can_be_chosen(tmp_path: Path) -> None:
+    with lan(2) as wire:
+        wire.leave_ipv4()
+        async with processes(tmp_path) as at:
+            host = await at.start("A", "--host", "2", "--dice", "1", "--interface", "eth0", prefix=wire.on(1))
+            line = (await host.until("opened"))["join_line"]
+            await agree(host, await at.start("B", "--join", line, "--interface", "eth0", prefix=wire.on(2)))
+
+
+@pytest.mark.parametrize("options", [(), ("--interface", "127.0.0.1")], ids=["no network", "loopback"])
+async def test_who_has_no_network_is_told_so_instead_of_a_line_that_helps_nobody(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with lan(1) as wire:
+        wire.pull_out(1)
+        async with processes(tmp_path) as at:
+            host = await at.start("A", "--host", "2", "--dice", "1", *options, prefix=wire.on(1))
+            opened = await host.until("opened")
+            assert not opened["reachable"]
+            wire.put_in(1, 5)
+            if not options:
+                assert (await host.until("readdressed"))["join_line"].startswith("10.77.0.5:")
+            guest = await at.start("B", "--join", opened["join_line"], *options, prefix=wire.on(1))
+            await agree(host, guest)
+
+
 async def test_a_match_is_watched_from_a_fourth_laptop_by_name_after_its_host_was_killed(tmp_path: Path) -> None:
     with lan(4) as wire:
         async with processes(tmp_path) as at:

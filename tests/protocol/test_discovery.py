@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol import discovery as discovery_module
-from protocol.addresses import format_address, interface_addresses, own_hosts, parse_address
+from protocol.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
 from protocol.discovery import (
     LOBBY,
     PLAYING,
@@ -326,5 +326,5 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 def test_loopback_comes_last_among_the_own_addresses() -> None:
     assert interface_addresses()[-1].is_loopback
-    assert own_hosts("0.0.0.0")[-1] == LOOPBACK
-    assert own_hosts(LOOPBACK) == ()
+    assert hosts_to_tell(["0.0.0.0"])[-1] == LOOPBACK
+    assert hosts_to_tell([LOOPBACK]) == (LOOPBACK,)

@@ -1,0 +1,65 @@
+"""What this machine tells others to dial, and what it dials when it is told."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import ifaddr
+import pytest
+
+from protocol.addresses import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
+
+EVERYWHERE = ("0.0.0.0", "::")
+LOOPBACK = ("127.0.0.1", "::1")
+OWN, WIFI = "fe80::7", "fe80::8"
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, *interfaces: tuple[str, ...]) -> None:
+    """Let this machine have these interfaces, ``if1`` and so on, with their addresses, and loopback."""
+
+    def adapters() -> list[ifaddr.Adapter]:
+        return [
+            ifaddr.Adapter(
+                f"if{number}", f"if{number}", [address(host, number, f"if{number}") for host in hosts], number
+            )
+            for number, hosts in enumerate((*interfaces, LOOPBACK), 1)
+        ]
+
+    monkeypatch.setattr(ifaddr, "get_adapters", adapters)
+
+
+def address(host: str, zone: int, name: str) -> ifaddr.IP:
+    own = ip_address(host)
+    return ifaddr.IP(host if own.version == 4 else (host, 0, zone if own.is_link_local else 0), 24, name)
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "told"),
+    [
+        ((("192.0.2.7", OWN),), ("192.0.2.7",)),
+        ((("192.0.2.7", "fd00::7", OWN),), ("192.0.2.7", "fd00::7")),
+        (((OWN, "2001:db8::7"), (WIFI, "fd00::7")), ("2001:db8::7", "fd00::7")),
+        (((OWN,), (WIFI,)), (OWN, WIFI)),
+        ((), ()),
+    ],
+    ids=["IPv4", "both", "IPv6", "link-local only", "none"],
+)
+def test_what_serves_others_best_is_told_first_and_loopback_last(
+    monkeypatch: pytest.MonkeyPatch, interfaces: tuple[tuple[str, ...], ...], told: tuple[str, ...]
+) -> None:
+    machine(monkeypatch, *interfaces)
+    assert hosts_to_tell(EVERYWHERE) == (*told, *LOOPBACK)
+
+
+def test_zones_are_no_business_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, (OWN,), (WIFI,))
+    assert hosts_to_listen_at("if2") == (f"{WIFI}%2",)
+    assert hosts_to_tell([f"{WIFI}%2"]) == (WIFI,)
+    assert hosts_to_dial("fe80::1") == ("fe80::1%1", "fe80::1%2")
+    assert hosts_to_dial("fe80::1%2") == ("fe80::1%2",)
+
+
+def test_a_machine_without_any_address_tells_of_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ifaddr, "get_adapters", list)
+    assert hosts_to_tell(EVERYWHERE) == ("127.0.0.1",)
+    assert hosts_to_dial("fe80::1") == ("fe80::1",)
