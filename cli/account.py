@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from p2pdice import twin_soul
@@ -12,7 +12,14 @@ ALONE: Final = "    "
 
 
 class Paragraphs:
-    """Joins sentences as they come; a line that stands alone ends the paragraph before it."""
+    """Joins sentences as they come; a line that stands alone ends the paragraph before it.
+
+    >>> gathered = Paragraphs()
+    >>> [*gathered.take("Ada calls liar."), *gathered.take("The cups are opened:\\n    Ada  5\\nThere is one five.")]
+    ['Ada calls liar. The cups are opened:', '    Ada  5']
+    >>> [*gathered.take("Ada is right."), *gathered.end()]
+    ['There is one five. Ada is right.']
+    """
 
     def __init__(self) -> None:
         self._sentences: list[str] = []
@@ -26,23 +33,15 @@ class Paragraphs:
             else:
                 self._sentences.append(line)
 
+    def begin(self, headline: str) -> Iterator[str]:
+        """Yield what is under way, and the headline of a round behind an empty line."""
+        yield from (*self.end(), "", headline)
+
     def end(self) -> Iterator[str]:
         """Yield the paragraph under way, if there is one."""
         if self._sentences:
             yield " ".join(self._sentences)
             self._sentences.clear()
-
-
-def paragraphs(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts as paragraphs and lines that stand alone.
-
-    >>> list(paragraphs(["Ada calls liar.", "The cups are opened:\\n    Ada  5\\nThere is one five.", "Ada is right."]))
-    ['Ada calls liar. The cups are opened:', '    Ada  5', 'There is one five. Ada is right.']
-    """
-    gathered = Paragraphs()
-    for text in texts:
-        yield from gathered.take(text)
-    yield from gathered.end()
 
 
 class Account:
@@ -73,7 +72,7 @@ class Account:
         match event["type"]:
             case "round":
                 self.rounds = event["round"]
-                return [*self._paragraphs.end(), "", told]
+                return list(self._paragraphs.begin(told))
             case "over":
                 self.ending = told
                 return list(self._paragraphs.end())

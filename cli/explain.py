@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
-from cli.explain_motes import opening_sections, power_sections, typed
-from cli.render import counted, dice_count
+from cli.explain_motes import motes_sections, stakes_sections, typed
+from cli.lines import wrapped
+from cli.render import dice_count
+from cli.worked import worked, worked_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +91,10 @@ SIDING: Final = (
     " accuser (type accuser) or with the bidder (type accused). All on the side that turns out to be right share its"
     " fate."
 )
+NO_PALIFICO: Final = (
+    "The rules know a special round for who drops to one die, but it never comes: everybody begins with one."
+)
+SHARED: Final = "Who go out by the same call share a place{tie}."
 PALIFICO: Final = (
     "When a player drops to one die for the first time, they lead the next round, and it is special: ones are not"
     " wild, a raise names more dice of any face or as many of a higher face, and only a player with one die may change"
@@ -98,13 +103,15 @@ PALIFICO: Final = (
 
 
 def explain(ruleset: Ruleset, title: str) -> str:
-    """Return the page: a headline and paragraphs of at most :data:`WIDTH` columns."""
+    """Return the page: a headline, paragraphs of at most :data:`WIDTH` columns, and a worked round."""
     parts = [title, "=" * len(title)]
     for heading, sentences in _sections(ruleset):
         text = " ".join(filter(None, sentences))
-        parts += ["", textwrap.fill(f"{heading} {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+        parts += ["", wrapped(f"{heading} {text}", WIDTH + 1)]
     options = " ".join(f"{name}={value}" for name, value in ruleset.options())
-    parts += ["", textwrap.fill(f"Options: {options}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+    parts += ["", wrapped(f"Options: {options}", WIDTH + 1)]
+    parts += ["", "A worked round." if worked_rounds(ruleset) == 1 else "Two worked rounds."]
+    parts += [wrapped(line, WIDTH + 1) for line in worked(ruleset)]
     return "\n".join(parts)
 
 
@@ -114,14 +121,16 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
         (
             f"2 to 10 players have {dice_count(rules.dice)} each, in cups that others cannot see into.",
             GOALS[rules.goal],
+            _shared(rules),
+            "Every die bears a mote besides, and has a power once it is lost." if rules.motes else "",
         ),
     )
-    yield from opening_sections(motes=rules.motes, stakes=rules.stakes)
     yield (
         "A round.",
         (
             "Everybody rolls. The leader opens with a bid on the dice of all cups together: 3x5 says that at least"
-            " three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie.",
+            " three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie. Seats"
+            " are drawn by lot before the first round, and whoever gets the first one leads it.",
         ),
     )
     yield "Raising.", (RAISES[rules.raise_], "There is no upper limit.")
@@ -131,7 +140,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
         (
             WILDS[rules.wild],
             ONES_BIDS[rules.ones_bid],
-            palifico if rules.palifico and rules.ones_bid == "not-opening" else "",
+            palifico if rules.palifico and rules.dice > 1 and rules.ones_bid == "not-opening" else "",
         ),
     )
     yield (
@@ -145,25 +154,38 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     if rules.siding:
         yield "Taking sides.", (SIDING,)
     if rules.exact != "none":
-        cap = f", but has never more than {counted(rules.dice_cap, 'die', 'dice')}" if rules.dice_cap else ""
-        late = (
-            "From round 1,000 on exact is no longer possible, so that every match ends."
-            if rules.exact == "gain"
-            else ""
-        )
-        yield "Exact.", (EXACTS[rules.exact].format(cap=cap), late)
+        cap = f", but has never more than {dice_count(rules.dice_cap)}" if rules.dice_cap else ""
+        yield "Exact.", (EXACTS[rules.exact].format(cap=cap),)
     yield "The next round.", (f"{LEADERS[rules.next_leader]}; if they are out, the next player clockwise.",)
     if rules.palifico:
-        yield "A special round.", (PALIFICO,)
+        yield "A special round.", (PALIFICO if rules.dice > 1 else NO_PALIFICO,)
     if rules.motes:
-        yield from power_sections()
-    yield "At the table.", (f"Type {_typed(rules)}. Type help to see more. You can concede at any time.",)
+        yield from motes_sections()
+    if rules.stakes:
+        yield from stakes_sections(can_tie=_can_share(rules) and rules.goal == "first-out")
+    yield (
+        "At the table.",
+        (
+            f"Type {_typed(rules)}. Three fives or 3 5 is as good as 3x5, and of a word its beginning. Type help to see"
+            " more. You can concede at any time: you are out then, on the lowest place that is still open.",
+        ),
+    )
+
+
+def _can_share(rules: Ruleset) -> bool:
+    """Tell whether one call can put several players out."""
+    return rules.siding or rules.exact == "others-lose"
+
+
+def _shared(rules: Ruleset) -> str:
+    tie = "; if it is the first, all of them win" if rules.goal == "first-out" else ""
+    return SHARED.format(tie=tie) if _can_share(rules) else ""
 
 
 def _typed(rules: Ruleset) -> str:
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
-    words += ["accuser or accused"] if rules.siding else []
+    words += ["accuser", "accused"] if rules.siding else []
     words += typed(motes=rules.motes, stakes=rules.stakes)
     return ", ".join(words[:-1]) + f" or {words[-1]}"
 

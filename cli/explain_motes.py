@@ -40,7 +40,8 @@ _POWERS: Final = {
     "grey": (
         "You are immune: the next accusation against you is void, true bid or not. No cup is opened, the accuser has to"
         " raise instead, and the immunity is spent. (If no raise is possible the accusation stands, and you stay"
-        " immune.)"
+        " immune.) It lasts until it is used or you are out, through as many rounds as that takes; while you are"
+        " immune you cannot play another Grey."
     ),
     "neutral": (
         "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
@@ -77,27 +78,24 @@ _BEWARE: Final = (
     " immune oneself."
 )
 _STAKES: Final = (
-    "Before the first round everybody stakes on their own victory, out of {funds} coins (type stake 50, or stake 0) and"
-    " any run tickets; sealed, and all are opened at once. The winner gets what all have staked, and on top of it"
-    " their own bet times itself divided by the coins they had, rounded down. Of bets of 100 and 50 out of 1,000 each"
-    " the first, if they win, gets 150 and 10: 60 more than they staked. Everybody else loses what they staked."
-    " Winners who tie share the pool equally, and each adds their own bonus."
+    "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
+    " stake 0); sealed, and all are opened at once. Everybody comes with {funds} coins and no run tickets: nothing is"
+    " carried over from one match to the next yet. The winner gets what all have staked, and on top of it their own"
+    " bet times itself divided by the coins they had, rounded down. Of bets of 100 and 50 out of 1,000 each the first,"
+    " if they win, gets 150 and 10: 60 more than they staked. Everybody else loses what they staked."
 )
+_TICKETS: Final = (
+    "Who has run tickets can stake them besides (stake 50 tickets 1), and the winner gets them all; as long as nothing"
+    " is carried over, nobody has any."
+)
+_TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
 
 
-def opening_sections(*, motes: bool, stakes: bool) -> Iterator[Section]:
-    """Yield what to know before the first round."""
-    if motes:
-        names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
-        yield "Motes.", (_MOTES.format(**names), _PLEDGE)
-    if stakes:
-        yield "Stakes.", (_STAKES.format(funds=f"{FUNDS:,}"),)
-    if motes:
-        yield "A turn.", (_TURN,)
-
-
-def power_sections() -> Iterator[Section]:
-    """Yield what dice in the graveyard are good for, and how the match ends."""
+def motes_sections() -> Iterator[Section]:
+    """Yield what dice with powers add to the rounds."""
+    names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
+    yield "Motes.", (_MOTES.format(**names), _PLEDGE)
+    yield "A turn.", (_TURN,)
     yield "The graveyard.", (_GRAVEYARD,)
     yield "Playing dice.", (_WINDOWS,)
     for mote in MOTES:
@@ -106,6 +104,11 @@ def power_sections() -> Iterator[Section]:
     souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
     yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
     yield "Beware.", (_BEWARE,)
+
+
+def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
+    """Yield what coins are staked, and what becomes of them."""
+    yield "Stakes.", (_STAKES.format(funds=f"{FUNDS:,}"), _TIE if can_tie else "", _TICKETS)
 
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:

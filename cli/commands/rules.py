@@ -33,7 +33,7 @@ def rules(
     """List the rulesets, or explain one.
 
     With --set the explained rules are those of the house: the named ruleset (classic if none is named) with some
-    options changed. Options and their values are shown at the end of each explanation.
+    options changed. Each explanation names the options that it was made from, and ends with a worked round.
     """
     if name is None and not changes:
         _list(as_json)

@@ -3,15 +3,35 @@
 import json
 import re
 from collections.abc import Callable
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.explain import WIDTH, explain, summary
-from p2pdice import MOTES, OPTIONS, PRESETS, TWIN_SOULS, Ruleset, RulesetError, parse_move
+from cli.explain import RAISES, WIDTH, explain, summary
+from cli.render import faces
+from p2pdice import (
+    MOTES,
+    OPTIONS,
+    PRESETS,
+    TWIN_SOULS,
+    Evict,
+    IllegalMove,
+    Ruleset,
+    RulesetError,
+    Stakes,
+    State,
+    Wager,
+    apply,
+    new_match,
+    parse_move,
+    settlement,
+)
 from p2pdice.motes import GROUP_OF
 from tests.cli.conftest import Run
+from tests.p2pdice.rulesets import rulesets
+from tests.p2pdice.scripted import play, random_play, rolled, rules
 
 SPELLINGS = {
     name: option.choices or tuple(str(number) for number in range(option.low, option.high + 1))
@@ -51,9 +71,9 @@ def test_the_list_names_every_preset(p2pdice: Run) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_page_ends_with_the_options_that_it_was_made_of(p2pdice: Run, name: str) -> None:
+def test_a_page_names_the_options_that_it_was_made_of(p2pdice: Run, name: str) -> None:
     page = p2pdice("rules", name).stdout
-    options = " ".join(page.rpartition("Options: ")[2].split())
+    options = " ".join(page.rpartition("Options: ")[2].partition("\n\n")[0].split())
     assert options == " ".join(f"{key}={value}" for key, value in PRESETS[name].options())
 
 
@@ -81,8 +101,136 @@ def test_motes_are_explained_so_that_they_can_be_played(p2pdice: Run) -> None:
     for mote in MOTES:
         assert f"{mote.capitalize()} ({'sunset, sunrise' if GROUP_OF[mote] == 'redeemed' else 'night'})." in page
     assert all(name in page for name in TWIN_SOULS.values())
-    assert "out of 1,000 coins" in page
+    assert "Everybody comes with 1,000 coins" in page
     typed = re.findall(r"(?:Type|type) (\w+ \w+@\d(?: (?:take|swap|destroy) \w+@\d| on \d)?)", page)
     assert {str(parse_move(text)) for text in typed} == set(typed)
     assert len(typed) == 8
+    assert str(parse_move("stake 50 tickets 1")) in page
     assert "lost dice have powers; coins at stake" in p2pdice("rules").stdout.replace("\n    ", " ")
+
+
+def page_of(name: str, **changes: str) -> str:
+    """Return a page as one line of words."""
+    return " ".join(explain(rules(name, **changes), "Rules").split())
+
+
+def test_that_exact_ends_some_day_is_said_once() -> None:
+    for name in PRESETS:
+        said = page_of(name).partition("Options:")[0].count("From round 1,000 on")
+        assert said == (PRESETS[name].exact == "gain")
+
+
+def test_a_special_round_is_explained_only_where_it_can_come() -> None:
+    assert "they lead the next round, and it is special" in page_of("perudo")
+    never = page_of("perudo", dice="1")
+    assert "it never comes: everybody begins with one" in never
+    assert "they lead the next round, and it is special" not in never
+    assert "A special round (see below)" not in never
+
+
+def test_bidding_comes_before_motes() -> None:
+    page = page_of("motes")
+    headings = [
+        "A round.",
+        "Calling.",
+        "The next round.",
+        "Motes.",
+        "A turn.",
+        "The graveyard.",
+        "The stack.",
+        "Stakes.",
+    ]
+    assert sorted(headings, key=page.index) == headings
+
+
+def test_stakes_say_what_there_is_to_stake_and_that_nothing_is_carried_over() -> None:
+    page = page_of("classic", stakes="yes")
+    assert "Everybody comes with 1,000 coins and no run tickets: nothing is carried over" in page
+    assert "(stake 50 tickets 1)" in page
+    assert "any run tickets" not in page
+    paid = settlement(over(stakes=((100, 1000, 0, 0), (50, 1000, 0, 0)), winner=0))
+    assert (paid.payout[0], paid.delta[0]) == (150 + 10, 60)
+    assert "gets 150 and 10: 60 more than they staked" in page
+
+
+def over(stakes: tuple[tuple[int, int, int, int], ...], winner: int) -> State:
+    state, _ = apply(new_match(rules("classic", stakes="yes"), 2), Stakes(tuple(Wager(*stake) for stake in stakes)))
+    return apply(state, Evict(1 - winner))[0]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_page_says_who_leads_the_first_round(name: str) -> None:
+    assert "Seats are drawn by lot before the first round, and whoever gets the first one leads it." in page_of(name)
+
+
+def test_immunity_is_said_to_last_until_it_is_used_and_not_to_be_doubled() -> None:
+    page = page_of("motes")
+    assert "It lasts until it is used or you are out" in page
+    assert "while you are immune you cannot play another Grey" in page
+
+
+@given(rulesets(), st.integers(2, 5), st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_places_are_shared_only_where_the_page_says_so(ruleset: Ruleset, players: int, seed: int) -> None:
+    *_, (_, state, _) = random_play(ruleset, players, Random(seed))
+    page = " ".join(explain(ruleset, "Rules").split())
+    shared = "Who go out by the same call share a place" in page
+    assert shared or all(len(place) == 1 for place in state.places)
+    assert "all of them win" in page or len(state.winners) == 1
+    assert shared == (ruleset.siding or ruleset.exact == "others-lose")
+
+
+def test_places_can_be_shared_in_joker_and_spot_on() -> None:
+    assert "share a place; if it is the first, all of them win." in page_of("joker")
+    assert "share a place. " in page_of("spot-on")
+    assert "share a place" not in page_of("perudo")
+
+
+RAISED = re.compile(r"[Oo]ver 3x4 that is (.*?)(?:, but not (\dx\d))?[.:]")
+
+
+@pytest.mark.parametrize("order", RAISES)
+def test_the_raises_given_as_examples_are_raises(order: str) -> None:
+    found = RAISED.search(RAISES[order])
+    assert found is not None
+    state = play(rolled(rules("classic", raise_=order), (5, 5)), "3x4")
+    for text in re.findall(r"\dx\d", found[1].partition(";")[0]):
+        play(state, text)
+    if found[2]:
+        with pytest.raises(IllegalMove):
+            play(state, found[2])
+
+
+@given(rulesets())
+@settings(max_examples=60, deadline=None)
+def test_every_page_ends_with_a_round_whose_dice_are_counted_right(ruleset: Ruleset) -> None:
+    page = explain(ruleset, "Rules")
+    assert page == explain(ruleset, "Rules")
+    shown = page.partition("worked round")[2]
+    for text in re.split(r"\nRound \d+: ", shown)[1:]:
+        words = " ".join(text.split())
+        cups = [[int(face) for face in re.findall("[1-6]", line)] for line in text.splitlines() if line[:4] == " " * 4]
+        counts = [int(count) for count in re.findall(r"(?:Ada|Ben|Cleo) (\d+)", words.partition(" in play")[0])]
+        assert [len(cup) for cup in cups] == counts
+        bids = re.findall(r"bids (\d+)x(\d)", words)
+        quantity, face = int(bids[-1][0]), int(bids[-1][1])
+        is_wild = "wild ones included" in words
+        count = sum(die == face or (is_wild and die == 1) for cup in cups for die in cup)
+        assert f"; there {'is' if count == 1 else 'are'} {faces(count, face)}" in words
+        is_right = count == quantity if "true to the die" in words else count >= quantity
+        assert f"The bid is {'true' if is_right else 'false'}" in words or "not true to the die" in words
+    assert re.search(r"[.!]$", shown.rstrip())
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_worked_rounds_show_what_the_rules_are_about(name: str) -> None:
+    shown = page_of(name).partition("worked round")[2]
+    ruleset = PRESETS[name]
+    assert "calls liar" in shown
+    assert ("calls exact" in shown) == (ruleset.exact != "none")
+    assert ("gains a die" in shown) == (ruleset.exact == "gain")
+    assert ("sides with" in shown) == ruleset.siding
+    assert ("puts away a die" in shown) == (ruleset.verdict == "right-side-discards")
+    assert ("is immune" in shown) == ruleset.motes
+    assert ("The stakes are open" in shown) == ruleset.stakes
+    assert ("(two ones)" in shown) == (ruleset.raise_ in ("half-ones", "double-ones"))
