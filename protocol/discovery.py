@@ -2,163 +2,111 @@
 
 What is found here only says where to dial: the identity of who answers is proved by the link and told by its HELLO. A
 node that was killed stays advertised until its records run out, so presence is no sign of life.
+
+Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are
+left out, as their work for a packet grows with everything that was heard before: what is kept and done here is bounded
+by :mod:`protocol.limits`, so that no flood can delay the match that runs in the same process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
+import random
 import secrets
-import unicodedata
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from collections.abc import Iterable
 from typing import Final
 
 from zeroconf import (
-    DNSQuestionType,
-    Error,
+    DNSAddress,
+    DNSIncoming,
+    DNSOutgoing,
+    DNSPointer,
+    DNSQuestion,
+    DNSRecord,
+    DNSService,
+    DNSText,
     InterfaceChoice,
-    IPVersion,
-    ServiceStateChange,
-    Zeroconf,
+    ServiceInfo,
 )
-from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from protocol.addresses import Address, interface_addresses
+from protocol.addresses import interface_addresses
+from protocol.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement, is_table_name
 from protocol.limits import (
     ADDRESSES_PER_PEER,
-    FORMER_TABLES,
-    PLAYERS,
-    RULES_CHARACTERS,
-    TABLE_ANSWER,
-    TABLE_NAME_CHARACTERS,
-    TABLES,
-    TABLES_ASKED_FOR,
+    ADDRESSES_WATCHED,
+    ANSWER_INTERVAL,
+    HEARD_BURST,
+    HEARD_BURST_PER_ADDRESS,
+    HEARD_RATE,
+    HEARD_RATE_PER_ADDRESS,
+    LOOK,
+    TABLE_LIFE,
 )
+from protocol.multicast import Datagram, Multicast, open_multicast
+from protocol.pace import Bucket, Buckets
+from protocol.sightings import POINTER, Sighting, Sightings
 
-SERVICE_TYPE: Final = "_p2pdice._tcp.local."
+__all__ = [
+    "LOBBY",
+    "PLAYING",
+    "SERVICE_TYPE",
+    "Advertisement",
+    "Discovery",
+    "DiscoveryUnavailable",
+    "Sighting",
+    "is_table_name",
+]
 
-LOBBY: Final = "lobby"
-PLAYING: Final = "playing"
+ENUMERATION: Final = "_services._dns-sd._udp.local."
+"""Who asks for this wants to know which kinds of services there are (RFC 6763, §9)."""
+ANNOUNCEMENTS: Final = (0.25, 1.0)
+"""Seconds before each repetition of what is announced: a packet may be lost."""
+GOODBYES: Final = (0.05, 0.05)
+JITTER: Final = (0.02, 0.12)
+"""Seconds before an answer, at random, so that not all nodes answer at once (RFC 6762, §6)."""
+FIRST_QUESTIONS: Final = 1.0
+"""Seconds between the first two questions for all tables; from then on each pause is three times as long."""
+LAST_QUESTIONS: Final = 900.0
+"""The longest of these pauses: tables that open announce themselves."""
+AFTER_FLOOD: Final = 5.0
+"""Seconds until it is asked anew who is there when packets had to be thrown away."""
+
+_IN, _UNIQUE = 1, 0x8000
+_ANSWER, _QUESTION = 0x8400, 0
 
 
 class DiscoveryUnavailable(Exception):
     """Multicast discovery cannot be used here; the text says why. Direct addresses still work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advertisement:
-    """What a table says about itself. Names may contain anything printable: escape them for a terminal."""
-
-    id: str
-    """The table's or the running match's id, 8 to 64 hexadecimal digits."""
-    name: str
-    """1 to 40 characters."""
-    rules: str
-    """Name of the ruleset or the start of its hash, 1 to 40 characters."""
-    seats_taken: int
-    seats: int
-    status: str
-    """:data:`LOBBY` or :data:`PLAYING`."""
-    version: int
-    """Of the protocol. A table of another version is listed, though it cannot be joined."""
-
-    def to_txt(self) -> dict[str, str]:
-        """Return the TXT entries; :meth:`from_txt` reads them.
-
-        :raises ValueError: if a field is not one that :meth:`from_txt` would accept.
-        """
-        txt = {
-            "v": str(self.version),
-            "id": self.id,
-            "n": self.name,
-            "rules": self.rules,
-            "seats": f"{self.seats_taken}/{self.seats}",
-            "st": self.status,
-        }
-        if Advertisement.from_txt({key.encode(): value.encode() for key, value in txt.items()}) != self:
-            raise ValueError(f"not a table that can be advertised: {self!r}")
-        return txt
-
-    @classmethod
-    def from_txt(cls, txt: Mapping[bytes, bytes | None]) -> Advertisement | None:
-        """Read TXT entries, or return None unless every entry is there and has the one form that is written.
-
-        Entries with other keys are passed over.
-
-        >>> Advertisement.from_txt({b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic",
-        ...                         b"seats": b"2/4", b"st": b"lobby"}).name
-        'Friday'
-        """
-        try:
-            version, table_id, name, rules, seats, status = (
-                (txt.get(key) or b"").decode() for key in (b"v", b"id", b"n", b"rules", b"seats", b"st")
-            )
-        except UnicodeDecodeError:
-            return None
-        places = _SEATS.fullmatch(seats)
-        if not (
-            _VERSION.fullmatch(version)
-            and _ID.fullmatch(table_id)
-            and _is_text(name, TABLE_NAME_CHARACTERS)
-            and _is_text(rules, RULES_CHARACTERS)
-            and places
-            and status in (LOBBY, PLAYING)
-        ):
-            return None
-        taken, of = int(places[1]), int(places[2])
-        if not (taken <= of and 2 <= of <= PLAYERS):
-            return None
-        return cls(table_id, name, rules, taken, of, status, int(version))
-
-
-_VERSION: Final = re.compile("[1-9][0-9]{0,3}")
-_ID: Final = re.compile("[0-9a-f]{8,64}")
-_SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
-
-
-def is_table_name(name: str) -> bool:
-    """Tell whether a table can be advertised under this name: 1 to 40 printable characters in NFC."""
-    return _is_text(name, TABLE_NAME_CHARACTERS)
-
-
-def _is_text(text: str, most: int) -> bool:
-    return 1 <= len(text) <= most and unicodedata.is_normalized("NFC", text) and text.isprintable()
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A table as it was advertised, and where."""
-
-    advertisement: Advertisement
-    addresses: tuple[Address, ...]
-    """Where to dial, link-local IPv6 with its zone."""
-    instance: str
-    """Name of the advertising node's service: random if the node is honest."""
-
-
 class Discovery:
     """One node's view of the tables around it, and its own advertisement. One per process."""
 
     def __init__(self) -> None:
-        self._zeroconf: AsyncZeroconf | None = None
-        self._browser: AsyncServiceBrowser | None = None
+        self._multicast: Multicast | None = None
         self._interface: str | None = None
         self._advertised: tuple[Advertisement, int] | None = None
-        self._tables: dict[str, Sighting] = {}
-        self._former: dict[tuple[str, str, tuple[Address, ...]], Sighting] = {}
-        """What was told of tables before something else was, by id, name and addresses."""
-        self._resolving: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(TABLES_ASKED_FOR)
-        self._announcements: set[asyncio.Future[object]] = set()
-        self._change = asyncio.Event()
         # 128 random bits cannot be in use by anybody else. RFC 6762, §8.1 says to skip probing then, which would take
         # more than a second.
-        token = secrets.token_hex(16)
-        self._instance = f"{token}.{SERVICE_TYPE}"
-        self._server = f"{token}.local."
+        self._token = secrets.token_hex(16)
+        self._instance = f"{self._token}.{SERVICE_TYPE}"
+        self._server = f"{self._token}.local."
+        self._names = {SERVICE_TYPE, ENUMERATION, self._instance, self._server}
+        self._own: tuple[DNSRecord, ...] = ()
+        """What is said of the own table, the pointer to it first."""
+        self._announcing: asyncio.Task[None] | None = None
+        self._answering: asyncio.TimerHandle | None = None
+        self._spoke_at = -ANSWER_INTERVAL
+        self._sightings = Sightings(self._instance)
+        self._tables: tuple[Sighting, ...] = ()
+        self._keeping: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        self._change = asyncio.Event()
+        self._ask_at = 0.0
+        self._pause = FIRST_QUESTIONS
+        self._pace = Bucket(HEARD_RATE, HEARD_BURST, 0)
+        self._pace_of_each = Buckets(HEARD_RATE_PER_ADDRESS, HEARD_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
 
     async def start(self, interface: str | None = None) -> None:
         """Begin to look for tables, on all interfaces or on the one with this name or address.
@@ -168,31 +116,41 @@ class Discovery:
         :raises DiscoveryUnavailable: if no interface takes multicast.
         """
         self._interface = interface
-        self._zeroconf = await _open(_interfaces(interface))
-        self._browse()
+        self._multicast = self._open()
+        self._keeping = asyncio.create_task(self._keep())
         if self._advertised is not None:
             await self.advertise(*self._advertised)
 
-    def _browse(self) -> None:
-        assert self._zeroconf is not None, "only an open discovery looks for tables"
-        # Answers must come by multicast: a unicast one reaches only one of several nodes on a machine, as they share
-        # the port.
-        self._browser = AsyncServiceBrowser(
-            self._zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._heard], question_type=DNSQuestionType.QM
-        )
+    def _open(self) -> Multicast:
+        try:
+            return open_multicast(_interfaces(self._interface), self._heard)
+        except OSError as error:
+            raise DiscoveryUnavailable(f"multicast could not be started here ({error})") from error
 
     async def close(self) -> None:
         """Withdraw the advertisement and stop looking."""
-        zeroconf, self._zeroconf = self._zeroconf, None
-        for task in self._resolving.values():
-            task.cancel()
-        for announcement in self._announcements:
-            announcement.cancel()
-        if zeroconf is not None:
-            with contextlib.suppress(OSError, Error):
-                if self._browser is not None:
-                    await self._browser.async_cancel()
-                await zeroconf.async_close()
+        await self.withdraw()
+        multicast, self._multicast = self._multicast, None
+        tasks = [each for each in (self._keeping, self._announcing) if each is not None]
+        if self._keeping is not None:
+            self._keeping.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if multicast is not None:
+            await multicast.close()
+
+    async def interfaces_changed(self) -> None:
+        """Look at the interfaces anew, after sleep or a change of network, and ask again who is there."""
+        if self._multicast is None:
+            return
+        # Nothing changes where nothing can be opened now: the next change of the network is the next chance.
+        with contextlib.suppress(DiscoveryUnavailable):
+            former, self._multicast = self._multicast, self._open()
+            await former.close()
+        self._ask_at, self._pause = 0.0, FIRST_QUESTIONS
+        self._stirred.set()
+        if self._advertised is not None:
+            await self.advertise(*self._advertised)
 
     # The own table
 
@@ -203,118 +161,166 @@ class Discovery:
         """
         info = self._service(advertisement, port)
         self._advertised = advertisement, port
-        if self._zeroconf is None:
-            return
-        with contextlib.suppress(OSError, Error):
-            if self._zeroconf.zeroconf.registry.async_get_info_name(self._instance):
-                sent = await self._zeroconf.async_update_service(info)
-            else:
-                sent = await self._zeroconf.async_register_service(info, cooperating_responders=True)
-            self._send_in_background(sent)
+        if self._multicast is not None:
+            self._own = _records(info)
+            self._announce(self._own, ANNOUNCEMENTS)
 
     async def withdraw(self) -> None:
         """Say that the table is gone."""
-        advertised, self._advertised = self._advertised, None
-        if advertised is not None and self._zeroconf is not None:
-            with contextlib.suppress(OSError, Error):
-                self._send_in_background(await self._zeroconf.async_unregister_service(self._service(*advertised)))
+        advertised, self._advertised, self._own = self._advertised, None, ()
+        if self._answering is not None:
+            self._answering.cancel()
+            self._answering = None
+        if advertised is not None and self._multicast is not None:
+            self._announce(_records(self._service(*advertised), ttl=0), GOODBYES)
 
-    async def interfaces_changed(self) -> None:
-        """Look at the interfaces anew, after sleep or a change of network, and ask again who is there."""
-        if self._zeroconf is None or self._browser is None:
-            return
-        with contextlib.suppress(OSError, Error, RuntimeError, DiscoveryUnavailable):
-            await self._zeroconf.async_update_interfaces(_interfaces(self._interface))
-            await self._browser.async_cancel()
-            self._browse()
-        if self._advertised is not None:
-            await self.advertise(*self._advertised)
-
-    def _service(self, advertisement: Advertisement, port: int) -> AsyncServiceInfo:
+    def _service(self, advertisement: Advertisement, port: int) -> ServiceInfo:
         own = interface_addresses(self._interface)
         # To another machine a loopback address means that machine itself: only a machine without any other gives it.
         reachable = [each for each in own if not each.is_loopback] or own
-        return AsyncServiceInfo(
+        return ServiceInfo(
             SERVICE_TYPE,
             self._instance,
             port=port,
             properties=advertisement.to_txt(),
             server=self._server,
-            addresses=[each.packed for each in reachable],
+            addresses=[each.packed for each in reachable[:ADDRESSES_PER_PEER]],
         )
 
-    def _send_in_background(self, sent: Awaitable[object]) -> None:
-        # Announcements are repeated over half a second; nothing waits for that.
-        future = asyncio.ensure_future(sent)
-        self._announcements.add(future)
-        future.add_done_callback(self._sent)
+    def _announce(self, records: tuple[DNSRecord, ...], pauses: tuple[float, ...]) -> None:
+        if self._announcing is not None:
+            self._announcing.cancel()
+        self._say(records)
+        self._announcing = asyncio.create_task(self._repeat(records, pauses))
 
-    def _sent(self, future: asyncio.Future[object]) -> None:
-        self._announcements.discard(future)
-        if not future.cancelled():
-            future.exception()  # a lost announcement is repeated on request
+    async def _repeat(self, records: tuple[DNSRecord, ...], pauses: tuple[float, ...]) -> None:
+        for pause in pauses:
+            await asyncio.sleep(pause)
+            self._say(records)
+
+    def _answer_soon(self) -> None:
+        if self._own and self._answering is None:
+            loop = asyncio.get_running_loop()
+            jitter = random.uniform(*JITTER)  # noqa: S311
+            at = max(loop.time() + jitter, self._spoke_at + ANSWER_INTERVAL)
+            self._answering = loop.call_at(at, self._answer)
+
+    def _answer(self) -> None:
+        self._answering = None
+        self._say(self._own)
+
+    def _say(self, records: Iterable[DNSRecord]) -> None:
+        """Say everything of the own table in one packet, whatever was asked: nobody has to put parts together."""
+        packet = DNSOutgoing(_ANSWER)
+        for record in records:
+            packet.add_answer_at_time(record, 0)
+        self._spoke_at = asyncio.get_running_loop().time()
+        self._send(packet)
+
+    def _send(self, packet: DNSOutgoing) -> None:
+        if self._multicast is not None:
+            self._multicast.send(packet.packets())
 
     # The tables of others
 
     def tables(self) -> tuple[Sighting, ...]:
         """Return the tables known now, by name."""
-        return tuple(sorted(self._tables.values(), key=lambda each: (each.advertisement.name, each.instance)))
+        return self._tables
 
     def told(self) -> tuple[Sighting, ...]:
-        """Return the tables known now, and what was told of tables before: anybody can take a name over.
+        """Return the tables known now, and what was told of tables lately: anybody can take a name over.
 
         :raises DiscoveryUnavailable: if more was told than is kept.
         """
-        if len(self._former) > FORMER_TABLES:
-            raise DiscoveryUnavailable("somebody on this network changes tables so often that no name can be trusted")
-        now = {_place(each): each for each in self.tables()}
-        return (*now.values(), *(each for place, each in self._former.items() if place not in now))
+        try:
+            return self._sightings.told(asyncio.get_running_loop().time())
+        except ValueError:
+            problem = "somebody on this network changes tables so often that no name can be trusted"
+            raise DiscoveryUnavailable(problem) from None
 
     async def changed(self) -> None:
         """Wait until the tables are others than now."""
         await self._change.wait()
 
-    def _heard(self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
-        if name == self._instance:
-            return
-        if state_change is ServiceStateChange.Removed:
-            if name in self._resolving:
-                self._resolving[name].cancel()
-            self._put(name, None)
-        elif name in self._tables or len(self._tables) + len(self._resolving) < TABLES:
-            try:
-                info = AsyncServiceInfo(service_type, name)
-            except Error:
-                return  # not a name that the standard allows
-            if info.load_from_cache(zeroconf):
-                self._put(name, _sighting(info))
-            elif name not in self._resolving:
-                task = asyncio.create_task(self._resolve(zeroconf, info))
-                self._resolving[name] = task
-                task.add_done_callback(lambda _: self._resolving.pop(name, None))
+    async def _keep(self) -> None:
+        """Ask, and look at what was heard: at once, but not more often than once in :data:`LOOK`."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._stirred.clear()
+            now = loop.time()
+            tables = self._sightings.look(now)
+            if tables != self._tables:
+                self._tables = tables
+                self._change.set()
+                self._change = asyncio.Event()
+            due = min(self._ask(now), self._sightings.due(now))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._stirred.wait()
+            await asyncio.sleep(now + LOOK - loop.time())
 
-    async def _resolve(self, zeroconf: Zeroconf, info: AsyncServiceInfo) -> None:
-        with contextlib.suppress(OSError, Error):
-            async with self._turns:
-                if await info.async_request(zeroconf, TABLE_ANSWER * 1000, DNSQuestionType.QM):
-                    self._put(info.name, _sighting(info))
+    def _ask(self, now: float) -> float:
+        """Ask what is to be asked now; return when there will be something to ask again."""
+        packet = DNSOutgoing(_QUESTION)
+        if self._ask_at <= now:
+            # Answers must come by multicast: a unicast one reaches only one of several nodes on a machine, as they
+            # share the port.
+            packet.add_question(DNSQuestion(SERVICE_TYPE, POINTER, _IN))
+            known = [DNSPointer(SERVICE_TYPE, POINTER, _IN, ttl, name) for name, ttl in self._sightings.known(now)]
+            for record in (*self._own[:1], *known):  # with its own pointer a node does not answer itself
+                packet.add_answer_at_time(record, 0)
+            self._ask_at = now + self._pause
+            self._pause = min(3 * self._pause, LAST_QUESTIONS)
+        for name, kind in self._sightings.questions(now):
+            packet.add_question(DNSQuestion(name, kind, _IN))
+        if packet.questions:
+            self._send(packet)
+        return self._ask_at
 
-    def _put(self, name: str, sighting: Sighting | None) -> None:
-        former = self._tables.get(name)
-        if sighting == former:
+    # What is heard
+
+    def _heard(self, datagram: Datagram) -> None:
+        """Take in a packet, if it is one of this service and there are not too many of them."""
+        said = datagram.data.lower()
+        if not any(part in said for part in (b"_p2pdice", b"_dns-sd", self._token.encode())):
             return
-        if former is not None and len(self._former) <= FORMER_TABLES:
-            self._former[_place(former)] = former
-        if sighting is None:
-            del self._tables[name]
+        now = asyncio.get_running_loop().time()
+        if not self._pace_of_each.admits(datagram.host, now) or self._pace.wait(now):
+            self._ask_at = min(self._ask_at, now + AFTER_FLOOD)
+            return
+        self._pace.take()
+        packet = DNSIncoming(datagram.data, scope_id=datagram.zone or None)
+        if not packet.valid:
+            return
+        if packet.is_query():
+            self._asked(packet)
         else:
-            self._tables[name] = sighting
-        self._change.set()
-        self._change = asyncio.Event()
+            self._told(packet.answers(), now)
 
+    def _asked(self, packet: DNSIncoming) -> None:
+        names = {name for question in packet.questions if (name := question.name.lower()) in self._names}
+        if names and self._own and not (names == {SERVICE_TYPE} and self._is_known(packet.answers())):
+            self._answer_soon()
 
-def _place(sighting: Sighting) -> tuple[str, str, tuple[Address, ...]]:
-    return sighting.advertisement.id, sighting.advertisement.name, sighting.addresses
+    def _is_known(self, answers: Iterable[DNSRecord]) -> bool:
+        """Tell whether who asks knows this node's table, and for long enough."""
+        return any(
+            isinstance(each, DNSPointer) and each.alias.lower() == self._instance and each.ttl >= TABLE_LIFE / 2
+            for each in answers
+        )
+
+    def _told(self, records: list[DNSRecord], now: float) -> None:
+        # Who speaks against this node's own words is answered, so that all who look see that there are two.
+        if self._own and any(self._contradicts(each) for each in records):
+            self._answer_soon()
+        self._sightings.hear(records, now)
+        self._stirred.set()
+
+    def _contradicts(self, record: DNSRecord) -> bool:
+        is_ours = record.name.lower() in (self._instance, self._server) or (
+            isinstance(record, DNSPointer) and record.alias.lower() == self._instance
+        )
+        return is_ours and (not record.ttl or _content(record) not in map(_content, self._own))
 
 
 def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
@@ -325,33 +331,28 @@ def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
     raise DiscoveryUnavailable(f"there is no network interface {interface}")
 
 
-async def _open(interfaces: InterfaceChoice | list[str]) -> AsyncZeroconf:
-    reason = "no network interface takes it"
-    versions = (IPVersion.All, IPVersion.V4Only) if interfaces is InterfaceChoice.All else (None,)
-    for version in versions:  # a kernel without IPv6 refuses the first
-        zeroconf = None
-        try:
-            zeroconf = AsyncZeroconf(interfaces=interfaces, ip_version=version)
-            await zeroconf.zeroconf.async_wait_for_start()
-            if zeroconf.zeroconf.engine.senders:
-                return zeroconf
-        except (OSError, RuntimeError, Error) as error:
-            reason = error.strerror or reason if isinstance(error, OSError) else reason
-        if zeroconf is not None:
-            await zeroconf.async_close()
-    raise DiscoveryUnavailable(f"multicast could not be started here ({reason})")
+def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]:
+    """Return what is said of a service; with a ``ttl`` of 0 that it is gone."""
+    life = TABLE_LIFE if ttl is None else ttl
+    return (
+        info.dns_pointer(override_ttl=ttl),
+        info.dns_service(override_ttl=ttl),
+        info.dns_text(override_ttl=ttl),
+        *info.dns_addresses(override_ttl=ttl),
+        DNSPointer(ENUMERATION, POINTER, _IN, life, SERVICE_TYPE),
+    )
 
 
-def _sighting(info: AsyncServiceInfo) -> Sighting | None:
-    advertisement = Advertisement.from_txt(info.properties)
-    hosts = [host for host in info.parsed_scoped_addresses() if _can_be_dialled(host)][:ADDRESSES_PER_PEER]
-    if advertisement is None or not hosts or not info.port:
-        return None
-    return Sighting(advertisement, tuple((host, info.port) for host in hosts), info.name.removesuffix(f".{info.type}"))
-
-
-def _can_be_dialled(host: str) -> bool:
-    address: IPv4Address | IPv6Address = ip_address(host)
-    if isinstance(address, IPv6Address) and address.is_link_local:
-        return address.scope_id is not None
-    return not (address.is_multicast or address.is_unspecified)
+def _content(record: DNSRecord) -> tuple[object, ...]:
+    """Return what a record says, leaving out for how long and by which interface it was heard."""
+    said: tuple[object, ...] = ()
+    match record:
+        case DNSPointer():
+            said = (record.alias.lower(),)
+        case DNSService():
+            said = (record.server.lower(), record.port)
+        case DNSText():
+            said = (record.text,)
+        case DNSAddress():
+            said = (record.address,)
+    return (record.name.lower(), record.type, *said)

@@ -150,18 +150,47 @@ RULES_CHARACTERS: Final = 40
 
 # Discovery
 
+DATAGRAM: Final = 1472
+"""Bytes of a multicast packet that is read: what fits into one Ethernet frame. One table takes some 500, and who tells
+of many splits there, too."""
+DATAGRAM_RATE: Final = 500.0
+"""Multicast packets a second that are looked at, of all services of the network together. Further ones stay with the
+system, which throws them away: looking at one takes some 30 microseconds, whatever it is."""
+DATAGRAM_BURST: Final = 1000
+"""Multicast packets that are looked at in one go."""
+DATAGRAM_REST: Final = 0.1
+"""Seconds for which nothing is looked at when that was too much."""
+HEARD_RATE: Final = 100.0
+"""Packets a second that name the service and are therefore parsed. A full one takes a tenth of a millisecond."""
+HEARD_BURST: Final = 600
+"""Packets that are parsed in one go: all tables of a full network answer one question."""
+HEARD_RATE_PER_ADDRESS: Final = 50.0
+"""Of these packets, those of one address: whoever repeats themselves all the time shall not speak for all others."""
+HEARD_BURST_PER_ADDRESS: Final = 400
+"""Many nodes may run on one machine."""
 TABLES: Final = 256
 """Advertised tables kept: anyone on the LAN can invent more, and nobody reads a longer list."""
 TABLES_ASKED_FOR: Final = 8
-"""Tables whose details are asked for at once; further ones wait their turn."""
+"""Tables whose details are asked for at once, once a second; further ones wait their turn."""
 TABLE_ANSWER: Final = 3.0
-"""How long a table that came without its details is asked for them."""
+"""How long what was named as a table is remembered without the details that make it one."""
+TABLE_LIFE: Final = 4500
+"""Seconds for which an advertised table is believed at most: as long as honest ones say (RFC 6762, §10)."""
+LOOK: Final = 0.1
+"""Between two looks at what was heard of tables, however much that is."""
 CLAIMS: Final = 4
 """Tables of one name, each at up to :data:`ADDRESSES_PER_PEER` addresses, that are dialled to find out who has it. More
 than two are hardly honest, and whoever forges more must not make others dial without end."""
 FORMER_TABLES: Final = 256
-"""Records kept of tables that others have replaced, or that were withdrawn: for names that change hands while somebody
-looks for them. Honest tables change a few times an hour; above this no name is trusted any more."""
+"""What was told of tables before something else was: for names that change hands while somebody looks for them. Honest
+tables change a few times an hour; above this no name is trusted."""
+FORMER_LIFE: Final = 60.0
+"""How long that is kept: a person may look at a list of tables for a while before they choose."""
+ANSWER_INTERVAL: Final = 0.15
+"""Between two answers by multicast. RFC 6762 (§6) wants a second; but whoever asked just before would then leave the
+field to a forger for as long."""
+KNOWN_ANSWERS: Final = 20
+"""Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
 # Disk
 

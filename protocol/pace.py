@@ -34,3 +34,34 @@ class Bucket:
     def take(self, units: float = 1) -> None:
         """Count what happened. More than is left is a debt, which delays what comes next."""
         self._level -= units
+
+
+class Buckets:
+    """A bucket for each of those who come: one that comes too often is held up alone.
+
+    :param rate: units a second, for each.
+    :param burst: units that each bucket holds, and begins with.
+    :param most: of buckets; whoever has not come for longest is forgotten first.
+    """
+
+    def __init__(self, rate: float, burst: float, most: int) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._most = most
+        self._buckets: dict[str, Bucket] = {}
+
+    def admits(self, who: str, now: float) -> bool:
+        """Tell whether something of theirs may happen now, and count it if so.
+
+        >>> buckets = Buckets(rate=1, burst=1, most=10)
+        >>> buckets.admits("Ada", 0), buckets.admits("Ada", 0), buckets.admits("Ben", 0), buckets.admits("Ada", 1)
+        (True, False, True, True)
+        """
+        bucket = self._buckets.pop(who, None) or Bucket(self._rate, self._burst, now)
+        self._buckets[who] = bucket
+        if len(self._buckets) > self._most:
+            del self._buckets[next(iter(self._buckets))]
+        if bucket.wait(now):
+            return False
+        bucket.take()
+        return True

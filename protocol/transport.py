@@ -22,7 +22,7 @@ from protocol.certificates import Credentials
 from protocol.keys import fingerprint
 from protocol.limits import ACCEPT_PAUSE, ADDRESSES_PER_PEER, ADDRESSES_WATCHED, BACKLOG, REFUSAL_PAUSE, Limits
 from protocol.link import Link, LinkHandler
-from protocol.pace import Bucket
+from protocol.pace import Bucket, Buckets
 
 __all__ = [
     "EVERYWHERE",
@@ -70,7 +70,7 @@ class Listener:
         self._limits = limits
         self._links: list[Link] = []
         self._handshakes: dict[asyncio.Task[None], str] = {}
-        self._visits = _Visits(limits)
+        self._visits = Buckets(limits.handshake_rate, limits.handshake_burst, ADDRESSES_WATCHED)
         self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
         self._accepting = [self._accept_at(each) for each in sockets]
 
@@ -192,26 +192,6 @@ class Listener:
     def _forget(self, link: Link) -> None:
         if link in self._links:
             self._links.remove(link)
-
-
-class _Visits:
-    """How often each address has knocked lately."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._buckets: dict[str, Bucket] = {}
-
-    def admits(self, host: str, now: float) -> bool:
-        """Tell whether an address may begin a handshake now, and count it if so."""
-        # Moved to the end: if there are too many, whoever has not come for longest is forgotten.
-        bucket = self._buckets.pop(host, None) or Bucket(self._limits.handshake_rate, self._limits.handshake_burst, now)
-        self._buckets[host] = bucket
-        if len(self._buckets) > ADDRESSES_WATCHED:
-            del self._buckets[next(iter(self._buckets))]
-        if bucket.wait(now):
-            return False
-        bucket.take()
-        return True
 
 
 async def listen(

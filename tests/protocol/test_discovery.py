@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from itertools import islice
+from types import FrameType
 
 import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
+from zeroconf import DNSIncoming, DNSQuestionType, DNSRecord
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
-from protocol import discovery as discovery_module
 from protocol.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
 from protocol.discovery import (
     LOBBY,
@@ -25,7 +29,9 @@ from protocol.discovery import (
     DiscoveryUnavailable,
     Sighting,
 )
-from protocol.limits import PLAYERS, TABLES_ASKED_FOR
+from protocol.limits import FORMER_TABLES, HEARD_BURST_PER_ADDRESS, LOOK, PLAYERS, TABLES
+from protocol.multicast import Datagram
+from tests.network import forger
 
 pytestmark = pytest.mark.xdist_group("multicast")
 
@@ -38,11 +44,12 @@ Opener = Callable[[], Awaitable[Discovery]]
 
 
 @pytest_asyncio.fixture(loop_scope="function")
-async def opens() -> AsyncIterator[Opener]:
+async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
     """Starts discoveries on loopback; watches that no exception is left to the event loop."""
     left_over: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
     opened: list[Discovery] = []
+    monkeypatch.setattr("protocol.discovery.ANNOUNCEMENTS", (0.05, 0.05))
 
     async def start() -> Discovery:
         discovery = Discovery()
@@ -63,6 +70,12 @@ async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]]
         while not condition(discovery.tables()):
             await discovery.changed()
     return discovery.tables()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.02)
 
 
 def called(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
@@ -159,7 +172,7 @@ async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.Monkey
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError(19, "No such device")
 
-    monkeypatch.setattr(discovery_module, "AsyncZeroconf", refuse)
+    monkeypatch.setattr("protocol.multicast.create_sockets", refuse)
     with pytest.raises(DiscoveryUnavailable, match="No such device"):
         await Discovery().start()
 
@@ -209,7 +222,7 @@ async def test_hostile_records_are_passed_over(opens: Opener) -> None:
 
 
 async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery_module, "TABLES", 2)
+    monkeypatch.setattr("protocol.sightings.TABLES", 2)
     guest = await opens()
     for number in range(4):
         host = await opens()
@@ -221,28 +234,229 @@ async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch
     assert len(guest.tables()) == 2
 
 
-async def test_no_more_tables_are_asked_for_at_once_than_the_limit(
-    opens: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Names without details cost an answer each; who invents them by the hundred gets a few questions at a time."""
-    asking = most = 0
+# Names that are taken over
 
-    async def ask(self: AsyncServiceInfo, *_: object) -> bool:
-        nonlocal asking, most
-        asking += 1
-        most = max(most, asking)
-        await asyncio.sleep(0.05)
-        asking -= 1
-        return False
 
-    monkeypatch.setattr(AsyncServiceInfo, "async_request", ask)
+def forged(host: Discovery, identifier: str = "00decade") -> bytes:
+    """Build a packet that speaks in the name of a node: another table, elsewhere."""
+    instance = forger.label(host._token) + forger.TYPE
+    return forger.table(instance, forger.label("forger") + forger.LOCAL, "Friday", "192.0.2.66", 6666, identifier)
+
+
+async def said_all(host: Discovery) -> None:
+    """Wait until a node has said what it says unasked."""
+    assert host._announcing is not None
+    await host._announcing
+
+
+def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
+    return {address for each in tables for address in each.addresses}
+
+
+async def test_whose_name_is_taken_over_speaks_up_and_who_looks_knows_of_both(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await said_all(host)
+    send_on_loopback(forged(host))
+    await eventually(lambda: ("192.0.2.66", 6666) in places(guest.told()))
+    await eventually(lambda: (LOOPBACK, 7000) in places(guest.tables()))
+    assert {(LOOPBACK, 7000), ("192.0.2.66", 6666)} <= places(guest.told())
+
+
+async def test_who_is_said_to_be_gone_comes_back(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await said_all(host)
+    said: list[object] = []
+    say = host._say
+
+    def note_and_say(records: Iterable[DNSRecord]) -> None:
+        said.append(records)
+        say(records)
+
+    monkeypatch.setattr(host, "_say", note_and_say)
+    instance = forger.label(host._token) + forger.TYPE
+    send_on_loopback(forger.answer(forger.record(forger.TYPE, forger.PTR, instance, ttl=0)))
+    await eventually(lambda: len(said) >= 1)
+    await asyncio.sleep(2 * LOOK)
+    assert called(guest, "Friday")
+    assert (LOOPBACK, 7000) in places(guest.told())
+
+
+async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    for number in range(FORMER_TABLES + 50):
+        send_on_loopback(forged(host, f"{number:08x}"))
+        if number % 20 == 0:
+            await asyncio.sleep(0.02)
+    with pytest.raises(DiscoveryUnavailable, match="no name can be trusted"):
+        await eventually(lambda: not guest.told())
+
+
+# Answering
+
+
+async def heard_from(discovery: Discovery, ears: socket.socket, seconds: float) -> list[DNSIncoming]:
+    """Listen for what one node says."""
+    loop = asyncio.get_running_loop()
+    packets: list[DNSIncoming] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                data = await loop.sock_recv(ears, 9000)
+                packet = DNSIncoming(data)
+                if packet.is_response() and discovery._token.encode() in data:
+                    packets.append(packet)
+    return packets
+
+
+async def test_a_node_that_hears_itself_does_not_answer_itself(opens: Opener) -> None:
+    """On all interfaces it hears every packet of its own several times, with other zones."""
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    host = Discovery()
+    await host.start()
+    await host.advertise(FRIDAY, 7000)
+    on_each_interface = len(host._multicast._mouths) if host._multicast is not None else 0
+    said = len(await heard_from(host, ears, 2.0))
+    ears.close()
+    await host.close()
+    assert 0 < said <= 3 * on_each_interface
+
+
+async def test_a_storm_of_questions_is_answered_a_few_times_a_second(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    listening = asyncio.create_task(heard_from(host, ears, 1.0))
+    for packet in islice(forger.queries(), 300):
+        send_on_loopback(packet)
+        await asyncio.sleep(0.003)
+    answers = await listening
+    ears.close()
+    assert 1 <= len(answers) <= 10
+    assert all(len(each.answers()) <= 25 for each in answers)
+
+
+async def test_who_knows_a_table_is_not_told_again(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    known = forger.record(forger.TYPE, forger.PTR, forger.label(host._token) + forger.TYPE, flush=False)
+    asked = struct.pack(">6H", 0, 0, 1, 1, 0, 0) + forger.TYPE + struct.pack(">HH", forger.PTR, 1)
+    listening = asyncio.create_task(heard_from(host, ears, 0.5))
+    send_on_loopback(asked + known)
+    assert await listening == []
+    listening = asyncio.create_task(heard_from(host, ears, 0.5))
+    send_on_loopback(asked + known.replace(struct.pack(">I", 4500), struct.pack(">I", 100)))
+    assert len(await listening) == 1
+    ears.close()
+
+
+async def test_another_programs_multicast_dns_finds_a_table_with_all_that_is_said_of_it(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    other = AsyncZeroconf(interfaces=[LOOPBACK])
+    info = AsyncServiceInfo(SERVICE_TYPE, f"{host._token}.{SERVICE_TYPE}")
+    assert await info.async_request(other.zeroconf, PATIENCE * 1000, DNSQuestionType.QM)
+    assert info.properties == GOOD
+    assert info.port == 7000
+    assert LOOPBACK in info.parsed_addresses()
+    await other.async_close()
+
+
+# Floods
+
+
+class Work:
+    """Counts the calls of functions and methods in this thread, of Python's own and of others that say so."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __enter__(self) -> Work:
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _count(self, frame: FrameType, event: str, argument: object) -> None:
+        if event in ("call", "c_call"):
+            self.calls += 1
+
+
+async def test_services_that_share_a_target_do_not_multiply_the_work_for_its_addresses(opens: Opener) -> None:
+    """Two hundred services at one host, then thirty packets of two hundred addresses: 1.2 million pairs, once."""
+    await opens()
+    packets = list(islice(forger.shared(), 200 + 60))
+    for number, packet in enumerate(packets[:200]):
+        send_on_loopback(packet)
+        if number % 20 == 0:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    with Work() as work:
+        for packet in packets[200:]:
+            send_on_loopback(packet)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+    assert work.calls < 1000 * len(packets)
+
+
+async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.multicast.DATAGRAM_RATE", 50.0)
+    monkeypatch.setattr("protocol.multicast.DATAGRAM_BURST", 100)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
     guest = await opens()
-    for number in range(40):
-        send_on_loopback(pointer_packet(b"false %d" % number))
-    async with asyncio.timeout(PATIENCE):
-        while not most or guest._resolving:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-    assert most == TABLES_ASKED_FOR
+    read = turns = 0
+
+    def heard(datagram: Datagram) -> None:
+        nonlocal read
+        read += 1
+
+    assert guest._multicast is not None
+    monkeypatch.setattr(guest._multicast, "_hear", heard)
+    for packet in islice(forger.junk(), 3000):
+        send_on_loopback(packet)
+        await asyncio.sleep(0)
+        turns += 1
+    await asyncio.sleep(0.3)
+    assert turns == 3000  # the loop had turns for others all the time
+    assert 50 <= read <= 100 + 50 * (loop.time() - begun) + 1
+
+
+async def test_of_one_address_no_more_is_parsed_than_the_limit_and_others_are_heard(opens: Opener) -> None:
+    guest = await opens()
+    for packet in islice(forger.services(), 1000):
+        guest._heard(Datagram(packet, "192.0.2.66", 0))
+    parsed = len(guest._sightings._services)
+    assert parsed == min(TABLES, HEARD_BURST_PER_ADDRESS)
+    table = forger.table(
+        forger.label("x") + forger.TYPE, forger.label("x") + forger.LOCAL, "x", LOOPBACK, 7000, "c0ffee00"
+    )
+    gone = forger.answer(forger.record(forger.TYPE, forger.PTR, forger.label(f"{0:032x}") + forger.TYPE, ttl=0))
+    for packet in (gone, table):
+        guest._heard(Datagram(packet, "192.0.2.1", 0))
+    assert await find(guest, "x")
+
+
+async def test_after_a_flood_it_is_asked_again_who_is_there(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.discovery.AFTER_FLOOD", 0.1)
+    guest = await opens()
+    for packet in islice(forger.junk(), 2000):
+        guest._heard(Datagram(packet, "192.0.2.66", 0))
+    guest._pause = 900.0
+    before = guest._ask_at
+    await eventually(lambda: guest._ask_at > before + 100)
 
 
 @st.composite

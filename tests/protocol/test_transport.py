@@ -24,12 +24,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from protocol import certificates, transport
+from protocol import certificates
 from protocol import link as link_module
 from protocol.certificates import authority_certificate, authority_key, client_context, credentials
 from protocol.framing import frame_header
 from protocol.keys import is_strict_public_key
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, KIB, Limits
+from protocol.pace import Buckets
 from protocol.transport import DialError, Link, Listener, dial, dial_any, listen
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
@@ -543,9 +544,8 @@ async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(o
     assert loop.time() - begun >= 0.5
 
 
-async def test_of_addresses_without_end_only_the_last_ones_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "ADDRESSES_WATCHED", 8)
-    visits = transport._Visits(Limits(handshake_burst=1))
+def test_of_addresses_without_end_only_the_last_ones_are_watched() -> None:
+    visits = Buckets(rate=5, burst=1, most=8)
     for number in range(100):
         assert visits.admits(f"fe80::{number}", now=0)
     assert not visits.admits("fe80::99", now=0)

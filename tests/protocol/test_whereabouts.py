@@ -210,7 +210,7 @@ async def test_where_tables_change_without_end_no_name_is_trusted(
     opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever floods the network must not make anybody forget who had a name first."""
-    monkeypatch.setattr("protocol.discovery.FORMER_TABLES", 3)
+    monkeypatch.setattr("protocol.sightings.FORMER_TABLES", 3)
     host, guest = await opens(), await opens()
     for port in range(7001, 7006):
         await host.advertise(table, port)

@@ -3,48 +3,74 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import cast
+from ipaddress import ip_address
 
-import zeroconf
-from zeroconf import DNSCache, DNSIncoming
-from zeroconf.asyncio import AsyncServiceInfo
+from zeroconf import (
+    DNSAddress,
+    DNSIncoming,
+    DNSOutgoing,
+    DNSPointer,
+    DNSQuestion,
+    DNSRecord,
+    DNSService,
+    DNSText,
+)
 
 from cli.listing import data as as_data
 from cli.listing import describe, listed
 from protocol.canonical import NotCanonicalError, Value, decode, encode
-from protocol.discovery import LOBBY, SERVICE_TYPE, Advertisement, _sighting
+from protocol.discovery import LOBBY, SERVICE_TYPE, Advertisement, Sighting
+from protocol.limits import ADDRESSES_PER_PEER
+from protocol.sightings import IPV4, IPV6, POINTER, SERVICE, TEXT, Sightings
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 
+HOST = "table.local."
 ADVERTISEMENT = Advertisement("00c0ffee" * 4, "Friday", "classic", 2, 4, LOBBY, 1)
 
 
 def check(data: bytes) -> None:
     """Treat ``data`` as a service (its instance, port, addresses and TXT record), or as a TXT record."""
     instance, port, addresses, txt = _service(data)
-    try:
-        info = AsyncServiceInfo(
-            SERVICE_TYPE, f"{instance}.{SERVICE_TYPE}", port=port, addresses=addresses, properties=txt
-        )
-    except zeroconf.Error:  # not a name that the standard allows: such records are dropped
-        return
-    except (OverflowError, ValueError):  # what no DNS packet can hold
-        return
-    check_info(info)
+    name = f"{instance}.{SERVICE_TYPE}"
+    check_records(
+        [
+            DNSPointer(SERVICE_TYPE, POINTER, 1, 4500, name),
+            DNSService(name, SERVICE, 1, 120, 0, 0, port, HOST),
+            DNSText(name, TEXT, 1, 4500, txt),
+            *(DNSAddress(HOST, IPV4 if len(each) == 4 else IPV6, 1, 120, each) for each in addresses),
+        ]
+    )
 
 
-def check_info(info: AsyncServiceInfo) -> None:
-    """List a service, if it is a table."""
-    sighting = _sighting(info)
-    if sighting is None:
-        return
+def check_records(records: list[DNSRecord]) -> None:
+    """List the tables in a packet, and ask for what it left out."""
+    sightings = Sightings()
+    sightings.hear(records, 0.0)
+    tables = sightings.look(0.0)
+    assert sightings.told(0.0) == tables
+    for sighting in tables:
+        check_sighting(sighting)
+    question = DNSOutgoing(0)
+    for name, kind in sightings.questions(0.0):
+        question.add_question(DNSQuestion(name, kind, 1))
+    for name, ttl in sightings.known(0.0):
+        question.add_answer_at_time(DNSPointer(SERVICE_TYPE, POINTER, 1, ttl, name), 0)
+    for packet in question.packets():
+        assert DNSIncoming(packet).valid
+
+
+def check_sighting(sighting: Sighting) -> None:
     (row,) = listed([sighting])
     assert describe(row).isprintable()
     assert json.dumps(as_data(row)).isascii()
+    assert sighting.instance.isprintable()
     own = sighting.advertisement
     assert Advertisement.from_txt({key.encode(): value.encode() for key, value in own.to_txt().items()}) == own
-    assert all(0 < port < 65536 for _, port in sighting.addresses)
+    assert 1 <= len(sighting.addresses) <= ADDRESSES_PER_PEER
+    for host, port in sighting.addresses:
+        assert ip_address(host)
+        assert 0 < port < 65536
 
 
 def _service(data: bytes) -> tuple[str, int, list[bytes], bytes]:
@@ -65,27 +91,19 @@ def _fitting(addresses: tuple[Value, ...]) -> list[bytes]:
 def check_packet(data: bytes) -> None:
     """Treat ``data`` as a multicast DNS packet, as it comes from the network."""
     packet = DNSIncoming(data, scope_id=2)
-    cache = DNSCache()
-    records = packet.answers() if packet.valid else []
-    cache.async_add_records(records)
-    for name in {record.name for record in records}:
-        try:
-            info = AsyncServiceInfo(SERVICE_TYPE, name)
-        except zeroconf.Error:
-            continue
-        if info.load_from_cache(cast("zeroconf.Zeroconf", SimpleNamespace(cache=cache))):
-            check_info(info)
+    if packet.valid:
+        check_records(packet.answers())
 
 
 def packets() -> tuple[bytes, ...]:
-    name, host = f"table.{SERVICE_TYPE}", "table.local."
-    answer = zeroconf.DNSOutgoing(0x8400)
-    records: tuple[zeroconf.DNSRecord, ...] = (
-        zeroconf.DNSPointer(SERVICE_TYPE, 12, 1, 4500, name),
-        zeroconf.DNSService(name, 33, 1, 120, 0, 0, 7000, host),
-        zeroconf.DNSText(name, 16, 1, 4500, examples()[0]),
-        zeroconf.DNSAddress(host, 1, 1, 120, bytes((192, 0, 2, 1))),
-        zeroconf.DNSAddress(host, 28, 1, 120, bytes((0xFE, 0x80)) + bytes(13) + b"\1"),
+    name = f"table.{SERVICE_TYPE}"
+    answer = DNSOutgoing(0x8400)
+    records: tuple[DNSRecord, ...] = (
+        DNSPointer(SERVICE_TYPE, POINTER, 1, 4500, name),
+        DNSService(name, SERVICE, 1, 120, 0, 0, 7000, HOST),
+        DNSText(name, TEXT, 1, 4500, examples()[0]),
+        DNSAddress(HOST, IPV4, 1, 120, bytes((192, 0, 2, 1))),
+        DNSAddress(HOST, IPV6, 1, 120, bytes((0xFE, 0x80)) + bytes(13) + b"\1"),
     )
     for record in records:
         answer.add_answer_at_time(record, 0)

@@ -1,0 +1,112 @@
+"""What a table says of itself by multicast DNS: the entries of a TXT record (RFC 6763, §6), which anybody can forge."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.limits import PLAYERS, RULES_CHARACTERS, TABLE_NAME_CHARACTERS
+
+SERVICE_TYPE: Final = "_p2pdice._tcp.local."
+
+LOBBY: Final = "lobby"
+PLAYING: Final = "playing"
+
+
+@dataclass(frozen=True, slots=True)
+class Advertisement:
+    """What a table says about itself. Names may contain anything printable: escape them for a terminal."""
+
+    id: str
+    """The table's or the running match's id, 8 to 64 hexadecimal digits."""
+    name: str
+    """1 to 40 characters."""
+    rules: str
+    """Name of the ruleset or the start of its hash, 1 to 40 characters."""
+    seats_taken: int
+    seats: int
+    status: str
+    """:data:`LOBBY` or :data:`PLAYING`."""
+    version: int
+    """Of the protocol. A table of another version is listed, though it cannot be joined."""
+
+    def to_txt(self) -> dict[str, str]:
+        """Return the TXT entries; :meth:`from_txt` reads them.
+
+        :raises ValueError: if a field is not one that :meth:`from_txt` would accept.
+        """
+        txt = {
+            "v": str(self.version),
+            "id": self.id,
+            "n": self.name,
+            "rules": self.rules,
+            "seats": f"{self.seats_taken}/{self.seats}",
+            "st": self.status,
+        }
+        if Advertisement.from_txt({key.encode(): value.encode() for key, value in txt.items()}) != self:
+            raise ValueError(f"not a table that can be advertised: {self!r}")
+        return txt
+
+    @classmethod
+    def from_txt(cls, txt: Mapping[bytes, bytes | None]) -> Advertisement | None:
+        """Read TXT entries, or return None unless every entry is there and has the one form that is written.
+
+        Entries with other keys are passed over.
+
+        >>> Advertisement.from_txt({b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic",
+        ...                         b"seats": b"2/4", b"st": b"lobby"}).name
+        'Friday'
+        """
+        try:
+            version, table_id, name, rules, seats, status = (
+                (txt.get(key) or b"").decode() for key in (b"v", b"id", b"n", b"rules", b"seats", b"st")
+            )
+        except UnicodeDecodeError:
+            return None
+        places = _SEATS.fullmatch(seats)
+        if not (
+            _VERSION.fullmatch(version)
+            and _ID.fullmatch(table_id)
+            and _is_text(name, TABLE_NAME_CHARACTERS)
+            and _is_text(rules, RULES_CHARACTERS)
+            and places
+            and status in (LOBBY, PLAYING)
+        ):
+            return None
+        taken, of = int(places[1]), int(places[2])
+        if not (taken <= of and 2 <= of <= PLAYERS):
+            return None
+        return cls(table_id, name, rules, taken, of, status, int(version))
+
+    @classmethod
+    def from_record(cls, data: bytes) -> Advertisement | None:
+        """Read the data of a TXT record: entries of a length and as many bytes, ``key`` or ``key=value``.
+
+        Of entries with one key the first counts (RFC 6763, §6.4).
+
+        >>> Advertisement.from_record(b"\\x03v=1\\x05n=Eve") is None
+        True
+        """
+        entries: dict[bytes, bytes | None] = {}
+        while data:
+            entry, data = data[1 : 1 + data[0]], data[1 + data[0] :]
+            key, separator, value = entry.partition(b"=")
+            entries.setdefault(key, value if separator else None)
+        return cls.from_txt(entries)
+
+
+_VERSION: Final = re.compile("[1-9][0-9]{0,3}")
+_ID: Final = re.compile("[0-9a-f]{8,64}")
+_SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
+
+
+def is_table_name(name: str) -> bool:
+    """Tell whether a table can be advertised under this name: 1 to 40 printable characters in NFC."""
+    return _is_text(name, TABLE_NAME_CHARACTERS)
+
+
+def _is_text(text: str, most: int) -> bool:
+    return 1 <= len(text) <= most and unicodedata.is_normalized("NFC", text) and text.isprintable()
