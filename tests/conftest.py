@@ -1,21 +1,41 @@
 """Options of the whole test run."""
 
+import gc
 import json
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from tests.simulation.signatures import cached_checks
+
 # Nothing asserts how long something takes: a machine may be busy.
 hypothesis.settings.register_profile("p2pdice", deadline=None)
 hypothesis.settings.load_profile("p2pdice")
 
-
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of tests that the README's command leaves to longer runs; ``--slow`` runs what ``--thorough`` does, too."""
 LEFT = "left to --"
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory: hundreds of stores that are synced to a disk wait for it most of the time."""
+ENOUGH = 2**30
+"""Bytes. A whole run needs less than a tenth of it."""
+
+
+def pytest_configure() -> None:
+    # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many processes run the tests: most of them wait for other processes half of the time."""
+    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,11 +52,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))
 
 
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector thousands of tests: what is collected in the end is what a test has left behind."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
     """Count what is left to a longer run apart from what cannot run on this machine, in pytest's closing line."""
     if report.skipped and isinstance(report.longrepr, tuple) and LEFT in (reason := report.longrepr[2]):
         return reason.removeprefix("Skipped: "), "", "LEFT"
     return None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked_once() -> Iterator[None]:
+    """Check each signature once in a file of tests: the nodes of a world and the judge are given the same ones."""
+    with cached_checks():
+        yield
 
 
 @pytest.fixture(scope="session")
