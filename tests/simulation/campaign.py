@@ -6,10 +6,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.simulation.invariants import Violation
+from tests.simulation.invariants import Check, Violation
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Figures, Simulation
@@ -26,6 +26,8 @@ class Result:
     figures: Figures
     digest: str
     """Hash of the trace."""
+    violated: Check | None = None
+    """What did not hold; None also if something broke that is no check, as ``failure`` then says."""
     failure: str = ""
     """Empty if everything held."""
     details: str = ""
@@ -43,15 +45,15 @@ def replay_command(seed: int) -> str:
 def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
     """Run one world; whatever goes wrong in it is the result."""
     world = Simulation(plan, keep)
-    failure = details = ""
+    violated, failure, details = None, "", ""
     with cached_checks():
         try:
             world.run()
         except Violation as violation:
-            failure, details = str(violation), traceback.format_exc()
+            violated, failure, details = violation.check, str(violation), traceback.format_exc()
         except Exception as error:  # noqa: BLE001 - an exception out of a node is a finding like any other
             failure, details = f"{type(error).__name__}: {error}", traceback.format_exc()
-    return Result(plan, world.figures, world.trace.digest, failure, details)
+    return Result(plan, world.figures, world.trace.digest, violated, failure, details)
 
 
 def run_seed(seed: int) -> Result:
@@ -59,8 +61,8 @@ def run_seed(seed: int) -> Result:
     result = run_plan(draw(seed))
     if seed % TWICE == 0 and not result.failure:
         if run_plan(draw(seed)).digest != result.digest:
-            return Result(result.plan, result.figures, result.digest, "the same seed took another course")
-        result.figures.checks["the same seed takes the same course"] += 1
+            return replace(result, violated=Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE, failure="it took another one")
+        result.figures.checks[Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE] += 1
     return result
 
 
@@ -75,18 +77,17 @@ def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
 
 def shrink(plan: Plan) -> Plan:
     """Return a plan that fails in the same check with as few faults as leaving one out at a time finds."""
-    from dataclasses import replace
 
-    def check(result: Result) -> str:
-        return result.failure.split(":")[0]
+    def kind(result: Result) -> str:
+        return result.violated or result.failure.split(":")[0]
 
-    wanted = check(run_plan(plan))
+    wanted = kind(run_plan(plan))
     is_smaller = bool(wanted)
     while is_smaller:
         is_smaller = False
         for index in reversed(range(len(plan.faults))):
             smaller = replace(plan, faults=plan.faults[:index] + plan.faults[index + 1 :])
-            if check(run_plan(smaller)) == wanted:
+            if kind(run_plan(smaller)) == wanted:
                 plan, is_smaller = smaller, True
     return plan
 

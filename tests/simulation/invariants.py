@@ -1,9 +1,10 @@
-"""What must hold in every world, checked while it runs. Each check has a name and says where its claim stands."""
+"""What must hold in every world, checked while it runs. Each :class:`Check` says where its claim stands."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -30,10 +31,42 @@ VOTES_A_SECOND: Final = 16
 """How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
 
 
+class Check(StrEnum):
+    """Everything that is checked, by the name in the reports."""
+
+    NO_NODE_KEEPS_ITSELF_AWAKE = "no node keeps itself awake"
+    FRAMES_FIT = "frames fit"
+    NO_HONEST_PLAYER_IS_BLAMED = "no honest player is blamed"
+    THE_VERIFIER_NAMES_THE_CULPRIT = "the verifier names the culprit"
+    ONE_HISTORY = "one history"
+    THE_VERIFIER_ACCEPTS = "the verifier accepts"
+    ONE_STATE_PER_HISTORY = "one state per history"
+    NOBODY_IS_EVICTED_BUT_BY_VOTES = "nobody is evicted but by votes"
+    A_MAJORITY_IS_LEFT = "a majority is left"
+    DICE_ARE_CONSERVED = "dice are conserved"
+    FUNDS_ARE_CONSERVED = "funds are conserved"
+    STORED_BEFORE_SENT = "stored before sent"
+    T_IS_THE_HASH_OF_THE_STEP = "T is the hash of the step"
+    LOCKS_AGREE = "locks agree"
+    NO_SECRET_BEFORE_A_LOCK = "no secret before a lock"
+    UNOPENED_SECRETS_ARE_IN_NO_FRAME = "unopened secrets are in no frame"
+    NOBODY_RESIGNS_UNASKED = "nobody resigns unasked"
+    ONE_MESSAGE_PER_SLOT = "one message per slot"
+    VOTES_TAKE_THEIR_TIME = "votes take their time"
+    KEPT_FOR_LATER = "kept for later"
+    BUFFERS_ARE_BOUNDED = "buffers are bounded"
+    NO_GUEST_SIGNS_A_FALSE_PROPOSAL = "no guest signs a false proposal"
+    WORK_IS_BOUNDED = "work is bounded"
+    EVERY_MATCH_ENDS = "every match ends"
+    THE_CULPRIT_IS_NAMED = "the culprit is named"
+    THE_SAME_SEED_TAKES_THE_SAME_COURSE = "the same seed takes the same course"
+    SECRETS_LEAVE_NO_TRACE = "secrets leave no trace"
+
+
 class Violation(AssertionError):
     """Something does not hold."""
 
-    def __init__(self, check: str, text: str) -> None:
+    def __init__(self, check: Check, text: str) -> None:
         super().__init__(f"{check}: {text}")
         self.check = check
 
@@ -69,7 +102,7 @@ class Checks:
         self._votes: Counter[tuple[int, int]] = Counter()
         """Votes signed, by author and second."""
 
-    def _hold(self, check: str, holds: bool, text: str) -> None:
+    def _hold(self, check: Check, holds: bool, text: str) -> None:
         self.counts[check] += 1
         if not holds:
             raise Violation(check, text)
@@ -103,14 +136,16 @@ class Checks:
         wakes = wakes + 1 if second == now else 1
         self._wakes[machine.node] = now, wakes
         self._hold(
-            "no node keeps itself awake", wakes <= WAKES, f"node {machine.node} was woken {wakes} times in second {now}"
+            Check.NO_NODE_KEEPS_ITSELF_AWAKE,
+            wakes <= WAKES,
+            f"node {machine.node} was woken {wakes} times in second {now}",
         )
 
     def before_sending(self, machine: Machine, receiver: int, frame: Frame, data: bytes) -> None:
         """A frame is about to leave a node."""
         if not machine.is_honest:
             return
-        self._hold("frames fit", len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
+        self._hold(Check.FRAMES_FIT, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
         self._secrets_stay(machine, data)
         if isinstance(frame, Carried):
             self._leaves(machine, (frame.data, frame.signature))
@@ -125,14 +160,14 @@ class Checks:
         author = accusation.author
         self.blamed.add(author)
         self._hold(
-            "no honest player is blamed",
+            Check.NO_HONEST_PLAYER_IS_BLAMED,
             not self.world.is_honest(author),
             f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
         verdict = verify(accusation.proof)
         name = machine.match.info[author].name
         self._hold(
-            "the verifier names the culprit",
+            Check.THE_VERIFIER_NAMES_THE_CULPRIT,
             verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
             f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
         )
@@ -148,7 +183,7 @@ class Checks:
         # A liar among honest players whom faults have cut off from each other can make a fork (protocol.md §10).
         cheat = self.world.cheat
         is_excused = cheat is not None and cheat.acted > 0 and bool(self.world.plan.faults)
-        self._hold("one history", len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
+        self._hold(Check.ONE_HISTORY, len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
         self.counts["forks by a liar between players who are cut off"] += len(ends) > 1
         cheats = {
             entry.join.nickname
@@ -158,7 +193,7 @@ class Checks:
         for transcript in {machine.transcript for machine in finished}:
             verdict = verify(transcript)
             is_right = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN) or verdict.culprit in cheats
-            self._hold("the verifier accepts", is_right, f"{verdict.verdict}: {verdict.reason}")
+            self._hold(Check.THE_VERIFIER_ACCEPTS, is_right, f"{verdict.verdict}: {verdict.reason}")
 
     # The checks
 
@@ -166,14 +201,14 @@ class Checks:
         """Nodes at the same T have the same state (protocol.md §3)."""
         what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
         agreed = self._agreed.setdefault(position.tip, what)
-        self._hold("one state per history", agreed == what, f"node {machine.node} differs at step {position.step}")
+        self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, chain: list[Position]) -> None:
         """Nobody is left out of a step but by identical CLOSEs of more than half of the base (protocol.md §5)."""
         before, after = chain[-2:]
         missing = set(before.owed) - set(after.entries)
         if not missing:
-            self.counts["nobody is evicted but by votes"] += 1
+            self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
             return
         base = self._base(chain[:-1])
         votes = [signed.message for signed in after.certificate]
@@ -187,13 +222,13 @@ class Checks:
             and votes[0].body[1] == named
         )
         self._hold(
-            "nobody is evicted but by votes",
+            Check.NOBODY_IS_EVICTED_BUT_BY_VOTES,
             is_voted,
             f"node {machine.node} closed step {before.step} without {missing}",
         )
         self.evicted |= missing
         left = len(base - set(before.left) - missing)
-        self._hold("a majority is left", 2 * left > len(base), f"{left} of {base} after step {before.step}")
+        self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _base(self, chain: list[Position]) -> set[int]:
         """Return who signed the last LOCK that is complete before the open step, whatever the node thinks."""
@@ -212,14 +247,16 @@ class Checks:
         won = sum(isinstance(event, DieGained) for event in events)
         taken = sum(before.dice) - sum(after.dice) - lost + won
         left_behind = sum(dice for seat, dice in enumerate(before.dice) if seat not in after.live)
-        self._hold("dice are conserved", 0 <= taken <= left_behind, f"{before.dice} became {after.dice} by {events}")
+        self._hold(
+            Check.DICE_ARE_CONSERVED, 0 <= taken <= left_behind, f"{before.dice} became {after.dice} by {events}"
+        )
         if after.awaits is Expect.OVER and after.wagers:
             bonus = sum(
                 wager.bet * wager.bet // wager.funds
                 for seat, wager in enumerate(after.wagers)
                 if seat in after.winners and wager.funds
             )
-            self._hold("funds are conserved", sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
+            self._hold(Check.FUNDS_ARE_CONSERVED, sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
 
     def _leaves(self, machine: Machine, wire: tuple[bytes, bytes]) -> None:
         signed = self._parsed.get(wire)
@@ -230,7 +267,7 @@ class Checks:
         # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         self._hold(
-            "stored before sent",
+            Check.STORED_BEFORE_SENT,
             signed.id in machine.disk.own or is_given_back,
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
@@ -250,9 +287,9 @@ class Checks:
         tag = b"p2pdice/1/step"
         head = bytes((len(tag),)) + tag + bytes((len(parts),))
         tip = sha256(head + b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
-        self._hold("T is the hash of the step", after.tip == tip, f"step {after.step}")
+        self._hold(Check.T_IS_THE_HASH_OF_THE_STEP, after.tip == tip, f"step {after.step}")
         locks = [signed.message.body for signed in after.entries.values() if signed.message.kind is Kind.LOCK]
-        self._hold("locks agree", len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
+        self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
         """Before a secret leaves, every live player has signed the same history (protocol.md, its one rule)."""
@@ -260,7 +297,7 @@ class Checks:
         chain = machine.match.record.chain
         before = chain[message.step].entries.values() if message.step < len(chain) else ()
         self._hold(
-            "no secret before a lock",
+            Check.NO_SECRET_BEFORE_A_LOCK,
             any(signed.message.kind is Kind.LOCK for signed in before),
             f"node {machine.node} sends {message.kind.name} in step {message.step}",
         )
@@ -279,7 +316,7 @@ class Checks:
         if position.deal is not None and position.kind is not Kind.OPEN:
             secrets.append(derive_secret(seed, position.deal.context, "hand"))
         self._hold(
-            "unopened secrets are in no frame",
+            Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME,
             not any(secret in data for secret in secrets),
             f"node {machine.node} gives a secret away in step {position.step}",
         )
@@ -288,7 +325,7 @@ class Checks:
         """A crash costs nothing (protocol.md §10); only a backup may have lost what cannot be opened any more."""
         if message.kind is Kind.RESIGN:
             willing = machine.has_conceded or machine.author in self._restored
-            self._hold("nobody resigns unasked", willing, f"node {machine.node} in step {message.step}")
+            self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
         """An honest player signs one message for one slot, whatever happens to process and disk (protocol.md §3)."""
@@ -300,7 +337,7 @@ class Checks:
             # The backup lost what nobody else ever got: it is as if it had never been signed.
             self._signed[place] = known = signed.id
         self._hold(
-            "one message per slot",
+            Check.ONE_MESSAGE_PER_SLOT,
             known == signed.id,
             f"node {machine.node} signed two messages for step {signed.message.step}, now {signed.message.kind.name}",
         )
@@ -310,7 +347,9 @@ class Checks:
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]
-        self._hold("votes take their time", votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second")
+        self._hold(
+            Check.VOTES_TAKE_THEIR_TIME, votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second"
+        )
 
     def _is_held(self, message: bytes) -> bool:
         for machine in self.world.honest():
@@ -329,7 +368,7 @@ class Checks:
         assert match is not None
         agreement = match.agreement
         kept = max((len(messages) for messages in agreement._later.values()), default=0)
-        self._hold("kept for later", kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
+        self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
         if self.world.scheduler.events % 8:
             return
         bound = 64 * self.world.plan.players + len(match.record.chain)
@@ -338,4 +377,4 @@ class Checks:
             for name in names:
                 value = getattr(holder, name)
                 if isinstance(value, dict | list | set):
-                    self._hold("buffers are bounded", len(value) <= bound, f"{name} has {len(value)} entries")
+                    self._hold(Check.BUFFERS_ARE_BOUNDED, len(value) <= bound, f"{name} has {len(value)} entries")

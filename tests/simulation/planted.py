@@ -1,313 +1,367 @@
-"""Bugs to be found: each breaks the real classes in one place while it lasts."""
+"""Bugs to be found: each breaks the real classes in one place while it lasts, and names the check that must find it.
+
+``python -m tests.simulation.planted`` searches for the first seed of each and prints the table of docs/reliability.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
-from unittest.mock import patch
 
+from p2pdice import RulesError, State, Wager, check_wager, stakes
+from protocol import limits
+from protocol import match as match_module
 from protocol import position as position_module
 from protocol import record as record_module
 from protocol.absence import Absence
 from protocol.agreement import Agreement, Reception
 from protocol.effects import Choose, Effect, MatchInput, Over, Persist
+from protocol.genesis import Genesis
 from protocol.hashing import tagged_hash
 from protocol.match import Match
-from protocol.messages import Kind, Signed, parse_signed
-from protocol.outbox import Outbox, Write
-from protocol.position import SCRIPTS, Purpose, advance
+from protocol.messages import VOTES, Kind, Signed, parse_signed
+from protocol.outbox import Do, Outbox, Send, Sent, Write
+from protocol.patience import PatienceClock
+from protocol.position import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
 from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
+from tests.simulation.invariants import Check
+from tests.simulation.plant import Bug, NotCaughtError, Plant, first_catch, replaced, replaced_value
 
 
-@contextmanager
-def _without(kind: type) -> Iterator[None]:
-    """Let the match forget an effect of this kind."""
+def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
+    """What a node signs is sent, but not persisted."""
     handle = Match.handle
 
-    def forgetful(match: Match, item: MatchInput, now: float) -> list[Effect]:
-        return [effect for effect in handle(match, item, now) if type(effect) is not kind]
+    def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
+        kept: list[Effect] = []
+        for effect in handle(match, item, now):
+            if isinstance(effect, Persist) and effect.signed.message.author == match.me:
+                plant.runs()
+            else:
+                kept.append(effect)
+        return kept
 
-    with patch.object(Match, "handle", forgetful):
-        yield
-
-
-@contextmanager
-def own_messages_are_not_stored() -> Iterator[None]:
-    """What a node signs is sent, but not persisted."""
-    fetch = Match._fetch_news
-
-    def bad(match: Match) -> None:
-        fetch(match)
-        match._effects = [
-            effect
-            for effect in match._effects
-            if not isinstance(effect, Persist) or effect.signed.message.author != match.me
-        ]
-
-    with patch.object(Match, "_fetch_news", bad):
-        yield
+    return replaced(Match, Match.handle, bad)
 
 
-@contextmanager
-def send_before_store() -> Iterator[None]:
+def send_before_store(plant: Plant) -> AbstractContextManager[None]:
     """Frames leave before the store is written."""
     steps = Outbox.steps
 
-    def bad(outbox: Outbox[Any]) -> Iterator[Any]:
+    def bad(outbox: Outbox[Any]) -> Iterator[Write | Send[Any] | Sent | Do]:
         late = []
         for step in steps(outbox):
             if isinstance(step, Write):
                 late.append(step)
             else:
+                if late:
+                    plant.runs()
                 yield step
         yield from late
 
-    with patch.object(Outbox, "steps", bad):
-        yield
+    return replaced(Outbox, Outbox[Any].steps, bad)
 
 
-def stakes_are_not_stored() -> AbstractContextManager[None]:
+def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
     """The owner's sealed choice is not persisted."""
-    return _without(Choose)
+    handle = Match.handle
+
+    def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
+        kept: list[Effect] = []
+        for effect in handle(match, item, now):
+            if isinstance(effect, Choose):
+                plant.runs()
+            else:
+                kept.append(effect)
+        return kept
+
+    return replaced(Match, Match.handle, bad)
 
 
 @contextmanager
-def no_lock_before_reveal() -> Iterator[None]:
+def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
     """A roll reveals as soon as everybody has committed."""
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
-    def next_stage(position: Any, state: Any, riding: Any, is_spoilt: bool) -> tuple[Purpose, int]:
+    def bad(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
         purpose = Purpose.SEATING if state is None else position_module.FOR[state.expects.kind]
         if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
+            if purpose in (Purpose.DEAL, Purpose.SEATING):
+                plant.runs()
             return purpose, position.stage + 1
         return purpose, int(purpose is Purpose.DEAL and riding is not None)
 
-    with patch.object(position_module, "SCRIPTS", scripts), patch.object(position_module, "next_stage", next_stage):
+    with replaced_value(position_module, SCRIPTS, scripts), replaced(position_module, next_stage, bad):
         yield
 
 
-@contextmanager
-def hash_without_the_step() -> Iterator[None]:
+def hash_without_the_step(plant: Plant) -> AbstractContextManager[None]:
     """T does not name the number of the step."""
 
     def bad(tag: str, *parts: bytes | int) -> bytes:
-        return tagged_hash(tag, *(parts[:1] + parts[2:] if tag == "step" else parts))
+        if tag != "step":
+            return tagged_hash(tag, *parts)
+        plant.runs()
+        return tagged_hash(tag, *parts[:1], *parts[2:])
 
-    with patch.object(position_module, "tagged_hash", bad):
-        yield
+    return replaced(position_module, tagged_hash, bad)
 
 
-@contextmanager
-def _on_resume(break_it: Callable[[Match], None]) -> Iterator[None]:
+def _on_resume(break_it: Callable[[Match], None]) -> AbstractContextManager[None]:
     init = Match.__init__
 
-    def bad(match: Match, *arguments: Any, **options: Any) -> None:
-        init(match, *arguments, **options)
-        if match._heard is not None:
+    def bad(
+        match: Match,
+        genesis_data: bytes,
+        me: int | None,
+        seed: bytes,
+        stored: Iterable[Signed] | None = None,
+        choices: Mapping[int, str] | None = None,
+    ) -> None:
+        init(match, genesis_data, me, seed, stored, choices)
+        if stored is not None:
             break_it(match)
 
-    with patch.object(Match, "__init__", bad):
-        yield
-
-
-def fresh_secrets_on_resume() -> AbstractContextManager[None]:
-    """A node that comes back draws new secrets."""
-
-    def bad(match: Match) -> None:
-        match._seed = tagged_hash("fresh", match._seed)
-
-    return _on_resume(bad)
-
-
-def signing_before_anybody_answered() -> AbstractContextManager[None]:
-    """A node that comes back trusts its store alone."""
-
-    def bad(match: Match) -> None:
-        match._heard = None
-
-    return _on_resume(bad)
+    return replaced(Match, Match.__init__, bad)
 
 
 @contextmanager
-def pages_are_believed() -> Iterator[None]:
+def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
+    """A node that comes back draws new secrets, and signs with them without looking whether they still fit."""
+
+    def fresh(match: Match) -> None:
+        match._seed = tagged_hash("fresh", match._seed)
+
+    judge, send = Record._judge, Match._send
+
+    def lenient(record: Record, position: Position, signed: Signed) -> Transition | None:
+        try:
+            return judge(record, position, signed)
+        except MisconductError:
+            plant.runs()
+            return None
+
+    def blind(match: Match, signed: Signed) -> None:
+        with replaced(Record, Record._judge, lenient):
+            send(match, signed)
+
+    with _on_resume(fresh), replaced(Match, Match._send, blind):
+        yield
+
+
+def signing_before_anybody_answered(plant: Plant) -> AbstractContextManager[None]:
+    """A node that comes back trusts its store alone."""
+
+    def trust(match: Match) -> None:
+        plant.runs()
+        match._heard = None
+
+    return _on_resume(trust)
+
+
+def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
     """Signatures of messages in pages are not checked."""
 
     def bad(data: bytes, signature: bytes) -> Signed:
+        plant.runs()
         return parse_signed(data, signature)._replace(checked=True)
 
-    with patch("protocol.match.parse_signed", bad):
-        yield
+    return replaced(match_module, parse_signed, bad)
 
 
-@contextmanager
-def _hold(bad: Callable[[Record, Signed, Callable[[Record, Signed], Outcome]], Outcome]) -> Iterator[None]:
-    hold = Record.hold
-    with patch.object(Record, "hold", lambda record, signed: bad(record, signed, hold)):
-        yield
-
-
-def every_duplicate_is_an_equivocation() -> AbstractContextManager[None]:
+def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[None]:
     """A message that comes twice counts as two messages for one slot."""
+    hold = Record.hold
 
-    def bad(record: Record, signed: Signed, hold: Callable[[Record, Signed], Outcome]) -> Outcome:
+    def bad(record: Record, signed: Signed) -> Outcome:
         outcome = hold(record, signed)
         if outcome is Outcome.DUPLICATE:
+            plant.runs()
             message = signed.message
             raise MisconductError(message.author, message.step, "two messages", (signed, signed))
         return outcome
 
-    return _hold(bad)
+    return replaced(Record, Record.hold, bad)
 
 
-def the_first_of_two_messages_counts() -> AbstractContextManager[None]:
+def the_first_of_two_messages_counts(plant: Plant) -> AbstractContextManager[None]:
     """Two messages for one slot are no matter: one of them is dropped."""
+    hold = Record.hold
 
-    def bad(record: Record, signed: Signed, hold: Callable[[Record, Signed], Outcome]) -> Outcome:
+    def bad(record: Record, signed: Signed) -> Outcome:
         known = record._slot(signed.message.step, signed.message.author)
-        return Outcome.DUPLICATE if known is not None else hold(record, signed)
+        if known is None or known.id == signed.id:
+            return hold(record, signed)
+        plant.runs()
+        return Outcome.DUPLICATE
 
-    return _hold(bad)
+    return replaced(Record, Record.hold, bad)
 
 
-@contextmanager
-def _not_judged(kind: Kind) -> Iterator[None]:
+def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
     judge = Record._judge
 
-    def bad(record: Record, position: Any, signed: Signed) -> Any:
+    def bad(record: Record, position: Position, signed: Signed) -> Transition | None:
         try:
             return judge(record, position, signed)
         except (MisconductError, RejectedMessageError):
             if signed.message.kind is kind and signed.message.author in position.owed and kind is position.kind:
+                plant.runs()
                 return None
             raise
 
-    with patch.object(Record, "_judge", bad):
-        yield
+    return replaced(Record, Record._judge, bad)
 
 
-def shares_are_not_checked() -> AbstractContextManager[None]:
+def shares_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
     """A share is not held against its commitment."""
-    return _not_judged(Kind.REVEAL)
+    return _not_judged(plant, Kind.REVEAL)
 
 
-def hands_are_not_checked() -> AbstractContextManager[None]:
+def hands_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
     """A hand key is not held against its commitment."""
-    return _not_judged(Kind.OPEN)
+    return _not_judged(plant, Kind.OPEN)
 
 
-def locks_are_not_compared() -> AbstractContextManager[None]:
+def locks_are_not_compared(plant: Plant) -> AbstractContextManager[None]:
     """A LOCK on another state is as good as any."""
-    return _not_judged(Kind.LOCK)
-
-
-def stakes_are_not_checked() -> AbstractContextManager[None]:
-    """A bet above funds is as good as any."""
-    return _not_judged(Kind.STAKE)
+    return _not_judged(plant, Kind.LOCK)
 
 
 @contextmanager
-def later_steps_are_kept_without_end() -> Iterator[None]:
-    """All messages for later steps are kept, however many."""
-    keep = Agreement._keep_for_later
+def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
+    """A bet above funds is as good as any, in the agreement and in the engine."""
 
-    def bad(agreement: Agreement, signed: Signed, number: int) -> Reception:
-        with patch("protocol.limits.FUTURE_PER_AUTHOR", 10**9):
-            return keep(agreement, signed, number)
+    def bad(wager: Iterable[int]) -> Wager:
+        numbers = tuple(wager)
+        try:
+            return check_wager(numbers)
+        except RulesError:
+            plant.runs()
+            return Wager(*numbers)
 
-    with patch.object(Agreement, "_keep_for_later", bad):
+    with replaced(record_module, check_wager, bad), replaced(stakes, check_wager, bad):
         yield
 
 
-@contextmanager
-def nobody_asks_on_a_new_link() -> Iterator[None]:
+def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
+    """All messages for later steps are kept, however many."""
+
+    def bad(agreement: Agreement, signed: Signed, vote_round: int) -> Reception:
+        message = signed.message
+        kept = agreement._later.setdefault(message.author, {})
+        kept.setdefault((message.step, int(message.kind) if message.kind in VOTES else 0, vote_round), signed)
+        if len(kept) > limits.FUTURE_PER_AUTHOR:
+            plant.runs()
+        return Reception.LATER
+
+    return replaced(Agreement, Agreement._keep_for_later, bad)
+
+
+def nobody_asks_on_a_new_link(plant: Plant) -> AbstractContextManager[None]:
     """What was lost with a link is not asked for over the next, nor for a while after it."""
     link = Match._link
 
+    def asks_nobody(match: Match, author: int, step: int) -> None:
+        plant.runs()
+
     def bad(match: Match, author: int) -> None:
-        with patch.object(Match, "_need"):
+        with replaced(Match, Match._need, asks_nobody):
             link(match, author)
         match._timers.doubt_until = 0.0
 
-    with patch.object(Match, "_link", bad):
-        yield
+    return replaced(Match, Match._link, bad)
 
 
-@contextmanager
-def entries_in_order_of_arrival() -> Iterator[None]:
+def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
     """Messages of a step are kept in the order in which they came."""
 
     def bad(record: Record) -> None:
+        if [*record.held] != sorted(record.held):
+            plant.runs()
         record._close(dict(record.held), ())
 
-    with patch.object(Record, "close", bad):
-        yield
+    return replaced(Record, Record.close, bad)
 
 
-@contextmanager
-def the_end_waits_for_everybody() -> Iterator[None]:
+def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all have signed the result."""
     mind = Match._mind_the_end
 
     def bad(match: Match, wake: list[float]) -> None:
         mind(match, wake)
         if Over(False) in match._effects:
+            plant.runs()
             match._effects.remove(Over(False))
             match._over = False
 
-    with patch.object(Match, "_mind_the_end", bad):
-        yield
+    return replaced(Match, Match._mind_the_end, bad)
 
 
-@contextmanager
-def one_secret_for_all() -> Iterator[None]:
+def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
     """The hand key is the public share."""
 
-    from protocol import match as match_module
-
     def bad(seed: bytes, context: Context, purpose: str) -> bytes:
+        plant.runs()
         return derive_secret(seed, context, "hand")
 
-    with patch.object(match_module, "derive_secret", bad):
-        yield
+    return replaced(match_module, derive_secret, bad)
 
 
-@contextmanager
-def a_base_that_shrinks() -> Iterator[None]:
+def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
     """Whoever is voted absent is not counted in the next vote, before any LOCK."""
 
-    def bad(*arguments: Any) -> Any:
-        after = advance(*arguments)
-        return after._replace(base=tuple(author for author in after.base if author not in after.left))
+    def bad(
+        genesis: Genesis,
+        match: bytes,
+        position: Position,
+        entries: Mapping[int, Signed],
+        transition: Transition | None,
+    ) -> Position:
+        after = advance(genesis, match, position, entries, transition)
+        base = tuple(author for author in after.base if author not in after.left)
+        if base != after.base:
+            plant.runs()
+        return after._replace(base=base)
 
-    with patch.object(record_module, "advance", bad):
-        yield
+    return replaced(record_module, advance, bad)
 
 
-@contextmanager
-def a_vote_that_does_not_bind() -> Iterator[None]:
+def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
     """Who has voted in a step acts as if they had not: they close it when everything is there, and vote once more."""
-    with patch.object(Absence, "has_voted", lambda absence, tip: False):
-        yield
+    has_voted = Absence.has_voted
+
+    def bad(absence: Absence, tip: bytes) -> bool:
+        if has_voted(absence, tip):
+            plant.runs()
+        return False
+
+    return replaced(Absence, Absence.has_voted, bad)
 
 
 @contextmanager
-def a_culprits_message_is_taken() -> Iterator[None]:
+def a_culprits_message_is_taken(plant: Plant) -> Iterator[None]:
     """Who is proven to have cheated plays on."""
     settle = Agreement.settle
 
     def bad(agreement: Agreement) -> None:
         proven, agreement.proven = agreement.proven, {}
+        if proven:
+            plant.runs()
         settle(agreement)
         agreement.proven = {**proven, **agreement.proven}
 
-    with patch.object(Agreement, "settle", bad), patch.object(Agreement, "tainted", lambda agreement: iter(())):
+    def nothing(agreement: Agreement) -> Iterator[bytes]:
+        return iter(())
+
+    with replaced(Agreement, Agreement.settle, bad), replaced(Agreement, Agreement.tainted, nothing):
         yield
 
 
-@contextmanager
-def silence_is_misconduct() -> Iterator[None]:
+def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
     """Whoever is voted absent is thought to have cheated."""
     decide = Agreement._decide
 
@@ -317,47 +371,74 @@ def silence_is_misconduct() -> Iterator[None]:
         position = agreement.record.position
         if decided and position.certificate and len(agreement.record.chain) > before:
             for author in set(agreement.record.chain[-2].owed) - set(position.entries):
+                plant.runs()
                 agreement._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
         return decided
 
-    with patch.object(Agreement, "_decide", bad):
-        yield
+    return replaced(Agreement, Agreement._decide, bad)
 
 
-@contextmanager
-def nobody_loses_patience() -> Iterator[None]:
+def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     """Nobody ever votes that somebody is absent."""
-    with patch("protocol.patience.PatienceClock.due", lambda clock, missing, witnesses: 1e9):
-        yield
+
+    def bad(clock: PatienceClock, missing: Iterable[int], witnesses: Iterable[int]) -> float:
+        plant.runs()
+        return 1e9
+
+    return replaced(PatienceClock, PatienceClock.due, bad)
 
 
-PLANTED: Final[Mapping[str, tuple[Callable[[], AbstractContextManager[None]], int]]] = {
-    "own messages are not stored": (own_messages_are_not_stored, 0),
-    "send before store": (send_before_store, 0),
-    "stakes are not stored": (stakes_are_not_stored, 17),
-    "no LOCK before REVEAL": (no_lock_before_reveal, 0),
-    "hash without the step": (hash_without_the_step, 0),
-    "fresh secrets on resume": (fresh_secrets_on_resume, 11),
-    "signing before anybody answered": (signing_before_anybody_answered, 30),
-    "pages are believed": (pages_are_believed, 4),
-    "every duplicate is an equivocation": (every_duplicate_is_an_equivocation, 0),
-    "the first of two messages counts": (the_first_of_two_messages_counts, 3),
-    "shares are not checked": (shares_are_not_checked, 55),
-    "hands are not checked": (hands_are_not_checked, 390),
-    "LOCKs are not compared": (locks_are_not_compared, 10),
-    "stakes are not checked": (stakes_are_not_checked, 207),
-    "later steps are kept without end": (later_steps_are_kept_without_end, 12),
-    "nobody asks on a new link": (nobody_asks_on_a_new_link, 2),
-    "entries in order of arrival": (entries_in_order_of_arrival, 0),
-    "the end waits for everybody": (the_end_waits_for_everybody, 0),
-    "one secret for all": (one_secret_for_all, 0),
-    "a base that shrinks": (a_base_that_shrinks, 6),
-    "a vote that does not bind": (a_vote_that_does_not_bind, 3),
-    "a culprit's message is taken": (a_culprits_message_is_taken, 44),
-    "silence is misconduct": (silence_is_misconduct, 6),
-    "nobody loses patience": (nobody_loses_patience, 10),
+PLANTED: Final[Mapping[str, Bug]] = {
+    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 10),
+    "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 6),
+    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 44),
+    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 3),
+    "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.ONE_STATE_PER_HISTORY, 0),
+    "every duplicate is an equivocation": Bug(every_duplicate_is_an_equivocation, Check.NO_HONEST_PLAYER_IS_BLAMED, 0),
+    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 16),
+    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 390),
+    "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
+    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 12),
+    "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
+    "nobody asks on a new link": Bug(nobody_asks_on_a_new_link, Check.EVERY_MATCH_ENDS, 2),
+    "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 10),
+    "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
+    "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
+    "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 4),
+    "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
+    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 55),
+    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 34),
+    "silence is misconduct": Bug(silence_is_misconduct, Check.NO_HONEST_PLAYER_IS_BLAMED, 6),
+    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 207),
+    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 17),
+    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 0),
+    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.THE_CULPRIT_IS_NAMED, 3),
 }
-"""Every bug by its name, and a seed from which on the search for it is short."""
+"""Every bug by its name."""
 
 WITHIN: Final = 1_000
 """Seeds within which every bug must be caught."""
+
+
+def as_row(name: str) -> str:
+    """Return a bug's line in the table of docs/reliability.md."""
+    bug = PLANTED[name]
+    return f"| {name} | {bug.seed} | {bug.check} |"
+
+
+def main() -> int:
+    """Search for all bugs, or for those named; return the exit code."""
+    failures = 0
+    for name in sys.argv[1:] or PLANTED:
+        try:
+            seed = first_catch(PLANTED[name], WITHIN)
+        except NotCaughtError as error:
+            failures += 1
+            print(f"{name}: {error}", file=sys.stderr)
+        else:
+            print(f"| {name} | {seed} | {PLANTED[name].check} |", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from random import Random
 from typing import NamedTuple
-from unittest.mock import patch
 
 from p2pdice import Move, View
 from p2pdice.moves import Stake
@@ -21,7 +20,8 @@ from protocol.hashing import tagged_hash
 from protocol.messages import Kind, parse_signed
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.wire import Carried, Page, decode_frame
-from tests.simulation.invariants import Violation
+from tests.simulation.invariants import Check, Violation
+from tests.simulation.plant import replaced
 from tests.simulation.scenario import Plan
 from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Simulation
@@ -78,7 +78,6 @@ class _Tapped(Simulation):
 @contextmanager
 def other_secret(seed: bytes, target: Target) -> Iterator[None]:
     """Let a player have another secret behind the commitment that stands for the real one."""
-    commitments = {"hand": hand_commitment, "share": share_commitment}
     real = derive_secret(seed, target.context, target.purpose)
     other = tagged_hash("other-secret", real)
 
@@ -87,12 +86,17 @@ def other_secret(seed: bytes, target: Target) -> Iterator[None]:
             return other
         return derive_secret(with_seed, context, purpose)
 
-    def bent_commitment(context: Context, author: int, secret: bytes) -> bytes:
-        return commitments[target.purpose](context, author, real if secret == other else secret)
+    def bent_hand(context: Context, author: int, key: bytes) -> bytes:
+        return hand_commitment(context, author, real if key == other else key)
+
+    def bent_share(context: Context, author: int, share: bytes) -> bytes:
+        return share_commitment(context, author, real if share == other else share)
 
     with (
-        patch.object(match_module, "derive_secret", bent_derive),
-        patch.object(match_module, f"{target.purpose}_commitment", bent_commitment),
+        replaced(match_module, derive_secret, bent_derive),
+        replaced(match_module, hand_commitment, bent_hand)
+        if target.purpose == "hand"
+        else replaced(match_module, share_commitment, bent_share),
     ):
         yield
 
@@ -150,5 +154,5 @@ def compare(plan: Plan, chance: Random) -> int:
     seen = second.sent[: len(before)]
     if before != seen:
         where = next(index for index in range(len(before)) if before[index : index + 1] != seen[index : index + 1])
-        raise Violation("secrets leave no trace", f"frame {where} of {opening} tells of the {target.purpose}")
+        raise Violation(Check.SECRETS_LEAVE_NO_TRACE, f"frame {where} of {opening} tells of the {target.purpose}")
     return len(before)

@@ -19,7 +19,7 @@ from protocol.wire import Frame, encode_frame
 from tests.simulation.cores import CORES
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
-from tests.simulation.invariants import Checks, Violation
+from tests.simulation.invariants import Check, Checks, Violation
 from tests.simulation.machine import Machine
 from tests.simulation.misbehaviour import MISBEHAVIOURS, BentMatch, Misbehaviour, Proposal
 from tests.simulation.network import Network
@@ -256,8 +256,8 @@ class Simulation:
             except MalformedGenesisError as error:
                 self.note("refused", str(error))
             else:
-                raise Violation("no guest signs a false proposal", f"{self.plan.misbehaviour} was accepted")
-            self.checks.counts["no guest signs a false proposal"] += 1
+                raise Violation(Check.NO_GUEST_SIGNS_A_FALSE_PROPOSAL, f"{self.plan.misbehaviour} was accepted")
+            self.checks.counts[Check.NO_GUEST_SIGNS_A_FALSE_PROPOSAL] += 1
         self.figures.refused += 1
         self.figures.misbehaviours[self.plan.misbehaviour] += 1
 
@@ -284,7 +284,7 @@ class Simulation:
             if self.cheat is not None and self.cheat.machine.is_listening:
                 self.cheat.noticed()
             if self.scheduler.events > EVENTS:
-                raise Violation("work is bounded", f"still busy after {EVENTS} events")
+                raise Violation(Check.WORK_IS_BOUNDED, f"still busy after {EVENTS} events")
             if self.scheduler.events % 16 == 0:
                 progress = self._progress()
                 if progress > best:
@@ -340,12 +340,12 @@ class Simulation:
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
-            raise Violation("every match ends", f"nothing moves any more: {stuck}")
-        self.checks.counts["every match ends"] += 1
+            raise Violation(Check.EVERY_MATCH_ENDS, f"nothing moves any more: {stuck}")
+        self.checks.counts[Check.EVERY_MATCH_ENDS] += 1
         if cheat is not None and cheat.is_detectable() and not plan.faults:  # else the proof may be lost on its way
-            self.checks.counts["the culprit is named"] += 1
+            self.checks.counts[Check.THE_CULPRIT_IS_NAMED] += 1
             if plan.culprit not in self.checks.blamed:
-                raise Violation("the culprit is named", f"nobody found out about {plan.misbehaviour}")
+                raise Violation(Check.THE_CULPRIT_IS_NAMED, f"nobody found out about {plan.misbehaviour}")
         self.checks.at_the_end()
         figures.steps = max(
             (machine.match.record.position.step for machine in self.honest() if machine.match is not None), default=0

@@ -67,8 +67,8 @@ State = tuple[int, ...]
 class ViolationError(AssertionError):
     """A claim does not hold; ``trace`` is how the world came there."""
 
-    def __init__(self, claim: str, trace: Sequence[object] = ()) -> None:
-        super().__init__("\n".join([claim, *map(str, trace)]))
+    def __init__(self, claim: str, problem: str, trace: Sequence[object] = ()) -> None:
+        super().__init__("\n".join([f"{claim}: {problem}", *map(str, trace)]))
         self.claim = claim
 
 
@@ -344,7 +344,7 @@ class Node:
                     self.show(ballot.certificates[vote.newest])
                 self.say(vote)
                 closing = ()
-        raise ViolationError("a node changes its mind without end")
+        raise ViolationError("every node makes up its mind", "one changes it without end")
 
     def _is_tainted(self, place: Place) -> bool:
         """Tell whether a cheat's message calls for a vote at once. Whoever is only slow is waited for first."""
@@ -464,7 +464,7 @@ class Explorer:
         if found is not None:
             return found
         if wronged := node.blamed - {self.table.liar}:
-            raise ViolationError(f"honest players are blamed: {sorted(wronged)}")
+            raise ViolationError("nobody honest is blamed", f"{sorted(wronged)} are")
         found = self._numbers[key] = len(self.nodes)
         self.nodes.append(node)
         self.facts.append(self._facts(node))
@@ -627,7 +627,7 @@ class Explorer:
         for state in queue:
             for claim in claims:
                 if problem := self.violates(claim, state):
-                    raise ViolationError(problem, self._trace(parents, state))
+                    raise ViolationError(claim, problem, self._trace(parents, state))
             for index, event in self.events(state):
                 before = state[index]
                 after = self._moves.get((before, event))
@@ -808,12 +808,14 @@ class Explorer:
             state = self.after(state, index, after)
             for claim in claims:
                 if problem := self.violates(claim, state):
-                    raise ViolationError(problem, [self._tell(*each) for each in told])
+                    raise ViolationError(claim, problem, [self._tell(*each) for each in told])
         if "one history" in claims:
             for group in groups(self.table):
                 is_meant = len(group) == len(nodes) or set(group) == set(self.together)
                 if is_meant and self.ending(state, group) not in ("completed", "suspended"):
-                    raise ViolationError(f"stuck or forked: {group}", [self._tell(*each) for each in told])
+                    raise ViolationError(
+                        "nothing stuck", f"stuck or forked: {group}", [self._tell(*each) for each in told]
+                    )
         return bool(self._fork(state))
 
     def _fork(self, state: State) -> set[bytes]:

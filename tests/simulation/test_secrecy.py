@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from random import Random
-from unittest.mock import patch
 
 import pytest
 
@@ -10,7 +9,8 @@ from p2pdice import PRESETS
 from protocol.hashing import tagged_hash
 from protocol.match import Match
 from tests.simulation.faults import plan_faults
-from tests.simulation.invariants import Violation
+from tests.simulation.invariants import Check, Violation
+from tests.simulation.plant import replaced
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.secrecy import compare
 
@@ -36,11 +36,11 @@ def test_a_secret_that_shows_is_found() -> None:
         need(match, author, match.record.position.locked if is_telling else step)
 
     found = set()
-    with patch.object(Match, "_need", leaky):
+    with replaced(Match, Match._need, leaky):
         for seed in range(40):
             trouble = replace(plan(seed), faults=plan_faults(Random(seed), ("cut",), 12, 3, 200))
             try:
                 compare(trouble, Random(seed))
             except Violation as violation:
                 found.add(violation.check)
-    assert found == {"secrets leave no trace"}
+    assert found == {Check.SECRETS_LEAVE_NO_TRACE}

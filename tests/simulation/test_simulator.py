@@ -10,6 +10,7 @@ from tests.simulation.campaign import as_markdown, replay_command, run_plan, shr
 from tests.simulation.cores import CORES
 from tests.simulation.faults import CRASH_POINTS, STRIKES, Fault
 from tests.simulation.misbehaviour import MISBEHAVIOURS, BadHistory, BadVote, OneKeyTwoMachines, OutOfTurn, Proposal
+from tests.simulation.plant import Plant
 from tests.simulation.planted import own_messages_are_not_stored
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.signatures import cached_checks
@@ -122,13 +123,13 @@ def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> Non
 
 def test_a_failure_is_made_smaller() -> None:
     plan = next(plan for plan in map(draw, range(1_000)) if len(plan.faults) == 4 and not plan.misbehaviour)
-    with own_messages_are_not_stored():
+    with own_messages_are_not_stored(Plant()):
         assert shrink(plan).faults == ()
     assert shrink(plan) == plan, "there is nothing to shrink where nothing fails"
 
 
 def test_a_failure_says_how_to_see_it_again() -> None:
-    with own_messages_are_not_stored():
+    with own_messages_are_not_stored(Plant()):
         result = run_plan(CALM)
     assert "stored before sent" in result.failure
     assert replay_command(CALM.seed) in str(result)

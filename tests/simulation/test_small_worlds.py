@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
-from unittest import mock
 
 import pytest
 
 from protocol import absence as rule
 from protocol.absence import Absence, Ballot, Entries, History, Place, Vote
+from tests.simulation.plant import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, Table, ViolationError
 
 CLAIMS = ("one history", "nobody evicted in time", "nothing stuck")
@@ -225,6 +225,8 @@ class Planted(NamedTuple):
     liar: int | None
     connected: tuple[int, ...]
     owed: tuple[int, ...] | None
+    claim: str
+    """The one that must turn out to be false."""
     rule: type[Absence] = Absence
     is_base_fixed: bool = True
     is_hasty: bool = False
@@ -233,13 +235,13 @@ class Planted(NamedTuple):
 
 
 PLANTED = {
-    "votes bind nothing": Planted(3, None, (), (0,), VotesBindNothing),
-    "majorities bind nobody": Planted(3, None, (), (0,), MajoritiesBindNobody),
-    "closes older rounds": Planted(3, 2, (0, 1), (2,), ClosesOlderRounds),
-    "culprits stand in": Planted(3, 2, (0, 1), (2,), CulpritsStandIn),
-    "nobody is waited for": Planted(3, None, (), (0,), NobodyIsWaitedFor),
-    "closed is closed": Planted(3, 2, (0, 1), (2,), ClosedIsClosed),
-    "closes at once": Planted(3, 2, (0, 1), (2,), has_relay=False),
+    "votes bind nothing": Planted(3, None, (), (0,), "one history", VotesBindNothing),
+    "majorities bind nobody": Planted(3, None, (), (0,), "nobody honest is blamed", MajoritiesBindNobody),
+    "closes older rounds": Planted(3, 2, (0, 1), (2,), "nobody honest is blamed", ClosesOlderRounds),
+    "culprits stand in": Planted(3, 2, (0, 1), (2,), "one history", CulpritsStandIn),
+    "nobody is waited for": Planted(3, None, (), (0,), "nothing stuck", NobodyIsWaitedFor),
+    "closed is closed": Planted(3, 2, (0, 1), (2,), "nothing stuck", ClosedIsClosed),
+    "closes at once": Planted(3, 2, (0, 1), (2,), "one history", has_relay=False),
 }
 
 
@@ -256,12 +258,16 @@ def test_a_planted_mistake_is_found(mistake: str) -> None:
         is_hasty=world.is_hasty,
     )
     explorer, chance = Explorer(table, world.connected, has_relay=world.has_relay), random.Random(1)
-    with pytest.raises(ViolationError):
+    with pytest.raises(ViolationError) as found:
         walk_often(explorer, chance, world.walks)
+    assert found.value.claim == world.claim
 
 
 def test_going_on_without_a_majority_is_found() -> None:
-    with mock.patch.object(rule, "leaves_majority", return_value=True):
+    def always(place: Place, entries: Entries) -> bool:
+        return True
+
+    with replaced(rule, rule.leaves_majority, always):
         explorer = Explorer(Table(3, rounds=1, liar=2))
-        with pytest.raises(ViolationError, match="no majority"):
+        with pytest.raises(ViolationError, match=r"one history: .* no majority"):
             explorer.explore(("one history",), limit=100_000)
