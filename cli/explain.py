@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from cli.explain_motes import motes_sections, stakes_sections, typed
-from cli.lines import wrapped
-from cli.render import dice_count
+from cli.render import dice_count, wrapped
 from cli.worked import worked, worked_rounds
 
 if TYPE_CHECKING:
@@ -166,8 +165,9 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "At the table.",
         (
-            f"Type {_typed(rules)}. Three fives or 3 5 is as good as 3x5, and of a word its beginning. Type help to see"
-            " more. You can concede at any time: you are out then, on the lowest place that is still open.",
+            f"Type {typed_moves(rules)}. Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough."
+            " Type help to see more. You can concede at any time: you are out then, on the lowest place that is still"
+            " open.",
         ),
     )
 
@@ -182,7 +182,8 @@ def _shared(rules: Ruleset) -> str:
     return SHARED.format(tie=tie) if _can_share(rules) else ""
 
 
-def _typed(rules: Ruleset) -> str:
+def typed_moves(rules: Ruleset) -> str:
+    """Return what is typed on one's turn, as it stands in a sentence."""
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
     words += ["accuser", "accused"] if rules.siding else []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.choices import choices
 from cli.exits import Failure, closing_code
+from cli.explain import typed_moves
 from cli.lines import InterruptedByUserError, Lines, open_lines
 from cli.narrate import awaited, dice_by_player, narrate
 from cli.narrate_motes import graveyard
@@ -259,16 +260,15 @@ class LineTable:
     # Words
 
     def _help(self, _rest: str) -> None:
-        self._say("On your turn type a move, such as:")
         if self._turn is not None:
             legal = choices(self._turn.view)
-            moves = " ".join(legal[:6] + (["…", *legal[-2:]] if len(legal) > 8 else legal[6:]))
-        else:
-            moves = "3x5 (bid three fives) or liar"
-        self._say(f"    {moves}")
+            self._say("It is your turn. Type a move, such as:")
+            self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
+        elif self._state is not None:
+            self._say(f"On your turn type {typed_moves(self._state.ruleset)}.")
         self._say(
-            "Three fives and 3 5 are as good as 3x5, and of a word its beginning. A bid on more dice than there are has"
-            " to be typed twice."
+            "Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough. A bid on more dice than there"
+            " are has to be typed twice."
         )
         self._say("At any time:")
         self._list_words()
@@ -277,7 +277,8 @@ class LineTable:
         width = max(map(len, self._words))
         for word, (meaning, _) in self._words.items():
             self._say(f"    {word:{width}}  {meaning}")
-        self._say(f"The rules: {command_line('rules', 'NAME')} in another terminal.")
+        name = self._state.ruleset.name if self._state is not None else None
+        self._say(f"The rules: {command_line('rules', name or 'NAME')} in another terminal.")
 
     def _dice(self, _rest: str) -> None:
         if self._state is None:

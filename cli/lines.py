@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol
 
+from cli.render import wrapped
 from cli.settings import is_interactive
 
 if TYPE_CHECKING:
@@ -97,22 +97,6 @@ class TerminalLines:
 
     def refresh(self) -> None:
         self._session.app.invalidate()
-
-
-def wrapped(text: str, columns: int) -> str:
-    """Return ``text`` broken between words; indented lines, which are commands and columns, stay whole to be copied.
-
-    >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
-    Verify it
-      with this:
-        p2pdice verify a-long-file-name
-    """
-    return "\n".join(
-        line
-        if line.startswith("    ")
-        else textwrap.fill(line, max(columns - 1, 8), subsequent_indent="  ", break_on_hyphens=False)
-        for line in text.split("\n")
-    )
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
@@ -152,3 +153,19 @@ def sentence(text: str) -> str:
     """
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Return ``text`` broken between words; indented lines, which are commands and columns, stay whole to be copied.
+
+    >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
+    Verify it
+      with this:
+        p2pdice verify a-long-file-name
+    """
+    return "\n".join(
+        line
+        if line.startswith("    ")
+        else textwrap.fill(line, max(columns - 1, 8), subsequent_indent="  ", break_on_hyphens=False)
+        for line in text.split("\n")
+    )

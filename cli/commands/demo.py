@@ -17,10 +17,9 @@ from cli.commands.verify import read_transcript
 from cli.exhibition import Exhibition
 from cli.exits import Failure
 from cli.front import application
-from cli.lines import wrapped
 from cli.play import run
 from cli.progress import Progress
-from cli.render import command_line, counted, escape
+from cli.render import command_line, counted, escape, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 
 if TYPE_CHECKING:

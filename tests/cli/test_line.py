@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.line import LineTable
-from cli.lines import Lines, wrapped
+from cli.lines import Lines
+from cli.render import wrapped
 from cli.settings import Settings
 from p2pdice import PRESETS, Bid, IllegalMove, Liar, Move, Play, Rolled, apply, new_match, view
 from protocol import events as node
@@ -174,8 +175,15 @@ def test_what_was_asked_once_more_is_forgotten_with_another_move() -> None:
 
 def test_help_says_how_a_bid_can_be_said_and_that_a_huge_one_is_typed_twice() -> None:
     told = " ".join(Table("classic").types("help"))
-    assert "Three fives and 3 5 are as good as 3x5" in told
+    assert "Three fives or 3 5 is as good as 3x5" in told
+    assert "p2pdice rules classic" in told
     assert "A bid on more dice than there are has to be typed twice." in told
+
+
+def test_help_knows_the_moves_of_this_table_only() -> None:
+    told = " ".join(Table("classic", is_my_turn=False).types("help"))
+    assert "On your turn type a bid such as 3x5 or liar." in told
+    assert not [word for word in ("exact", "accuse", "stake", "play ") if word in told]
 
 
 def test_leaving_takes_the_whole_word() -> None:
