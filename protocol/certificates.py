@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -111,7 +111,6 @@ def _context(protocol: int, identity: Ed25519PrivateKey) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_TICKET
     context.set_alpn_protocols([ALPN])
     context.load_verify_locations(cadata=authority_certificate().public_bytes(Encoding.DER))
-    context.sslobject_class = _AuthenticatedObject
     _load_identity(context, identity)
     return context
 
@@ -132,23 +131,15 @@ def _load_identity(context: ssl.SSLContext, identity: Ed25519PrivateKey) -> None
         Path(name).unlink(missing_ok=True)
 
 
-class _AuthenticatedObject(ssl.SSLObject):
-    """A TLS connection whose handshake fails unless the peer shows an admissible key and speaks this protocol.
+def authenticate(connection: ssl.SSLObject) -> bytes:
+    """Return the identity of the other side of a connection whose handshake is done.
 
-    The check sits inside the handshake so that no byte of a peer that fails it is ever delivered.
+    :raises ssl.SSLError: if it shows no admissible key, or does not speak this protocol.
     """
-
-    def do_handshake(self) -> None:
-        super().do_handshake()
-        if self.selected_alpn_protocol() != ALPN:
-            # A peer that offers no common protocol passes the handshake of OpenSSL all the same.
-            raise ssl.SSLError(f"the peer does not speak {ALPN}")
-        peer_key(self)
-
-    def getpeercert(self, binary_form: bool = False) -> Any:
-        # asyncio asks for the decoded form after every handshake. Decoding raises what asyncio does not expect when a
-        # hostile certificate carries names that are not text, so it is never done.
-        return super().getpeercert(binary_form=True) if binary_form else {}
+    if connection.selected_alpn_protocol() != ALPN:
+        # A peer that offers no common protocol passes the handshake of OpenSSL all the same.
+        raise ssl.SSLError(f"the peer does not speak {ALPN}")
+    return peer_key(connection)
 
 
 def peer_key(connection: ssl.SSLObject | ssl.SSLSocket) -> bytes:

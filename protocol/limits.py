@@ -18,6 +18,26 @@ FRAME: Final = 64 * KIB
 """The largest message is a page of history for catch-up, and pages are cut to fit."""
 HANDSHAKE: Final = 5.0
 """From the TCP connection to WELCOME. On a LAN this takes milliseconds, with a laptop waking up perhaps a second."""
+HANDSHAKE_HELLO: Final = 2 * KIB
+"""The first record of TLS from the peer, without certificates: some 300 bytes, with a post-quantum key share 1,500."""
+HANDSHAKE_FROM_DIALLER: Final = KIB
+"""The rest of the handshake from who dials: with a certificate of 275 bytes and what proves it, 500. OpenSSL would take
+100 KiB of certificates, which cost anything from half a millisecond to 0.3 s a kilobyte, as their author likes."""
+HANDSHAKE_FROM_LISTENER: Final = KIB + 256
+"""The same from who answers, who also says what it takes: 900."""
+HANDSHAKE_PIECES: Final = 32
+"""Pieces in which a handshake may arrive: each costs a turn of the event loop, and two or three are the rule."""
+HANDSHAKE_COST: Final = 0.005
+"""Seconds of computing that count as one handshake: it takes one to two milliseconds here. One that takes more, as only
+a hostile one can on a machine of this kind, counts for so many more."""
+TLS_PIECE: Final = 16 * KIB
+"""What OpenSSL is given at once after the handshake, and what one record can carry."""
+TLS_WASTE: Final = 32 * KIB
+"""Bytes from the peer that carry nothing: messages of TLS itself, such as new keys, which nodes do not send and which
+take some ten microseconds each, and a record that is still on its way."""
+LOOSE_RECORDS: Final = 8
+"""Records that may have arrived beyond two for each frame and one for every 16 KiB of it; a frame that is on its way
+takes five. Each further one counts as a message: it costs as much, though it may carry a single byte."""
 STARTED_FRAME: Final = 10.0
 """A frame of which something has arrived must be complete by then: nobody keeps a buffer open by dripping bytes."""
 SHUTDOWN: Final = 2.0
@@ -27,7 +47,7 @@ KEEPALIVE: Final = 5.0
 SILENCE: Final = 15.0
 """Three lost keepalives: the peer sleeps, its machine is gone or the cable is out. TCP would notice in minutes."""
 LINKS_OUTSIDE_ROSTER: Final = 16
-"""An idle TLS link costs some 280 KiB; a table and its onlookers need no more."""
+"""An idle TLS link costs some 30 KiB; a table and its onlookers need no more."""
 LINKS_PER_ADDRESS: Final = 3
 """Outside the roster, so that one machine cannot take every place. Links from the own machine are exempt."""
 LINKS_PER_MEMBER: Final = 3

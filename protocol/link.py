@@ -1,6 +1,6 @@
 """A link: one authenticated connection between two nodes, carrying messages as frames.
 
-A link comes up when TLS has proved the peer's key (see :mod:`protocol.certificates`), and its owner must widen it, once
+A link comes up when TLS has proved the peer's key (see :mod:`protocol.channel`), and its owner must widen it, once
 HELLO and WELCOME have been exchanged, before the handshake deadline. Whatever a peer does costs a bounded amount of
 memory and time, and never more than its own link.
 
@@ -13,14 +13,14 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol, cast
 
 from protocol.addresses import Address, is_own_machine
-from protocol.certificates import peer_key
 from protocol.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
-from protocol.limits import THROTTLE, Limits
+from protocol.limits import LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
 from protocol.pace import Bucket
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
+
+    from protocol.channel import Channel
 
 
 class LinkHandler(Protocol):
@@ -36,7 +36,7 @@ class LinkHandler(Protocol):
         """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all."""
 
 
-class Link(asyncio.Protocol):
+class Link:
     """One authenticated connection, made by :mod:`protocol.transport`."""
 
     peer_key: bytes
@@ -51,7 +51,7 @@ class Link(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._handler: LinkHandler | None = None
         self._forget: Callable[[Link], None] | None = None
-        self._transport: asyncio.Transport | None = None
+        self._channel: Channel | None = None
         self._closed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._splitter = FrameSplitter(limits.frame_before_welcome)
@@ -65,6 +65,7 @@ class Link(asyncio.Protocol):
         self._messages: Bucket | None = None
         self._catch_up: Bucket | None = None
         """Of bytes."""
+        self._loose_records = 0
 
     # What the owner calls
 
@@ -96,8 +97,8 @@ class Link(asyncio.Protocol):
         """End the link at once even if it is closed already and waits for the peer to take what was queued."""
         if self.is_up:
             self.drop(reason)
-        elif self._transport is not None:
-            self._transport.abort()
+        elif self._channel is not None:
+            self._channel.abort()
 
     async def wait_closed(self) -> None:
         """Wait until the connection is gone: the peer has taken what was queued, or its time is over."""
@@ -137,36 +138,38 @@ class Link(asyncio.Protocol):
     @property
     def is_connected(self) -> bool:
         """Whether TLS is done and the connection still stands."""
-        return self._transport is not None
+        return self._channel is not None
 
     def refuse(self) -> None:
         """End a connection that is not to become a link; nobody is told."""
         self._is_over = True
-        if self._transport is not None:
-            self._transport.abort()
+        if self._channel is not None:
+            self._channel.abort()
 
-    # What asyncio calls
+    # What the channel calls
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.pause_reading()  # until somebody listens
+    def connected(self, channel: Channel) -> None:
+        """Take the channel, which does not read before the link is started."""
+        self._channel, self.peer_key = channel, channel.peer_key
         if self._is_over:
-            self._transport.abort()
-        self.peer_key = peer_key(cast("ssl.SSLObject", transport.get_extra_info("ssl_object")))
+            channel.abort()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: bytes, records: int) -> None:
+        """Take a piece of the stream of frames, which came in so many records of TLS."""
         if not self._is_over:
             self._last_arrival = self._loop.time()
+            self._loose_records += records
             self._splitter.feed(data)
             self._deliver()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the handler, if it was not told before."""
         if self._handler is not None and not self._is_over:
             self._is_over = True
             self._stop_watching()
             self._handler.link_down(self, "closed by the peer" if exc is None else f"the connection broke ({exc})")
         self._is_over = True
-        self._transport = None
+        self._channel = None
         self._closed.set()
         if self._forget is not None:
             self._forget(self)
@@ -191,6 +194,7 @@ class Link(asyncio.Protocol):
             frame_ended = True
             if frame:
                 cast(LinkHandler, self._handler).frame_received(self, frame)
+        self._count_loose_records()
         if not self._splitter.is_mid_frame:
             self._frame_began = None
         elif self._frame_began is None or frame_ended:
@@ -206,6 +210,13 @@ class Link(asyncio.Protocol):
                 self._catch_up.take(len(frame))
             else:
                 self._messages.take()
+        self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
+
+    def _count_loose_records(self) -> None:
+        """Count as messages what came in more records than its frames need."""
+        if self._messages is not None and self._loose_records > LOOSE_RECORDS:
+            self._messages.take(self._loose_records - LOOSE_RECORDS)
+            self._loose_records = LOOSE_RECORDS
 
     def _throttle(self) -> None:
         """Stop reading for a while: TCP tells the peer to wait, and nothing that it sent is lost."""
@@ -238,9 +249,9 @@ class Link(asyncio.Protocol):
 
     def flush(self) -> None:
         """Send what is queued now, not at the next turn of the event loop: for who has nothing to add in this one."""
-        if self._outgoing and self._transport is not None:
+        if self._outgoing and self._channel is not None:
             self._last_sending = self._loop.time()
-            self._transport.write(b"".join(self._outgoing))
+            self._channel.write(b"".join(self._outgoing))
         self._outgoing.clear()
         self._queued = 0
 
@@ -280,19 +291,18 @@ class Link(asyncio.Protocol):
         if self.is_up:
             self._is_over = True
             self._stop_watching()
-            # Never at once: asyncio's TLS breaks if it is aborted while it delivers, and so would a handler that is
-            # told of the end in the middle of its own call.
+            # Never at once: a handler must not be told of the end in the middle of its own call.
             self._loop.call_soon(self._finish, reason, abort)
 
     def _finish(self, reason: str, abort: bool) -> None:
-        if self._transport is not None:
+        if self._channel is not None:
             if abort:
-                self._transport.abort()
+                self._channel.abort()
             else:
                 self.flush()
-                self._transport.close()
+                self._channel.close()
         cast(LinkHandler, self._handler).link_down(self, reason)
 
-    def _connected(self) -> asyncio.Transport:
-        assert self._transport is not None, "a link that is up has its transport"
-        return self._transport
+    def _connected(self) -> Channel:
+        assert self._channel is not None, "a link that is up has its channel"
+        return self._channel

@@ -57,11 +57,16 @@ class Buckets:
         >>> buckets.admits("Ada", 0), buckets.admits("Ada", 0), buckets.admits("Ben", 0), buckets.admits("Ada", 1)
         (True, False, True, True)
         """
-        bucket = self._buckets.pop(who, None) or Bucket(self._rate, self._burst, now)
-        self._buckets[who] = bucket
-        if len(self._buckets) > self._most:
-            del self._buckets[next(iter(self._buckets))]
+        bucket = self.bucket(who, now)
         if bucket.wait(now):
             return False
         bucket.take()
         return True
+
+    def bucket(self, who: str, now: float) -> Bucket:
+        """Return the bucket of one of them."""
+        bucket = self._buckets.pop(who, None) or Bucket(self._rate, self._burst, now)
+        self._buckets[who] = bucket
+        if len(self._buckets) > self._most:
+            del self._buckets[next(iter(self._buckets))]
+        return bucket

@@ -19,8 +19,17 @@ from typing import Any, Final
 
 from protocol.addresses import Address, format_address, from_socket_name, hosts_to_dial, hosts_to_tell
 from protocol.certificates import Credentials
+from protocol.channel import open_channel, shake_hands
 from protocol.keys import fingerprint
-from protocol.limits import ACCEPT_PAUSE, ADDRESSES_PER_PEER, ADDRESSES_WATCHED, BACKLOG, REFUSAL_PAUSE, Limits
+from protocol.limits import (
+    ACCEPT_PAUSE,
+    ADDRESSES_PER_PEER,
+    ADDRESSES_WATCHED,
+    BACKLOG,
+    HANDSHAKE_COST,
+    REFUSAL_PAUSE,
+    Limits,
+)
 from protocol.link import Link, LinkHandler
 from protocol.pace import Bucket, Buckets
 
@@ -111,18 +120,22 @@ class Listener:
             return 0.0
         link = Link(self._limits, remote=remote, local=local, outbound=False)
         pause = 0.0
+        charged: list[Bucket] = []
         if not link.is_on_own_machine or self._limits.paces_own_machine:
             now = asyncio.get_running_loop().time()
-            if not self._visits.admits(remote[0], now):
+            bucket = self._visits.bucket(remote[0], now)
+            if bucket.wait(now):
                 connection.close()
                 return REFUSAL_PAUSE
             pause = self._all_visits.wait(now)
-            self._all_visits.take()
+            charged = [bucket, self._all_visits]
+            for each in charged:
+                each.take()
         self._make_room_for_handshake()
-        self._begin_handshake(link, connection)
+        self._begin_handshake(link, connection, _Bill(charged))
         return pause
 
-    def _begin_handshake(self, link: Link, connection: socket.socket) -> None:
+    def _begin_handshake(self, link: Link, connection: socket.socket, bill: _Bill) -> None:
         waiting = [connection]
 
         def end(task: asyncio.Task[None]) -> None:
@@ -132,7 +145,7 @@ class Listener:
             if task.cancelled():
                 link.refuse()  # also when TLS was just done, or goes on by itself
 
-        task = asyncio.create_task(self._admit(link, waiting))
+        task = asyncio.create_task(self._admit(link, waiting, bill))
         self._handshakes[task] = link.remote[0]
         task.add_done_callback(end)
 
@@ -143,9 +156,9 @@ class Listener:
             del self._handshakes[oldest]
             oldest.cancel()
 
-    async def _admit(self, link: Link, waiting: list[socket.socket]) -> None:
+    async def _admit(self, link: Link, waiting: list[socket.socket], bill: _Bill) -> None:
         try:
-            await _secure(link, waiting.pop(), self._credentials.server, self._limits)
+            await _secure(link, waiting.pop(), self._credentials.server, self._limits, bill.charge)
         except OSError as error:
             # Not one of us; whoever it was has been cut off. The frames hold the whole connection in a circle until
             # the collector comes by, and a crowd of strangers would fill the memory with them.
@@ -192,6 +205,23 @@ class Listener:
     def _forget(self, link: Link) -> None:
         if link in self._links:
             self._links.remove(link)
+
+
+class _Bill:
+    """What one handshake costs the buckets that have been charged for one of the usual kind."""
+
+    def __init__(self, buckets: Sequence[Bucket]) -> None:
+        self._buckets = buckets
+        self._cost = 0.0
+        self._paid = HANDSHAKE_COST
+
+    def charge(self, seconds: float) -> None:
+        """Add computing time; what goes beyond the usual is taken at once."""
+        self._cost += seconds
+        if self._cost > self._paid:
+            for bucket in self._buckets:
+                bucket.take((self._cost - self._paid) / HANDSHAKE_COST)
+            self._paid = self._cost
 
 
 async def listen(
@@ -354,7 +384,7 @@ async def _connect(
             connection.close()
             raise
         link = Link(limits, remote=remote, local=local, outbound=True)
-        await _secure(link, connection, credentials.client, limits)
+        await _secure(link, connection, credentials.client, limits, lambda _: None)
     except ConnectionRefusedError as error:
         raise DialError(f"nobody listens at {where}") from error
     except ssl.SSLError as error:
@@ -373,31 +403,25 @@ async def _connect(
     raise DialError(problem)
 
 
-async def _secure(link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits) -> None:
+async def _secure(
+    link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits, charge: Callable[[float], None]
+) -> None:
     """Do the TLS handshake and hand the connection to ``link``, which does not read before it is started.
 
+    :param charge: told the seconds of computing that it took.
     :raises OSError: if the peer does not complete it, in time and with an admissible key.
     """
-    loop = asyncio.get_running_loop()
-    # Small messages that wait for an acknowledgement cost 40 ms each. asyncio sees to this only for sockets that were
-    # made with the protocol's number.
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if link.outbound:
-        await loop.create_connection(
-            lambda: link,
-            sock=connection,
-            ssl=context,
-            server_hostname="",
-            ssl_handshake_timeout=limits.handshake,
-            ssl_shutdown_timeout=limits.shutdown,
-        )
-    else:
-        await loop.connect_accepted_socket(
-            lambda: link,
-            connection,
-            ssl=context,
-            ssl_handshake_timeout=limits.handshake,
-            ssl_shutdown_timeout=limits.shutdown,
-        )
+    try:
+        # Small messages that wait for an acknowledgement cost 40 ms each.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        async with asyncio.timeout(limits.handshake):
+            secured = await shake_hands(connection, context, charge, is_server=not link.outbound)
+    except TimeoutError as error:
+        connection.close()
+        raise ConnectionAbortedError("the handshake takes too long") from error
+    except BaseException:
+        connection.close()
+        raise
+    await open_channel(secured, link, limits.shutdown)
     if not link.is_connected:
         raise ConnectionResetError("the connection ended with the handshake")

@@ -109,8 +109,8 @@ class Player:
         if node._mesh._listener is not None:
             node._mesh._listener.close()
         for peer in tuple(node._mesh._peers.values()):
-            if peer.link._transport is not None:
-                peer.link._transport.abort()
+            if peer.link._channel is not None:
+                peer.link._channel.abort()
         for room in (node._hosting, node._playing, node._watching):
             if room is not None:
                 room.close()

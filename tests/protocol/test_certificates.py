@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from protocol import certificates
 from protocol.certificates import (
     Credentials,
+    authenticate,
     authority_certificate,
     authority_key,
     client_context,
@@ -56,6 +57,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> tuple[ssl.SSL
         for end in list(waiting):
             try:
                 end.do_handshake()
+                authenticate(end)
             except ssl.SSLWantReadError:
                 continue
             waiting.remove(end)

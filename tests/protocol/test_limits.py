@@ -31,6 +31,9 @@ def test_the_limits_are_those_that_were_promised() -> None:
     bounds = Limits()
     assert (bounds.frame_before_welcome, bounds.frame) == (4 * 1024, 64 * 1024)
     assert (bounds.handshake, bounds.started_frame) == (5, 10)
+    assert (limits.HANDSHAKE_HELLO, limits.HANDSHAKE_PIECES) == (2 * 1024, 32)
+    assert (limits.HANDSHAKE_FROM_DIALLER, limits.HANDSHAKE_FROM_LISTENER) == (1024, 1280)
+    assert (limits.HANDSHAKE_COST, limits.TLS_WASTE) == (0.005, 32 * 1024)
     assert (bounds.links_outside_roster, bounds.links_per_address) == (16, 3)
     assert (bounds.rate, bounds.burst, bounds.own_machine_rate) == (50, 200, None)
     assert bounds.outgoing_queue == 1024 * 1024

@@ -6,12 +6,12 @@ Every test here uses real sockets and real TLS, and fails if anything reaches th
 from __future__ import annotations
 
 import asyncio
-import asyncio.sslproto
 import dataclasses
 import gc
 import itertools
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -24,14 +24,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from protocol import certificates
+from protocol import certificates, channel
 from protocol import link as link_module
-from protocol.certificates import authority_certificate, authority_key, client_context, credentials
+from protocol.certificates import authority_certificate, authority_key, client_context, credentials, server_context
+from protocol.channel import Channel, shake_hands
 from protocol.framing import frame_header
 from protocol.keys import is_strict_public_key
-from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, KIB, Limits
+from protocol.limits import (
+    FRAME,
+    FRAME_BEFORE_WELCOME,
+    HANDSHAKE_FROM_DIALLER,
+    HANDSHAKE_FROM_LISTENER,
+    HANDSHAKE_HELLO,
+    KIB,
+    Limits,
+)
 from protocol.pace import Buckets
 from protocol.transport import DialError, Link, Listener, dial, dial_any, listen
+from tests.protocol.chains import CHAINS, show
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
 """Everything that would take seconds takes tenths."""
@@ -192,6 +202,19 @@ async def test_what_was_sent_before_closing_arrives_and_both_hear_of_the_end_onc
     assert table.recorder.frames == [b"the last word"]
     assert guest.reasons == ["closed by this node"]
     assert not link.is_up
+
+
+async def test_what_was_sent_before_closing_arrives_though_much_of_the_peers_lies_unread(opens: Opener) -> None:
+    table = await opens(Limits(own_machine_rate=5, burst=5, handshake=2))
+    talker = Recorder()
+    link = await table.dial(talker)
+    for _ in range(500):
+        link.send(bytes(1000))
+    await table.recorder.until(lambda: len(table.recorder.frames) == 5)
+    table.recorder.links[0].send(b"enough")
+    table.recorder.links[0].close()
+    await talker.until(lambda: bool(talker.ends))
+    assert talker.frames == [b"enough"]
 
 
 async def test_idle_links_keep_each_other_alive(opens: Opener) -> None:
@@ -381,7 +404,6 @@ async def test_what_is_no_node_never_becomes_a_link(
         monkeypatch.setattr(certificates, "is_strict_public_key", lambda raw: raw != bad and is_strict_public_key(raw))
     else:
         context = table.credentials.client
-    context.sslobject_class = ssl.SSLObject  # a stranger checks nothing
     with suppress(OSError):
         reader, writer = await raw_tls(table, context)
         assert await is_cut_off(reader)
@@ -399,6 +421,122 @@ async def test_a_certificate_with_names_that_are_no_text_does_no_harm(opens: Ope
     await table.recorder.until(lambda: bool(table.recorder.links))
     assert table.recorder.links[0].peer_key == key.public_key().public_bytes_raw()
     assert await table.is_alive()
+    writer.close()
+
+
+class Attack:
+    """A peer that is driven as OpenSSL drives one, over a socket."""
+
+    def __init__(self, context: ssl.SSLContext, connection: socket.socket, *, is_server: bool) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=is_server)
+        self.connection = connection
+        self.sent = 0
+
+    async def run(self) -> None:
+        """Do the handshake as far as the victim goes along."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):
+            while True:
+                with suppress(ssl.SSLWantReadError):
+                    self.tls.do_handshake()
+                self.sent += self.outgoing.pending
+                await loop.sock_sendall(self.connection, self.outgoing.read())
+                if not (answer := await loop.sock_recv(self.connection, 64 * KIB)):
+                    return
+                self.incoming.write(answer)
+
+
+@pytest.mark.parametrize("we_dial", [False, True], ids=["who answers", "who dials"])
+@pytest.mark.parametrize(("kind", "length"), [("small keys", 24), ("small keys", 379), ("compressed points", 50)])
+async def test_of_a_chain_of_certificates_openssl_gets_a_kilobyte(
+    monkeypatch: pytest.MonkeyPatch, kind: str, length: int, we_dial: bool
+) -> None:
+    taken: list[int] = []
+    take = channel._Pieces.take
+
+    async def take_note(pieces: channel._Pieces, most: int) -> bytes:
+        piece = await take(pieces, most)
+        taken.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(channel._Pieces, "take", take_note)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for each in (ours, theirs):
+            each.setblocking(False)
+        key, victim = identity(), credentials(identity())
+        context = show(server_context(key) if we_dial else client_context(key), key, CHAINS[kind](length))
+        attack = Attack(context, theirs, is_server=we_dial)
+        attacking = asyncio.create_task(attack.run())
+        costs: list[float] = []
+        with pytest.raises(ssl.SSLError, match="more for the handshake than a node does"):
+            await shake_hands(ours, victim.client if we_dial else victim.server, costs.append, is_server=not we_dial)
+        attacking.cancel()
+    rest = HANDSHAKE_FROM_LISTENER if we_dial else HANDSHAKE_FROM_DIALLER
+    assert attack.sent > 2 * rest
+    assert sum(taken) <= HANDSHAKE_HELLO + rest
+
+
+async def test_a_handshake_is_computed_beside_the_event_loop(opens: Opener) -> None:
+    the_loop_goes_on = threading.Event()
+
+    class Slow(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            assert the_loop_goes_on.wait(PATIENCE)
+            super().do_handshake()
+
+    table = await opens(Limits(handshake=2 * PATIENCE, shutdown=0.2))
+    table.credentials.server.sslobject_class = Slow
+    dialling = asyncio.create_task(table.dial(Recorder(), limits=Limits(handshake=2 * PATIENCE)))
+    asyncio.get_running_loop().call_later(0.05, the_loop_goes_on.set)
+    await dialling
+
+
+async def test_a_handshake_that_takes_long_counts_for_many() -> None:
+    limits = dataclasses.replace(KNOCKING, handshake_burst=4, handshake_rate=0.01)
+    listener = await listen([HOST, "::1"], 0, credentials(identity()), recorder := Recorder(), limits)
+    key, guest = identity(), Recorder()
+    costly = show(client_context(key), key, CHAINS["curves of their own"](1))
+    with suppress(OSError):
+        reader, writer = await asyncio.open_connection(HOST, listener.port, ssl=costly, server_hostname="")
+        await is_cut_off(reader)
+        writer.close()
+    await dial("::1", listener.port, credentials(identity()), guest, limits=limits)  # comes later than what it cost
+    with pytest.raises(DialError, match="broke the connection off"):
+        await dial(HOST, listener.port, credentials(identity()), guest, limits=limits)
+    await recorder.until(lambda: bool(recorder.links))
+    listener.close()
+    for link in (*guest.links, *recorder.links):
+        link.drop("the test is over")
+    await asyncio.sleep(0.05)
+
+
+async def test_a_listener_that_goes_on_with_messages_of_tls_is_dropped() -> None:
+    hostile = server_context(identity())
+    hostile.options &= ~ssl.OP_NO_TICKET
+    hostile.num_tickets = 1000
+    server = await asyncio.start_server(lambda reader, writer: None, HOST, 0, ssl=hostile)
+    guest = Recorder()
+    link = await dial(HOST, server.sockets[0].getsockname()[1], credentials(identity()), guest)
+    await guest.until(lambda: bool(guest.ends))
+    assert "carries nothing" in guest.reasons[0]
+    await link.wait_closed()
+    server.close()
+
+
+async def test_records_of_one_byte_count_as_messages(opens: Opener) -> None:
+    table = await opens(Limits(own_machine_rate=100, burst=10, handshake=2))
+    _, writer = await raw_tls(table, client_context(identity()))
+    message = bytes(range(200))
+    for byte in (*frame_header(message), *message):
+        writer.write(bytes([byte]))
+    await table.recorder.until(lambda: table.recorder.frames == [message])
+    (link,) = table.recorder.links
+    assert link._is_throttled or link._is_over_its_rate(asyncio.get_running_loop().time())
+    for byte in (*frame_header(message), *message):
+        writer.write(bytes([byte]))
+    await table.recorder.until(lambda: table.recorder.frames == [message] * 2)  # held back, and nothing is lost
     writer.close()
 
 
@@ -547,8 +685,10 @@ async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(o
 def test_of_addresses_without_end_only_the_last_ones_are_watched() -> None:
     visits = Buckets(rate=5, burst=1, most=8)
     for number in range(100):
-        assert visits.admits(f"fe80::{number}", now=0)
-    assert not visits.admits("fe80::99", now=0)
+        bucket = visits.bucket(f"fe80::{number}", now=0)
+        assert not bucket.wait(0)
+        bucket.take()
+    assert visits.bucket("fe80::99", now=0).wait(0)
     assert len(visits._buckets) == 8
 
 
@@ -574,7 +714,7 @@ async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, m
 
 async def test_strangers_who_were_cut_off_leave_nothing_for_the_collector(opens: Opener) -> None:
     def remains() -> int:
-        return sum(isinstance(each, Link | asyncio.sslproto.SSLProtocol) for each in gc.get_objects())
+        return sum(isinstance(each, Link | Channel | ssl.SSLObject) for each in gc.get_objects())
 
     table = await opens()
     gc.collect()
