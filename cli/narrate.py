@@ -162,7 +162,7 @@ def _your_turn(event: node.YourTurn, seating: Seating) -> str:
     state = event.view.state
     if choice := narrate_choice(event.view, seating):
         return choice
-    also = f" {also_playable(event.view)}".rstrip()
+    also = f" {also_playable(event.view, seating)}".rstrip()
     mine = f"You have {hand(event.view.hand)}."
     challenge = state.challenge
     if challenge is not None and state.bid is not None:

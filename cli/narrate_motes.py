@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from cli.choices import FUNDS, TICKETS, choices, is_stake
+from cli.choices import FUNDS, TICKETS, is_stake
 from cli.render import bid, counted, listing
 from cli.seating import Seating
-from p2pdice import Die, State, View
+from p2pdice import Die, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 
@@ -146,25 +146,26 @@ def narrate_choice(view: View, seating: Seating) -> str:
     motes = state.motes
     if motes is None:
         return ""
+    offered = _type(view.legal, seating)
     if state.phase == "discard":
-        return f"Your turn: send one of your dice to the graveyard. {_type(choices(view))}"
+        return f"Your turn: send one of your dice to the graveyard. {offered}"
     if state.phase == "crown":
-        return f"Your turn: name the winning die. {_type(choices(view))}"
+        return f"Your turn: name the winning die. {offered}"
     if motes.stack:
         die, by, _ = motes.stack[-1]
-        return f"Your turn: answer {seating.whose(by)} {die} or let it be. {_type(choices(view))}"
+        return f"Your turn: answer {seating.whose(by)} {die} or let it be. {offered}"
     if state.phase != "bidding":
-        return f"Your turn: play a die out of the graveyard, or pass. {_type(choices(view))}"
+        return f"Your turn: play a die out of the graveyard, or pass. {offered}"
     if motes.must_raise and state.bid is not None:
         standing = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
         return f"Your turn: raise {standing}; it cannot be called."
     return ""
 
 
-def also_playable(view: View) -> str:
+def also_playable(view: View, seating: Seating) -> str:
     """Return the dice that may be played before a bid, as a sentence; nothing if there are none."""
-    powers = [str(move) for move in view.legal if isinstance(move, Power)]
-    return f"Before that you may play a die. {_type(powers)}" if powers else ""
+    powers = [move for move in view.legal if isinstance(move, Power)]
+    return f"Before that you may play a die. {_type(powers, seating)}" if powers else ""
 
 
 def graveyard(state: State, seating: Seating) -> str:
@@ -192,11 +193,19 @@ def _dice(dice: Sequence[Die]) -> str:
     return ", ".join(map(str, dice))
 
 
-def _type(moves: Sequence[str]) -> str:
+def _type(moves: Sequence[Move], seating: Seating) -> str:
     rest = len(moves) - _SHOWN
+    texts = [_offered(move, seating) for move in moves]
     # The last one, which is often to pass, is always shown.
-    shown = list(moves) if rest <= 0 else [*moves[: _SHOWN - 1], f"{rest} more", moves[-1]]
+    shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
     return f"Type {listing(shown, 'or')}."
+
+
+def _offered(move: Move, seating: Seating) -> str:
+    """Return a move as it is typed; a player in it is a seat, so with the name beside it."""
+    if isinstance(move, Power) and isinstance(move.target, int):
+        return f"{move} ({seating.names[move.target]})"
+    return str(move)
 
 
 def _coins(count: int) -> str:

@@ -114,7 +114,7 @@ def exceeds_the_dice(move: Move, view: View) -> bool:
 def _plain(line: str) -> str:
     plain = " ".join(line.lower().replace("'", "").replace("’", "").split())
     # What is shown beside a move, as in 3x5 (three fives), may be typed or copied with it.
-    plain = re.sub(r" ?\([^()]*\)$", "", plain).rstrip("!. ")
+    plain = re.sub(r" ?\(.*\)$", "", plain).rstrip("!. ")
     return plain if len(plain) <= _LONGEST else ""
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from random import Random
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cli.narrate import narrate
 from cli.narrate_motes import graveyard
 from cli.seating import Seating
-from p2pdice import Event, Rolled, State, apply, new_match, view
+from cli.speech import hear
+from p2pdice import Event, Expect, Rolled, State, apply, new_match, view
 from protocol import events as node
 from tests.cli.samples import MOTES, bidding
-from tests.p2pdice.scripted import play, rolled, rules, show
+from tests.p2pdice.scripted import play, random_play, rolled, rules, show
 
 ADA, BEN = Seating(("Ada", "Ben", "Cleo"), 0), Seating(("Ada", "Ben", "Cleo"), 1)
 
@@ -123,9 +129,13 @@ def test_stakes_are_asked_for_with_the_funds() -> None:
 def test_who_may_play_at_night_is_told_so_beside_the_bid() -> None:
     state = play(after_a_round(), "lose red@0")
     state, _ = apply(state, Rolled())
-    assert asked(state).startswith("Your turn: play a die out of the graveyard, or pass. Type play red@0 on 1 or pass.")
+    assert asked(state).startswith(
+        "Your turn: play a die out of the graveyard, or pass. Type play red@0 on 1 (Ben) or pass."
+    )
     opening = play(state, "pass")
-    assert asked(opening).endswith("open the round with a bid. Before that you may play a die. Type play red@0 on 1.")
+    assert asked(opening).endswith(
+        "open the round with a bid. Before that you may play a die. Type play red@0 on 1 (Ben)."
+    )
 
 
 def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
@@ -148,3 +158,25 @@ def test_what_lies_in_the_graveyard_can_be_looked_up() -> None:
     ]
     state = play(after_a_round(), "lose red@0")
     assert "    in the graveyard by Ada: red@0" in graveyard(state, Seating(("Ada", "Ben"))).splitlines()
+
+
+@given(st.integers(0, 2**32), st.integers(2, 4))
+@settings(max_examples=25, deadline=None)
+def test_in_any_match_all_is_told_in_whole_sentences_and_what_is_offered_can_be_typed(seed: int, players: int) -> None:
+    names = ("Ada", "Ben (bot)", "Cleo", "Dan")[:players]
+    for before, state, events in random_play(rules("motes"), players, Random(seed)):
+        if before.awaits is Expect.MOVE:
+            mine = Seating(names, before.turn)
+            seen = view(before, before.turn)
+            question = narrate(node.YourTurn(seen, 1), mine)
+            assert re.fullmatch(r"Your turn: .*\.", question)
+            offered = question.partition(" Type ")[2].rstrip(".")
+            for text in filter(None, re.split(", | or ", offered)):
+                if not text.endswith(" more"):
+                    assert hear(text, seen, names, ("help", "players")) in seen.legal
+        for event in events:
+            for me in (0, 1, None):
+                told = narrate(node.Happened(event, state), Seating(names, me))
+                for line in told.split("\n"):
+                    assert line.startswith("    ") or (line[0].isupper() and line[-1] in ".:")
+                assert not re.search(r"None|\byou (is|was|has|loses|leads|plays|passes|wins)\b", told)

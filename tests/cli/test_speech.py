@@ -96,6 +96,7 @@ def test_dice_with_powers_can_be_named_without_their_verb_and_players_by_name() 
     night = reach(table(3, "red@0"), "night")
     assert said("red on ben", view(night, 0)) == "play red@0 on 1"
     assert said("play red@0 on C", view(night, 0)) == "play red@0 on 2"
+    assert said("play red@0 on 2 (Cleo (bot))", view(night, 0)) == "play red@0 on 2"  # as the table offers it
     assert said("pas", view(night, 0)) == "pass"
     losing = reach(table(3), "discard")
     assert said("yellow", view(losing, losing.turn)) == f"lose neutral@{losing.turn}"

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from p2pdice import Bid, Liar, apply
 from p2pdice.inputs import Play
-from protocol.events import Continued, MatchOver, Misbehaved, Overdue, PeerLost, Suspended
+from protocol.events import Continued, Happened, MatchOver, Misbehaved, Overdue, PeerLost, Suspended
 from protocol.genesis import Patience
 from protocol.match import Match
 from protocol.messages import Kind, Signed, sign
@@ -72,6 +72,8 @@ async def test_the_others_end_a_match_without_who_is_gone_for_good_and_nobody_ca
     for other in others:
         assert names(other.told(MatchOver)[0])[-1] == dying
         assert other.told(Misbehaved) == []
+        (why,) = [event.eviction for event in other.told(Happened) if event.eviction is not None]
+        assert {other.told(MatchOver)[0].players[seat].name for seat in why.witnesses} == {"A", "B", "C"} - {dying}
     judged = verify(transcript.read_bytes())
     assert judged.verdict == "unproven"
     assert judged.culprit is None
