@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cli.bots import Bot
 from cli.exits import Failure, closing_code
+from cli.narrate import narrate
 from cli.seating import Seating
 from p2pdice import Concede, Move
 from protocol.events import Happened, MatchOver, MatchStarted, NodeEvent, Stopped, TableClosed, YourTurn
@@ -54,9 +55,9 @@ async def _follow(node: Node, bot: Bot, show: Show) -> None:
                 bot.over(event.places)
                 return
             case TableClosed():
-                raise Failure(event.reason, code=closing_code(event))
+                raise Failure(narrate(event, seating), code=closing_code(event))
             case Stopped():
-                raise Failure(event.reason)
+                raise Failure(narrate(event, seating))
 
 
 def _play(node: Node, move: Move, token: int) -> None:

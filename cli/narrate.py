@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
-from cli.render import bid, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
+from cli.render import bid, clause, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
 from cli.seating import Seating, display_names
 from p2pdice import Exact, Expect, Liar
 from p2pdice import events as game
@@ -38,13 +38,13 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.LobbyChanged():
             return _sitting(event)
         case node.TableClosed():
-            return f"The table is closed: {sentence(escape(event.reason))}"
+            return f"The table is closed: {clause(escape(event.reason))}"
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
             return _course(event, seating)
         case node.Stopped():
-            return f"Your node has stopped: {sentence(escape(event.reason))} The match can be resumed."
+            return f"This program has stopped: {clause(escape(event.reason))} The match can be resumed."
         case node.Diverged():
             told = f"The players' programs disagree about the game at step {event.step}. That is a bug in one of them"
             return f"{told}, and no player's fault. The match cannot go on. What this one holds is in the log."
@@ -133,7 +133,7 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved) -> str:
             return f"{escape(event.player.name)} is back."
         case node.Misbehaved():
             proven = f"at step {event.step}, as their own signature proves"
-            told = f"{escape(event.player.name)} broke the rules {proven}: {sentence(escape(event.reason))}"
+            told = f"{escape(event.player.name)} broke the rules {proven}: {clause(escape(event.reason))}"
             if event.proof is None:
                 return told
             path = str(event.proof)

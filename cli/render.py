@@ -145,14 +145,24 @@ def one_line(text: str) -> str:
     return escape(text.strip().partition("\n")[0])
 
 
+def clause(text: str) -> str:
+    """Return ``text``, which goes on with a sentence, with a full stop at its end.
+
+    >>> f"It is closed: {clause('the host has left')}"
+    'It is closed: the host has left.'
+    """
+    text = text.strip()
+    return text + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""
+
+
 def sentence(text: str) -> str:
     """Return ``text`` with a capital at its start and a full stop at its end.
 
     >>> sentence("nobody answers")
     'Nobody answers.'
     """
-    text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""
+    text = clause(text)
+    return text[:1].upper() + text[1:]
 
 
 def wrapped(text: str, columns: int) -> str:

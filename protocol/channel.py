@@ -257,7 +257,7 @@ class Channel(asyncio.Protocol):
         data = b"".join(carried)
         self._waste = max(0, self._waste - len(data) - len(carried) * _RECORD_OVERHEAD)
         if self._waste > TLS_WASTE:
-            self._error = ssl.SSLError("the peer sends too much that carries nothing")
+            self._error = ssl.SSLError("it sent too much that carries nothing")
         if carried:
             self._user.data_received(data, len(carried))
         if self._error is not None:

@@ -11,7 +11,7 @@ from protocol.audience import Audience
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo
 from protocol.genesis import Genesis
-from protocol.lobby import HostedTable, NotAdmittedError
+from protocol.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.playing import Playing
 from protocol.shell import Shell
 from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
@@ -78,7 +78,7 @@ class Hosting:
     def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
         """Answer who wants a seat."""
         if self.has_begun:
-            return Refuse("no-table", "no table is open here")
+            return Refuse("no-table", NO_TABLE)
         try:
             self.table.check_aim(aim)
         except NotAdmittedError as error:
@@ -94,7 +94,7 @@ class Hosting:
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if self._is_guest(identity):
-            return Refuse("refused", "you have a seat at this table")
+            return Refuse("refused", "who has a seat at this table cannot watch it, too")
         if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
             return Refuse("full", "there is no room for more spectators before the match begins")
         return TableAim(self.table.table, "")
@@ -117,7 +117,7 @@ class Hosting:
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; propose the match when all are taken."""
         if self.has_begun:
-            self._shell.post(identity, Refuse("no-table", "no table is open here"))
+            self._shell.post(identity, Refuse("no-table", NO_TABLE))
             return
         try:
             self.table.admit(identity, frame.record)

@@ -17,9 +17,9 @@ from protocol.errors import NodeError
 from protocol.genesis import MalformedGenesisError
 from protocol.keys import fingerprint
 from protocol.limits import Limits
-from protocol.link import Link
+from protocol.link import BREACH, Link
 from protocol.lobby import Lobby
-from protocol.mesh import RefusedError
+from protocol.mesh import RefusedError, versions_differ
 from protocol.refusals import refusal, unreachable
 from protocol.transport import DialError, dial
 from protocol.whereabouts import BY_LINE, Target
@@ -172,18 +172,18 @@ class _Question:
         try:
             frame = decode_frame(data)
         except MalformedFrameError as error:
-            link.drop(f"the other node sent nonsense: {error}")
+            link.drop(f"{BREACH}: it sent what is no message ({error})")
             return
         match frame:
             case Welcome(version=version) if version != PROTOCOL_VERSION:
-                self._take(Refuse("version", f"the other node chose protocol version {version}"))
+                self._take(Refuse("version", versions_differ(version, PROTOCOL_VERSION)))
             case Welcome(aim=aim):
                 link.widen()
                 self._table = aim.table if isinstance(aim, TableAim) else b""
             case Table() | Propose() | Refuse():
                 self._take(frame)
             case _:
-                link.drop("the other node did not answer HELLO")
+                link.drop(f"{BREACH}: it did not answer the greeting")
 
     def _take(self, said: Table | Propose | Refuse) -> None:
         if not self.answer.done():
@@ -191,7 +191,7 @@ class _Question:
 
     def link_down(self, link: Link, reason: str) -> None:
         if not self.answer.done():
-            self.answer.set_exception(DialError(f"{format_address(link.remote)} broke off: {reason}"))
+            self.answer.set_exception(DialError(f"nobody let us in: {reason}"))
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:

@@ -12,7 +12,7 @@ from protocol.keys import fingerprint
 from protocol.lobby import Seat
 from protocol.mesh import RefusedError
 from protocol.playing import Playing
-from protocol.refusals import closing_code, refusal, unreachable
+from protocol.refusals import closing_code, host_gone, refusal, unreachable
 from protocol.shell import Shell
 from protocol.transport import DialError
 from protocol.whereabouts import Target
@@ -105,7 +105,7 @@ class Joining:
                     self._shell.tell(self._shell.lobby_changed(before, frame))
         except MalformedGenesisError as error:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
-            self._close(code, f"the host's word cannot be accepted: {error}")
+            self._close(code, f"what the host says cannot be accepted: {error}")
 
     def _check_name(self, frame: Table) -> None:
         assert self._wanted is not None
@@ -115,7 +115,7 @@ class Joining:
     def lost(self, identity: bytes, reason: str) -> None:
         """The table is gone with its convenor, unless the match has begun."""
         if self._seat is not None and identity == self._seat.convenor and not self._has_begun:
-            self._close("closed", f"the host is gone ({reason})")
+            self._close("closed", host_gone(reason))
 
     @property
     def table_name(self) -> str:

@@ -10,7 +10,8 @@ Everything runs in one event loop. Handlers are called in it, and never from wit
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol, cast
+import ssl
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from protocol.addresses import Address, is_own_machine
 from protocol.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from protocol.channel import Channel
 
 
+BREACH: Final = "the other program does not keep to the protocol"
+
+
 class LinkHandler(Protocol):
     """What the owner of links is told, in the event loop."""
 
@@ -33,7 +37,10 @@ class LinkHandler(Protocol):
         """Take a message, never empty and within the limit of the link. Its content is unchecked."""
 
     def link_down(self, link: Link, reason: str) -> None:
-        """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all."""
+        """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all.
+
+        :param reason: a clause for a person, as "the other program ended the connection".
+        """
 
 
 class Link:
@@ -85,9 +92,12 @@ class Link:
         self._splitter.limit = self._limits.frame
         self._deadline = None
 
-    def close(self) -> None:
-        """Send what is queued, as far as the peer takes it in time, and end the link."""
-        self._end("closed by this node", abort=False)
+    def close(self, reason: str = "this program ended the connection") -> None:
+        """Send what is queued, as far as the peer takes it in time, and end the link.
+
+        :param reason: what ``link_down`` is to give.
+        """
+        self._end(reason, abort=False)
 
     def drop(self, reason: str) -> None:
         """End the link at once, with the reason that ``link_down`` is to give."""
@@ -167,7 +177,7 @@ class Link:
         if self._handler is not None and not self._is_over:
             self._is_over = True
             self._stop_watching()
-            self._handler.link_down(self, "closed by the peer" if exc is None else f"the connection broke ({exc})")
+            self._handler.link_down(self, _how_it_ended(exc))
         self._is_over = True
         self._channel = None
         self._closed.set()
@@ -186,7 +196,7 @@ class Link:
             try:
                 frame = self._splitter.next_frame()
             except FrameTooLong as error:
-                self.drop(f"the peer sent {error}")
+                self.drop(f"{BREACH}: it sent {error}")
                 return
             if frame is None:
                 break
@@ -245,7 +255,7 @@ class Link:
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
-            self.drop("the peer does not read what it is sent")
+            self.drop("the other program does not take what it is sent")
 
     def flush(self) -> None:
         """Send what is queued now, not at the next turn of the event loop: for who has nothing to add in this one."""
@@ -261,11 +271,11 @@ class Link:
         """End the link if a deadline has passed, show life if it is time, and come back when the next one is due."""
         now, limits = self._loop.time(), self._limits
         if self._deadline is not None and now >= self._deadline:
-            self.drop("no HELLO in time")
+            self.drop("the other program said nothing in time")
         elif self._frame_began is not None and now >= self._frame_began + limits.started_frame:
-            self.drop("a message was begun and not ended")
+            self.drop("the other program began a message and did not end it")
         elif not self._is_throttled and now >= self._last_arrival + limits.silence:
-            self.drop("the peer is silent")
+            self.drop(f"nothing was heard for {limits.silence:g} seconds")
         if self._is_over:
             return
         if now >= self._last_sending + limits.keepalive:
@@ -306,3 +316,14 @@ class Link:
     def _connected(self) -> Channel:
         assert self._channel is not None, "a link that is up has its channel"
         return self._channel
+
+
+def _how_it_ended(problem: Exception | None) -> str:
+    if problem is None:
+        return "the other program ended the connection"
+    if isinstance(problem, ssl.SSLError):
+        # What the library says has a number, and is no language for people.
+        return "the connection broke" if problem.errno else f"{BREACH}: {problem}"
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"the connection broke: {problem.strerror}"
+    return "the connection broke"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2pdice import Ruleset
 from protocol.admission import admits
@@ -25,6 +26,8 @@ from protocol.genesis import (
 )
 from protocol.nicknames import NicknameError, check_nickname
 from protocol.wire import Table, TableAim, WatchAim
+
+NO_TABLE: Final = "no table is open at this address"
 
 
 class NotAdmittedError(Exception):
@@ -89,7 +92,7 @@ class HostedTable:
         """
         wanted = aim.id if isinstance(aim, WatchAim) else aim.table
         if wanted not in (b"", self.table):
-            raise NotAdmittedError("no-table", "that table is gone; another one is open here")
+            raise NotAdmittedError("no-table", "the table is gone; another one is open at this address")
         check_token(self.table, aim.token)
 
     def admit(self, identity: bytes, value: Value) -> None:
@@ -104,12 +107,12 @@ class HostedTable:
         except MalformedGenesisError as error:
             raise NotAdmittedError("refused", str(error)) from None
         if record.join.identity != identity:
-            raise NotAdmittedError("refused", "the join record names another identity than the link")
+            raise NotAdmittedError("refused", "the request for a seat has another key than the connection")
         if record.join.table != self.table:
-            raise NotAdmittedError("no-table", "the join record is for another table")
+            raise NotAdmittedError("no-table", "the request for a seat is for another table")
         others = [known for known in self.records if known.join.identity != identity]
         if any(known.join.match_key == record.join.match_key for known in others):
-            raise NotAdmittedError("refused", "the match key is another player's")
+            raise NotAdmittedError("refused", "the request for a seat has the key of another player")
         if identity not in self._guests and self.is_full:
             raise NotAdmittedError("full", f"all {self.settings.seats} seats are taken")
         self._guests[identity] = record
@@ -151,7 +154,7 @@ class Lobby:
         parse_patience(table.patience)
         _check_names(name for name, _ in table.players)
         if len({identity for _, identity in table.players}) != len(table.players):
-            raise MalformedGenesisError("an identity sits twice at the table")
+            raise MalformedGenesisError("somebody has two seats at the table")
         if self.ruleset is not None and ruleset != self.ruleset:
             raise UnknownRulesError("the host changed the rules after we sat down")
         self.ruleset = ruleset
@@ -164,11 +167,11 @@ class Lobby:
         """
         genesis = parse_public_genesis(data)
         if genesis.table != self.id:
-            raise MalformedGenesisError("the proposal is for another table")
+            raise MalformedGenesisError("the match is for another table")
         if genesis.ruleset != self.ruleset:
-            raise UnknownRulesError("the proposal has other rules than the table")
+            raise UnknownRulesError("the match has other rules than the table")
         if all(record.join.identity != self.convenor for record in genesis.roster):
-            raise MalformedGenesisError("the host is not in the proposal")
+            raise MalformedGenesisError("the host does not play in the match")
         return genesis
 
 
@@ -186,7 +189,7 @@ class Seat(Lobby):
         """
         genesis = self.check_genesis(data)
         if self.own not in genesis.roster:
-            raise MalformedGenesisError("our own join record is not in the proposal as we wrote it")
+            raise MalformedGenesisError("our own entry in the match is not as we wrote it")
         return genesis
 
 

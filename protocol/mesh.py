@@ -15,7 +15,7 @@ from protocol import limits
 from protocol.addresses import Address
 from protocol.certificates import Credentials
 from protocol.limits import Limits
-from protocol.link import Link
+from protocol.link import BREACH, Link
 from protocol.transport import EVERYWHERE, Accept, DialError, Listener, anybody, dial_any, listen
 from protocol.wire import (
     PROTOCOL_VERSION,
@@ -28,6 +28,16 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
+
+
+def versions_differ(there: int, *here: int) -> str:
+    """Return why two nodes cannot talk, in the words of the dialler.
+
+    >>> versions_differ(1, 2, 3)
+    'the program there speaks version 1 of the protocol, this one 2, 3: update the older one'
+    """
+    spoken = ", ".join(map(str, here))
+    return f"the program there speaks version {there} of the protocol, this one {spoken}: update the older one"
 
 
 class RefusedError(Exception):
@@ -133,10 +143,13 @@ class Mesh:
         for peer in self._peers.values():
             peer.link.flush()
 
-    def disconnect(self, identity: bytes) -> None:
-        """Send what is queued for a peer and end its link."""
+    def disconnect(self, identity: bytes, *reason: str) -> None:
+        """Send what is queued for a peer and end its link.
+
+        :param reason: what the owner is told, if that is another one than that this node ended it.
+        """
         if (peer := self._peers.get(identity)) is not None:
-            peer.link.close()
+            peer.link.close(*reason)
 
     async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
         """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
@@ -238,7 +251,7 @@ class Mesh:
     def link_down(self, link: Link, reason: str) -> None:
         answer = self._answers.get(link)
         if answer is not None and not answer.done():
-            answer.set_exception(DialError(f"the other node broke off before its welcome: {reason}"))
+            answer.set_exception(DialError(f"nobody let us in: {reason}"))
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
             del self._peers[link.peer_key]
@@ -250,12 +263,12 @@ class Mesh:
         try:
             frame = decode_frame(data)
         except MalformedFrameError as error:
-            link.drop(f"the peer sent nonsense: {error}")
+            link.drop(f"{BREACH}: it sent what is no message ({error})")
             return
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
             if isinstance(frame, Hello | Welcome):
-                link.drop("the peer said HELLO twice")
+                link.drop(f"{BREACH}: it greeted twice")
             else:
                 self._owner.peer_frame(link.peer_key, frame)
         elif link.outbound:
@@ -270,23 +283,19 @@ class Mesh:
         if isinstance(frame, Refuse):
             answer.set_exception(RefusedError(frame.code, frame.reason))
         elif not isinstance(frame, Welcome):
-            link.drop("the peer did not answer HELLO")
+            link.drop(f"{BREACH}: it did not answer the greeting")
         elif frame.version != PROTOCOL_VERSION:
-            answer.set_exception(RefusedError("version", f"the other node chose protocol version {frame.version}"))
+            answer.set_exception(RefusedError("version", versions_differ(frame.version, PROTOCOL_VERSION)))
         else:
             answer.set_result(frame)
             self._establish(link, frame.aim, link.remote)
 
     def _take_hello(self, link: Link, frame: Frame) -> None:
         if not isinstance(frame, Hello):
-            link.drop("the peer did not begin with HELLO")
+            link.drop(f"{BREACH}: it did not greet first")
             return
         if PROTOCOL_VERSION not in frame.versions:
-            spoken = ", ".join(map(str, frame.versions))
-            answer: Aim | Refuse = Refuse(
-                "version",
-                f"this node speaks protocol version {PROTOCOL_VERSION}, the other {spoken}: update one of them",
-            )
+            answer: Aim | Refuse = Refuse("version", versions_differ(PROTOCOL_VERSION, *frame.versions))
         else:
             answer = self._owner.welcome(link.peer_key, frame)
         if isinstance(answer, Refuse):

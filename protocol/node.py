@@ -44,7 +44,7 @@ from protocol.joining import Joining
 from protocol.joinline import JoinLine, new_token
 from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.limits import Limits
-from protocol.lobby import HostedTable, TableSettings
+from protocol.lobby import NO_TABLE, HostedTable, TableSettings
 from protocol.match import Match, StaleMoveError
 from protocol.mesh import Mesh
 from protocol.messages import MalformedMessageError
@@ -52,6 +52,7 @@ from protocol.nicknames import NicknameError, check_nickname
 from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
+from protocol.refusals import LEFT
 from protocol.shell import Shell
 from protocol.store import Store, StoredMatch, StoreError
 from protocol.surroundings import mind_surroundings
@@ -364,7 +365,8 @@ class Node:
                 )
             await self._mesh.listen(port, hosts)
         except OSError as error:
-            raise NodeError("failed", f"cannot listen: {error}", "choose another --port or --interface") from None
+            problem = error.strerror or str(error)
+            raise NodeError("failed", f"cannot listen: {problem}", "choose another --port or --interface") from None
 
     def _advertise(self) -> None:
         """Advertise the open table or the running match, whatever it has become."""
@@ -394,12 +396,12 @@ class Node:
         playing = self._playing
         if isinstance(aim, MatchAim):
             if playing is None or aim.match != playing.match.record.match or identity not in playing.authors:
-                return Refuse("no-match", "that match is not played here")
+                return Refuse("no-match", "that match is not played at this address")
             return playing.aim()
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
         if self._hosting is None:
-            return Refuse("no-table", "no table is open here")
+            return Refuse("no-table", NO_TABLE)
         return self._hosting.welcome(identity, aim)
 
     def _welcome_spectator(self, identity: bytes, aim: WatchAim) -> Aim | Refuse:
@@ -408,7 +410,7 @@ class Node:
             return playing.welcome_spectator(identity, aim)
         if self._hosting is not None:
             return self._hosting.welcome_spectator(identity, aim)
-        return Refuse("no-table", "there is nothing to be seen here yet")
+        return Refuse("no-table", "there is nothing to be seen at this address")
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         with self._shell.stopping_at_disk_errors():
@@ -450,7 +452,7 @@ class Node:
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self._shell.stopping_at_disk_errors():
             if isinstance(frame, Leave):
-                self._mesh.disconnect(identity)
+                self._mesh.disconnect(identity, LEFT)
             elif self._watching is not None:
                 self._watching.take(identity, frame)
             elif self._playing is not None and isinstance(frame, Carried | Need | Page | Cut):
@@ -467,7 +469,7 @@ class Node:
 
     def _take_join(self, identity: bytes, frame: JoinTable) -> None:
         if self._hosting is None:
-            self._shell.post(identity, Refuse("no-table", "no table is open here"))
+            self._shell.post(identity, Refuse("no-table", NO_TABLE))
         else:
             self._hosting.take_join(identity, frame)
 

@@ -80,7 +80,7 @@ class Playing(Session):
         """Answer who wants to watch."""
         record = self.match.record
         if aim.id not in (b"", record.match, record.genesis.table):
-            return Refuse("no-match", "that match is not played here")
+            return Refuse("no-match", "that match is not played at this address")
         try:
             check_token(record.genesis.table, aim.token)
         except NotAdmittedError as error:

@@ -16,9 +16,19 @@ def closing_code(code: str) -> str:
     return code if code in _CLOSING else "refused"
 
 
+LEFT: Final = "they have left"
+"""Why a link ends when its other side says that it goes."""
+
+
+def host_gone(reason: str) -> str:
+    """Return why a table is closed whose host's link went down for a reason."""
+    return "the host has left" if reason == LEFT else f"the host is gone ({reason})"
+
+
 def unreachable(error: DialError) -> NodeError:
     """Return what it means to a person that nobody was reached."""
-    return NodeError("unreachable", str(error), "check the address, and that no firewall is in between")
+    hint = "check the address, and that no firewall is in between; the host's join line is the surest"
+    return NodeError("unreachable", str(error), hint)
 
 
 def refusal(error: RefusedError) -> NodeError:

@@ -177,7 +177,7 @@ class Listener:
         if link.peer_key in self.roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
-                self._displace(same[0], "displaced by a newer link of the same player")
+                self._displace(same[0], "the same player has come back over another connection")
             return True
         strangers = [each for each in self._links if each.peer_key not in self.roster]
         neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]
@@ -195,7 +195,9 @@ class Listener:
         if not idle:
             return False
         ((busiest, _),) = Counter(each.remote[0] for each in idle).most_common(1)
-        self._displace(next(each for each in idle if each.remote[0] == busiest), "displaced by a newer stranger")
+        self._displace(
+            next(each for each in idle if each.remote[0] == busiest), "the place was needed for somebody else"
+        )
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
@@ -318,7 +320,7 @@ async def dial_any(
     dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))
     chosen = list(dict.fromkeys(dialled))[:ADDRESSES_PER_PEER]
     if not chosen:
-        raise DialError("no address of the peer is known")
+        raise DialError("no address is known")
     link = await _first(_dial_host(address, credentials, accept, bounds) for address in chosen)
     link.start(handler)
     return link
@@ -388,13 +390,13 @@ async def _connect(
     except ConnectionRefusedError as error:
         raise DialError(f"nobody listens at {where}") from error
     except ssl.SSLError as error:
-        raise DialError(f"{where} is no p2pdice node, or one of another version") from error
+        raise DialError(f"at {where} something else than p2pdice answers, or another version of it") from error
     except ConnectionError as error:
         raise DialError(f"{where} broke the connection off") from error
     except OSError as error:
         raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
     if link.peer_key == credentials.public_key:
-        problem = f"{where} is this node itself"
+        problem = f"{where} is this program itself"
     elif not accept(link.peer_key):
         problem = f"at {where} another player answers, {fingerprint(link.peer_key)}"
     else:

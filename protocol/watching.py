@@ -40,7 +40,7 @@ from protocol.keys import fingerprint
 from protocol.lobby import Lobby, parse_public_genesis
 from protocol.match import Match
 from protocol.mesh import RefusedError
-from protocol.refusals import closing_code, refusal, unreachable
+from protocol.refusals import closing_code, host_gone, refusal, unreachable
 from protocol.session import Session
 from protocol.shell import Shell
 from protocol.transport import DialError
@@ -119,7 +119,7 @@ class Watching:
         if self.followed is not None:
             self.followed.lost(identity)
         elif identity == self._source:
-            self._close("closed", f"the host is gone ({reason})")
+            self._close("closed", host_gone(reason))
 
     def take(self, identity: bytes, frame: Frame) -> None:
         """Take what a player says, or before the match whoever answered first."""

@@ -220,7 +220,8 @@ def decode_frame(data: bytes) -> Frame:
     kind, *fields = value
     frame = _build(kind, tuple(fields))
     if frame is None:
-        raise MalformedFrameError(f"a frame of type {kind!r} has other fields")
+        what = f"a frame of type {kind}" if type(kind) is int else "a frame without a type"
+        raise MalformedFrameError(f"{what} is malformed")
     return frame
 
 

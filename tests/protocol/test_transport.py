@@ -39,6 +39,7 @@ from protocol.limits import (
     KIB,
     Limits,
 )
+from protocol.link import BREACH
 from protocol.pace import Buckets
 from protocol.transport import DialError, Link, Listener, dial, dial_any, listen
 from tests.protocol.chains import CHAINS, show
@@ -200,7 +201,7 @@ async def test_what_was_sent_before_closing_arrives_and_both_hear_of_the_end_onc
     await table.recorder.until(lambda: bool(table.recorder.ends))
     await guest.until(lambda: bool(guest.ends))
     assert table.recorder.frames == [b"the last word"]
-    assert guest.reasons == ["closed by this node"]
+    assert guest.reasons == ["this program ended the connection"]
     assert not link.is_up
 
 
@@ -294,9 +295,9 @@ async def test_a_handshake_byte_by_byte_is_cut_off(opens: Opener) -> None:
     [
         (b"\xff\xff\xff\xff", "allowed"),
         (frame_header(bytes(FRAME_BEFORE_WELCOME + 1)), "allowed"),
-        (frame_header(b"abc") + b"ab", "not ended"),
-        (b"\x00", "not ended"),
-        (b"", "silent"),
+        (frame_header(b"abc") + b"ab", "did not end it"),
+        (b"\x00", "did not end it"),
+        (b"", "nothing was heard"),
     ],
     ids=["4 GiB", "too long before WELCOME", "half a message", "half a length", "nothing"],
 )
@@ -315,7 +316,7 @@ async def test_a_stranger_that_never_says_hello_is_dropped(opens: Opener) -> Non
     table = await opens(widens=False)
     guest = Recorder()
     await table.dial(guest)  # sends keepalives, so it is not silent
-    await table.recorder.until(lambda: table.recorder.reasons == ["no HELLO in time"])
+    await table.recorder.until(lambda: table.recorder.reasons == ["the other program said nothing in time"])
     await guest.until(lambda: bool(guest.ends))
 
 
@@ -335,7 +336,7 @@ async def test_a_frame_above_the_limit_is_refused_by_its_length_also_after_welco
     _, writer = await raw_tls(table, client_context(identity()))
     writer.write(frame_header(bytes(FRAME + 1)))  # and nothing of the frame itself
     await table.recorder.until(lambda: bool(table.recorder.ends))
-    assert table.recorder.reasons == [f"the peer sent a frame of {FRAME + 1} bytes, where {FRAME} are allowed"]
+    assert table.recorder.reasons == [f"{BREACH}: it sent a frame of {FRAME + 1} bytes, where {FRAME} are allowed"]
     writer.close()
 
 
@@ -581,7 +582,7 @@ async def test_strangers_who_are_not_welcomed_make_room_for_newer_ones(
     for each in silent[:3]:
         await each.until(lambda each=each: bool(each.ends))  # type: ignore[misc]
     assert await table.is_alive()
-    assert set(table.recorder.reasons) >= {"displaced by a newer stranger"}
+    assert set(table.recorder.reasons) >= {"the place was needed for somebody else"}
     assert len(table.listener._links) <= 3
 
 
@@ -629,7 +630,7 @@ async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None
     await guests[0].until(lambda: bool(guests[0].ends))
     await table.recorder.until(lambda: len(table.recorder.links) == 3)
     assert [link for link, _ in table.recorder.ends] == [table.recorder.links[0]]
-    assert "displaced" in table.recorder.reasons[0]
+    assert table.recorder.reasons[0] == "the same player has come back over another connection"
 
 
 async def test_of_a_players_links_that_come_at_once_no_more_stay_than_the_limit(opens: Opener) -> None:
@@ -746,7 +747,7 @@ async def test_a_peer_that_does_not_read_loses_its_link_and_nobody_else_does(ope
         assert sent < 64 * KIB * KIB
         await asyncio.sleep(0)
     assert await table.is_alive()
-    assert "the peer does not read what it is sent" in table.recorder.reasons
+    assert "the other program does not take what it is sent" in table.recorder.reasons
     writer.transport.abort()
 
 
@@ -863,7 +864,7 @@ async def test_a_host_name_leads_past_whoever_else_answers_at_one_of_its_address
 
 async def test_a_node_does_not_link_to_itself(opens: Opener) -> None:
     table = await opens()
-    with pytest.raises(DialError, match="this node itself"):
+    with pytest.raises(DialError, match="this program itself"):
         await table.dial(Recorder(), table.identity)
     assert table.recorder.links == []
 
@@ -900,10 +901,10 @@ async def test_failures_to_dial_are_sentences(opens: Opener) -> None:
             await dial_any(addresses, own, Recorder(), limits=SHORT)
         return str(caught.value)
 
-    assert await problem() == "no address of the peer is known"
+    assert await problem() == "no address is known"
     assert await problem((HOST, 1)) == f"nobody listens at {HOST}:1"
     assert await problem(mute.getsockname()) == f"{HOST}:{mute.getsockname()[1]} did not answer within 0.4 seconds"
-    assert "is no p2pdice node" in await problem(web.sockets[0].getsockname())
+    assert "something else than p2pdice answers" in await problem(web.sockets[0].getsockname())
     assert await problem(("x" * 64, 1)) == f"no machine is known by the name {'x' * 64}"
     mute.close()
     web.close()

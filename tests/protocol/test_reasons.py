@@ -1,0 +1,229 @@
+"""Why a table is closed, a seat refused or a link down, in words for people: they end up in front of somebody."""
+
+from __future__ import annotations
+
+import ast
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from cli.bots import PlayerBot
+from cli.driver import _follow
+from cli.exits import ExitCode, Failure
+from cli.narrate import narrate
+from cli.seating import Seating
+from p2pdice.players import OddsPlayer
+from protocol.events import TableClosed
+from protocol.limits import Limits
+from protocol.link import _how_it_ended
+from protocol.node import NodeError, TableSettings
+from protocol.wire import PROTOCOL_VERSION, Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
+from tests.network.company import CLASSIC, HOST, Company, company
+from tests.protocol.test_node import FakeHost
+
+TABLE = bytes(16)
+WELCOME = Welcome(PROTOCOL_VERSION, "fake", TableAim(TABLE, ""))
+SHORT = Limits(handshake=0.5, keepalive=0.1, silence=0.4, started_frame=0.4)
+BREACH = "the other program does not keep to the protocol"
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+def shown(host: FakeHost) -> Table:
+    return Table("Friday", CLASSIC.options(), 3, (120, 15), (("Eve", host.identity.public),))
+
+
+# What ends a table for its guests
+
+
+async def leaves(host: FakeHost) -> None:
+    host.links[0].send(encode_frame(Leave("bye")))
+
+
+async def is_killed(host: FakeHost) -> None:
+    host.links[0].drop("killed")
+
+
+async def falls_silent(host: FakeHost) -> None:
+    host.links[0]._stop_watching()
+
+
+async def sends(host: FakeHost, data: bytes) -> None:
+    host.links[0]._connected().write(data)
+
+
+async def sends_too_much(host: FakeHost) -> None:
+    await sends(host, b"\xff\xff\xff\xff")
+
+
+def says(*frames: Frame | bytes) -> Callable[[FakeHost], Any]:
+    async def say(host: FakeHost) -> None:
+        for frame in frames:
+            host.links[0].send(frame if isinstance(frame, bytes) else encode_frame(frame))
+
+    return say
+
+
+GONE = {
+    leaves: "the host has left.",
+    is_killed: "the host is gone (the ",  # other program ended the connection, or it broke, as the system has it
+    falls_silent: "the host is gone (nothing was heard for 0.4 seconds).",
+    sends_too_much: f"the host is gone ({BREACH}: it sent a frame of 4294967295 bytes, where 65536 are allowed).",
+    says(b"\x01"): f"the host is gone ({BREACH}: it sent what is no message (a frame is an array)).",
+    says(b"\x91\x63"): f"the host is gone ({BREACH}: it sent what is no message (a frame of type 99 is malformed)).",
+    says(
+        b"\x91\xa1x"
+    ): f"the host is gone ({BREACH}: it sent what is no message (a frame without a type is malformed)).",
+    says(WELCOME): f"the host is gone ({BREACH}: it greeted twice).",
+    says(Refuse("closed", "we go to bed")): "we go to bed.",
+    says(Table("Friday", (("x", "y"),), 3, (120, 15), ())): "what the host says cannot be accepted: ",
+}
+
+
+@pytest.mark.parametrize(("happens", "sentence"), GONE.items(), ids=map(str, range(len(GONE))))
+async def test_why_a_table_is_closed_is_said_in_plain_words(
+    people: Company, happens: Callable[[FakeHost], Any], sentence: str
+) -> None:
+    host = FakeHost(WELCOME)
+    line = await host.open()
+    host.answers = (WELCOME, shown(host))
+    guest = await people.sit("Ben", bounds=SHORT)
+    await guest.node.join(str(line))
+    await happens(host)
+    told = narrate(await guest.until(TableClosed), Seating())
+    assert told.startswith(f"The table is closed: {sentence}")
+    assert told.endswith(".")
+    host.close()
+
+
+async def test_who_watched_a_table_hears_that_its_host_has_left(people: Company) -> None:
+    host, watching = await people.sit("Ada"), await people.sit("Cleo")
+    await watching.node.watch((await host.node.host(TableSettings("Friday", CLASSIC, 2))).join_line)
+    await host.leave()
+    assert narrate(await watching.until(TableClosed), Seating()) == "The table is closed: the host has left."
+
+
+async def test_what_a_host_says_reaches_no_terminal_as_it_is_from_a_bot_either(people: Company) -> None:
+    host = FakeHost(WELCOME)
+    line = await host.open()
+    host.answers = (WELCOME, shown(host))
+    guest = await people.sit("Ben")
+    await guest.node.join(str(line))
+    await says(Refuse("full", "\x1b[2Jgone"))(host)
+    closed = await guest.until(TableClosed)
+    await guest.leave()
+    guest.node._shell.events.put_nowait(closed)
+    with pytest.raises(Failure) as caught:
+        await _follow(guest.node, PlayerBot("Ben", OddsPlayer(Random(0))), lambda *_: None)
+    assert caught.value.what == "The table is closed: \\x1b[2Jgone."
+    assert caught.value.code == ExitCode.FULL
+    host.close()
+
+
+# What is answered to who knocks
+
+ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
+    "version": ((Refuse("version", "x"),), "x"),
+    "later": (
+        (Welcome(2, "later", TableAim(TABLE, "")),),
+        "the program there speaks version 2 of the protocol, this one 1: update the older one",
+    ),
+    "match": (
+        (Welcome(PROTOCOL_VERSION, "fake", MatchAim(bytes(32), 0, bytes(32))),),
+        "somebody answers there, but gives us no seat",
+    ),
+    "table": ((shown(FakeHost()),), f"nobody let us in: {BREACH}: it did not answer the greeting"),
+    "nothing": ((), "nobody let us in: the other program said nothing in time"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+async def test_why_nobody_is_let_in_is_said_in_plain_words(people: Company, answer: str) -> None:
+    frames, reason = ANSWERS[answer]
+    host = FakeHost(*frames)
+    line = await host.open()
+    guest = await people.sit("Ben", bounds=Limits(handshake=0.5))
+    with pytest.raises(NodeError) as caught:
+        await guest.node.join(str(line))
+    assert caught.value.reason == reason
+    host.close()
+
+
+async def test_what_a_table_answers_is_said_from_where_it_is_read(people: Company) -> None:
+    """The host writes it, and a guest reads it: there is no here and there, no this and the other."""
+    host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
+    where = f"{HOST}:{host.node.port}"
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
+    where = opened.addresses[0]
+
+    async def refused(knock: Callable[[str], Any], at: str = where) -> str:
+        with pytest.raises(NodeError) as caught:
+            await knock(at)
+        return caught.value.reason
+
+    private = "this table is private: it takes the whole join line of its host"
+    assert await refused(guest.node.join) == await refused(other.node.watch) == private
+    await guest.node.join(opened.join_line)
+    assert await refused(guest.node.watch, opened.join_line) == "who has a seat at this table cannot watch it, too"
+    line = opened.join_line.replace(host.node.identity.fingerprint, guest.node.identity.fingerprint)
+    at_guest = f"{HOST}:{guest.node.port}/{line.partition('/')[2]}"
+    assert await refused(other.node.join, at_guest) == "no table is open at this address"
+    assert await refused(other.node.watch, at_guest) == "there is nothing to be seen at this address"
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (None, "the other program ended the connection"),
+        (ConnectionResetError(104, "Connection reset by peer"), "the connection broke: Connection reset by peer"),
+        (ConnectionResetError(), "the connection broke"),
+        (ssl.SSLError(1, "[SSL: BAD_RECORD_MAC] decryption failed (_ssl.c:2580)"), "the connection broke"),
+        (ssl.SSLError("it sent too much that carries nothing"), f"{BREACH}: it sent too much that carries nothing"),
+        (ValueError("whatever"), "the connection broke"),
+    ],
+)
+def test_how_a_connection_ended_is_said_without_the_words_of_its_machinery(
+    problem: Exception | None, reason: str
+) -> None:
+    assert _how_it_ended(problem) == reason
+
+
+# All of them
+
+GIVES_A_REASON = {
+    *("Refuse", "NotAdmittedError", "DialError", "RefusedError", "NodeError", "DiscoveryUnavailable", "Notice"),
+    *("drop", "close", "disconnect", "_displace", "_close", "_stop", "host_gone", "TableClosed"),
+}
+MACHINERY = re.compile(
+    r"\b(nodes?|peers?|links?|identit(y|ies)|genesis|join records?|convenors?|rosters?|hello|welcome|proposals?|TLS)\b",
+    re.IGNORECASE,
+)
+
+
+def reasons() -> Iterator[tuple[str, str]]:
+    """Every text in the source of the protocol that is given as a reason, without what is filled in."""
+    for path in sorted((Path(__file__).parents[2] / "protocol").glob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call):
+                continue
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if name in GIVES_A_REASON:
+                for part in ast.walk(ast.Tuple([*call.args, *(each.value for each in call.keywords)])):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value.strip():
+                        yield path.name, part.value
+
+
+def test_no_reason_has_a_word_of_the_machinery() -> None:
+    texts = list(reasons())
+    assert len(texts) > 60
+    assert [each for each in texts if MACHINERY.search(each[1])] == []
