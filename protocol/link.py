@@ -323,7 +323,7 @@ def _how_it_ended(problem: Exception | None) -> str:
         return "the other program ended the connection"
     if isinstance(problem, ssl.SSLError):
         # What the library says has a number, and is no language for people.
-        return "the connection broke" if problem.errno else f"{BREACH}: {problem}"
+        return "the connection broke" if problem.errno else f"{BREACH}: {problem.args[0]}"
     if isinstance(problem, OSError) and problem.strerror:
         return f"the connection broke: {problem.strerror}"
     return "the connection broke"
