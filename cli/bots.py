@@ -177,16 +177,24 @@ class ProgramBot:
         self._program = await start_program(self._command)
         self._runs.append(self._program)
 
+    async def introduce(self, ruleset: Ruleset) -> str:
+        """Have the program say hello before there is a table, and end it; return the name that it gives itself.
+
+        :return: any text, empty if it gives none.
+        :raises ProgramError: if it cannot be started, or says no hello.
+        """
+        await self.open()
+        assert self._program is not None
+        try:
+            self._greet_with(ruleset, 0, (self.name, "player"))
+            return await self._greet(self._program)
+        except _FaultError as error:
+            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}") from None
+        finally:
+            await self.close()
+
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
-        self._hello = {
-            "type": "hello",
-            "version": VERSION,
-            "rules": dict(ruleset.options()),
-            "seat": seat,
-            "players": list(names),
-            "move_ms": self._move_ms,
-        }
-        self._tell(self._hello)
+        self._greet_with(ruleset, seat, names)
         self._beginning = asyncio.create_task(self._begin())
         await asyncio.wait([self._beginning], timeout=HELLO_SECONDS)
 
@@ -227,6 +235,17 @@ class ProgramBot:
 
     # The protocol
 
+    def _greet_with(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
+        self._hello = {
+            "type": "hello",
+            "version": VERSION,
+            "rules": dict(ruleset.options()),
+            "seat": seat,
+            "players": list(names),
+            "move_ms": self._move_ms,
+        }
+        self._tell(self._hello)
+
     def _tell(self, message: Mapping[str, object]) -> bool:
         # What cannot be told is noticed at the next turn.
         return self._program is not None and self._program.write(write_object({**message, **self._extra}))
@@ -257,13 +276,17 @@ class ProgramBot:
                 self._count("crashed", str(error), "")
             self._tell(self._hello)
 
-    async def _greet(self, program: Program) -> None:
+    async def _greet(self, program: Program) -> str:
+        """Wait for a hello, and return the name in it."""
         deadline = asyncio.get_running_loop().time() + HELLO_SECONDS
         hello = await self._read(program, deadline)
         if hello.get("type") != "hello" or hello.get("version") != VERSION or type(hello["version"]) is not int:
             raise _FaultError("malformed", f"did not begin with a hello of version {VERSION}")
-        if isinstance(name := hello.get("name"), str) and name.strip():
-            self.name = _printable(name)
+        name = hello.get("name")
+        if not isinstance(name, str) or not name.strip():
+            return ""
+        self.name = _printable(name)
+        return name
 
     async def _be_ready(self, deadline: float) -> None:
         if self._beginning is not None and not self._beginning.done():
@@ -337,11 +360,11 @@ def _printable(name: str) -> str:
 def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
     """Return a fault as a sentence for whoever watches. ``name`` is safe to print."""
     instead = f", and plays {fault.played} instead" if fault.played else ""
-    return f"The bot {name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
+    return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
 
 
-def fault_summary(bot: ProgramBot) -> str:
-    """Return how a program did, as a sentence."""
+def fault_summary(name: str, bot: ProgramBot) -> str:
+    """Return how a program did, as a sentence. ``name`` is safe to print."""
     kinds = listing([f"{count} {kind}" for kind, count in sorted(bot.faults.items())])
     faults = f"{counted(bot.faults.total(), 'fault')}: {kinds}" if kinds else "no fault"
-    return f"The bot {bot.name} was asked for {counted(bot.moves, 'move')} and made {faults}."
+    return f"{name} was asked for {counted(bot.moves, 'move')} and made {faults}."

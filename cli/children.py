@@ -1,38 +1,89 @@
-"""House bots as processes of their own: started, watched, and never left behind."""
+"""Bots as processes of their own: told what to do, started, and never left behind."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import cli
 from cli.exits import ExitCode
+from cli.programs import own_group
 from protocol.home import private_opener
+
+if TYPE_CHECKING:
+    from protocol.patience import Party
 
 PATIENCE: Final = 3.0
 """Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
+TOLD: Final = ("BotFailed", "BotFault", "BotDone")
+"""Types of what a child tells of the program that plays, and not of the match: :mod:`cli.witness`."""
 _EXITS: Final[dict[int, str]] = {
     ExitCode.UNREACHABLE: "could not reach the table",
     ExitCode.FULL: "found no free seat",
     ExitCode.REFUSED: "was refused",
 }
-BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
-"""One for each seat of the largest table."""
 
 
-async def start_house_bot(table: str, arguments: Sequence[str], log: Path, *, is_heard: bool = False) -> Process:
+class Order(NamedTuple):
+    """What a bot shall do: the first line of its standard input.
+
+    A join line may admit to a private table, and every account of a machine can read the arguments of a process.
+    """
+
+    table: str = ""
+    """What it joins or hosts."""
+    match: str = ""
+    """Id of the match to which it returns instead."""
+    person: str = ""
+    """Who seated it, if that was a player: their identity key in hexadecimal digits."""
+    programs: tuple[str, ...] = ()
+    """All whom they seated, likewise."""
+
+    @classmethod
+    def to_join(cls, table: str, party: Party) -> Order:
+        """Return the order to sit down at a table of the person."""
+        return cls(table, "", party.person.hex(), tuple(sorted(each.hex() for each in party.programs)))
+
+    @classmethod
+    def to_resume(cls, match: str, party: Party) -> Order:
+        """Return the order to return to a match with the person."""
+        return cls.to_join("", party)._replace(match=match)
+
+    @classmethod
+    def read(cls, line: str) -> Order:
+        """Return the order that :meth:`line` writes."""
+        table, match, person, programs = json.loads(line)
+        return cls(table, match, person, tuple(programs))
+
+    def line(self) -> str:
+        """Return the order as a line of JSON."""
+        return json.dumps(self)
+
+    def party(self) -> Party | None:
+        """Return who belongs together at the table, if a person has seated the bot."""
+        from protocol.patience import Party
+
+        if not self.person:
+            return None
+        return Party(bytes.fromhex(self.person), frozenset(map(bytes.fromhex, self.programs)))
+
+
+async def start_house_bot(
+    order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
+) -> Process:
     """Start ``p2pdice house-bot`` with these arguments. It ends when its standard input does, so also if we are killed.
 
-    :param table: what it joins or hosts, one line. A join line may admit to a private table, and every account of a
-        machine can read the arguments of a process: so the child is told through its standard input.
     :param log: where its complaints go.
+    :param folder: where it runs; None for here.
     :param is_heard: give its standard output as a pipe.
+    :raises OSError: if it cannot be started.
     """
     # The interpreter that runs us, and the very same p2pdice; never one that lies in the current folder by chance.
     root = str(Path(cli.__file__).parents[1])
@@ -50,9 +101,11 @@ async def start_house_bot(table: str, arguments: Sequence[str], log: Path, *, is
             stdout=PIPE if is_heard else DEVNULL,
             stderr=complaints,
             env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
+            cwd=folder,
+            **own_group(),  # Ctrl-C is for us: we tell it when to leave
         )
     assert process.stdin is not None
-    process.stdin.write(f"{table}\n".encode())
+    process.stdin.write(f"{order.line()}\n".encode())
     return process
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from cli.bots import Bot
 from cli.exits import Failure, closing_code
@@ -19,22 +20,45 @@ Show = Callable[[NodeEvent, Seating], None]
 """Told every event of the node, with the seating as it is then."""
 
 
+BUSY: Final = 0.1
+"""Seconds between two looks whether a home is free."""
+
+
 async def seat(
-    home: Path, name: str, interface: str | None, enter: Callable[[Node], Awaitable[object]], bot: Bot, show: Show
+    home: Path,
+    name: str,
+    interface: str | None,
+    enter: Callable[[Node], Awaitable[object]],
+    bot: Bot,
+    show: Show,
+    waiting: float = 0,
 ) -> None:
     """Sit down at a table, and let a bot play there to the end.
 
-    :param enter: hosts or joins.
+    :param enter: hosts, joins or resumes.
+    :param waiting: seconds that another process may take to leave the home.
+    :raises NodeError: if the home cannot be used, or the table not be entered.
     :raises Failure: if the table is closed or the node stops.
     """
     node: Node | None = None
     try:
-        node = await Node.open(home, name, interface=interface)
+        node = await _opened(home, name, interface, waiting)
         await enter(node)
         await _follow(node, bot, show)
     finally:
         # Side by side: whoever started this process waits only for a moment.
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
+
+
+async def _opened(home: Path, name: str, interface: str | None, waiting: float) -> Node:
+    deadline = asyncio.get_running_loop().time() + waiting
+    while True:
+        try:
+            return await Node.open(home, name, interface=interface)
+        except NodeError as error:
+            if error.code != "home-in-use" or asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(BUSY)
 
 
 async def _follow(node: Node, bot: Bot, show: Show) -> None:

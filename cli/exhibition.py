@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.children import BOT_NAMES, describe_exit, end, start_house_bot
+from cli.children import Order, describe_exit, end, start_house_bot
 from cli.exits import ExitCode, Failure
 from cli.log import log_path
+from cli.names import BOT_NAMES
 
 STALLED: Final = 60.0
 """Seconds without any news after which a match between programs is given up."""
@@ -89,7 +90,7 @@ class Exhibition:
         arguments = [*seat, *self._rules, "--name", contestant.name, "--home", str(contestant.home)]
         if self._seed is not None:
             arguments += ["--seed", f"{self._seed}/{contestant.name}"]
-        process = await start_house_bot(table, arguments, log_path(contestant.home), is_heard=True)
+        process = await start_house_bot(Order(table), arguments, log_path(contestant.home), is_heard=True)
         self._processes.append(process)
         assert process.stdout is not None
         async for line in process.stdout:

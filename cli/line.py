@@ -17,14 +17,17 @@ from cli.lines import InterruptedByUserError, Lines, open_lines
 from cli.narrate import awaited, dice_by_player, narrate
 from cli.narrate_motes import graveyard
 from cli.play import first_of
-from cli.render import bid, command_line, dice_count, hand, percent, sentence
+from cli.render import bid, command_line, dice_count, hand, listing, percent, sentence
 from cli.seating import Seating, display_names
 from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_bid, hear_word, nearest_word
 from p2pdice import Concede, Move, RulesError, State, events
 from protocol.events import (
+    ConcedeAccepted,
+    Continued,
     DiceRolled,
     Happened,
     LobbyChanged,
+    MatchFormed,
     MatchOver,
     MatchStarted,
     NodeEvent,
@@ -32,6 +35,7 @@ from protocol.events import (
     PeerLost,
     PlayerInfo,
     Stopped,
+    Suspended,
     TableClosed,
     TakenBack,
     YourTurn,
@@ -49,13 +53,15 @@ _IN_FULL: Final = ("start", "concede", "quit")
 class LineTable:
     """One player's table.
 
-    :param farewell: what leaving costs besides, as it stands in a sentence.
+    :param bots: fingerprints of the players whom this one has seated: they leave and return together.
     """
 
-    def __init__(self, node: Node, settings: Settings, lines: Lines | None = None, *, farewell: str = "") -> None:
+    def __init__(
+        self, node: Node, settings: Settings, lines: Lines | None = None, *, bots: frozenset[str] = frozenset()
+    ) -> None:
         self._node = node
         self._settings = settings
-        self._farewell = farewell
+        self._bots = bots
         self._lines = lines
         self._seating = Seating()
         self._players: tuple[PlayerInfo, ...] = ()
@@ -63,6 +69,8 @@ class LineTable:
         """Fingerprints."""
         self._match = ""
         """Id of the running match, empty before and after it."""
+        self._absent: tuple[PlayerInfo, ...] = ()
+        """Without whom the match cannot go on."""
         self._state: State | None = None
         self._hand: tuple[int, ...] = ()
         self._turn: YourTurn | None = None
@@ -86,6 +94,8 @@ class LineTable:
         :raises Failure: if the table is closed or the node stops.
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """
+        if (match := self._node.match) is not None and match.is_formed:
+            self._match, self._players = match.record.match.hex(), match.info
         with open_lines(self.prompt, self.completions) as lines:
             self._lines = lines
             try:
@@ -99,10 +109,15 @@ class LineTable:
         if not self._match:
             return "You have left the table."
         words = ["resume", self._match[:8], *self._home_words()]
-        if len(self._players) > 2:
-            left = f"You have left{self._farewell}. If you are away for long, the others can go on without you."
+        others = {player.fingerprint for player in self._players if not player.is_me}
+        mine = others & self._bots
+        left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
+        if mine == others:
+            left += "; the match goes on when you are back."
+        elif len(others) > 1:
+            left += ". If you are away for long, the others can go on without you."
         else:
-            left = f"You have left{self._farewell}; the match goes on when you are both back."
+            left += "; the match goes on when you are both back."
         return f"{left} Return with:\n    {command_line(*words)}"
 
     def _home_words(self) -> list[str]:
@@ -129,6 +144,12 @@ class LineTable:
         match event:
             case LobbyChanged():
                 self._players = event.players
+            case MatchFormed():
+                self._match = event.match_id
+            case Suspended():
+                self._absent = event.awaited
+            case Continued():
+                self._absent = ()
             case MatchStarted():
                 self._match = event.match_id
                 self._players = event.players
@@ -145,6 +166,7 @@ class LineTable:
                 self._state = event.state
                 self._turn = None
             case YourTurn():
+                self._absent = ()
                 self._turn = event
                 self._doubted = None
                 self._hand = event.view.hand
@@ -154,6 +176,9 @@ class LineTable:
                 self._away.discard(event.player.fingerprint)
         if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
             self._say(narrate(event, self._seating))
+        if isinstance(event, ConcedeAccepted) and event.awaited:
+            words = ["matches", "forget", self._match[:8], *self._home_words()]
+            self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         self.lines.refresh()
 
     # What the player types
@@ -252,8 +277,12 @@ class LineTable:
             self._turn = None
 
     def _whose_turn(self) -> str:
+        if self._absent:
+            return f": the match waits for {listing(display_names(self._absent))}"
         if self._state is None:
             return ": the match has not begun"
+        if self._state.turn >= 0 and self._state.turn == self._seating.me:
+            return " yet: the others are still to be heard"  # after a return, or behind a move of one's own
         waiting = awaited(self._state, self._seating)
         return f": {waiting} to move" if waiting else ""
 

@@ -7,10 +7,11 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from cli.crew import Crew
 from cli.exits import ExitCode
 from cli.lines import InterruptedByUserError
 from cli.settings import Settings
@@ -38,8 +39,13 @@ PledgeOption = Annotated[
     Pledge, typer.Option("--pledge", help="With motes: the group of the winning die that earns you a run ticket.")
 ]
 
+_Result = TypeVar("_Result")
 Enter = Callable[["Node"], Awaitable[None]]
 """Hosts, joins or resumes."""
+
+
+def _alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
+    return nullcontext(Crew())
 
 
 def play(
@@ -49,13 +55,11 @@ def play(
     *,
     port: int = 0,
     interface: str | None = None,
-    company: Callable[[Node], AbstractAsyncContextManager[object]] = nullcontext,
-    farewell: str = "",
+    company: Callable[[Node], AbstractAsyncContextManager[Crew]] = _alone,
 ) -> None:
     """Run a node for the person at this terminal until the match is over or they leave.
 
-    :param company: what lives as long as the table does, such as house bots.
-    :param farewell: what leaving costs besides, as it stands in a sentence.
+    :param company: bots that play for as long as this player is at the table.
     """
 
     from cli.line import LineTable
@@ -66,8 +70,8 @@ def play(
         node = await Node.open(settings.home, name, port=port, interface=interface)
         try:
             await enter(node)
-            async with company(node):
-                await LineTable(node, settings, farewell=farewell).run()
+            async with company(node) as crew:
+                await LineTable(node, settings, bots=crew.fingerprints).run()
         finally:
             await node.close()
 
@@ -75,24 +79,25 @@ def play(
     run(sit())
 
 
-def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine; Ctrl-C in it ends the command with its exit code, whichever way the terminal reported it.
+def run(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine and return its result. Ctrl-C in it ends the command with its exit code, whichever way the
+    terminal reported it.
 
     So do the other signals that ask a process to end: what it started must not outlive it.
     """
     try:
-        asyncio.run(_stoppable(main))
+        return asyncio.run(_stoppable(main))
     except (InterruptedByUserError, KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-async def _stoppable(main: Coroutine[Any, Any, None]) -> None:
+async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
     task = asyncio.current_task()
     assert task is not None
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(NotImplementedError, AttributeError):  # Windows has neither of the two
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
-    await main
+    return await main
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:

@@ -162,19 +162,23 @@ class Program(asyncio.SubprocessProtocol):
         asyncio.get_running_loop().call_later(_LOG_PAUSE, pipe.resume_reading)
 
 
+def own_group() -> dict[str, Any]:
+    """Return what starts a process in a group of its own, so that no signal of a terminal reaches it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
 async def start_program(command: Sequence[str]) -> Program:
     """Start a program.
 
     :raises ProgramError: if that is not possible.
     """
-    apart: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     # Programs in Python that forget to flush are the most frequent mistake. Where our keys are is not their business.
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:
         _, program = await asyncio.get_running_loop().subprocess_exec(
-            Program, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept | {"PYTHONUNBUFFERED": "1"}, **apart
+            Program, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept | {"PYTHONUNBUFFERED": "1"}, **own_group()
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING, Any
 from cli.bots import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.driver import seat
 from cli.exits import Failure
+from cli.names import program_name
 from cli.narrate import narrate
 from cli.programs import ProgramError
-from cli.render import escape, sentence
+from cli.render import command_line, escape, sentence
 from cli.stream import event_line
 
 if TYPE_CHECKING:
     from cli.seating import Seating
+    from p2pdice import Ruleset
     from protocol.events import NodeEvent
     from protocol.node import Node
 
 
 class Witness:
-    """Tells on standard output what a program at a table sees, and what it does wrong: in sentences, or as NDJSON."""
+    """Tells on standard output what a program at a table sees, and what it does wrong: in sentences, or as NDJSON.
 
-    def __init__(self, as_json: bool) -> None:
+    :param name: the program's nickname.
+    """
+
+    def __init__(self, name: str, as_json: bool) -> None:
+        self._name = escape(name)
         self._as_json = as_json
-        self._bot: ProgramBot | None = None
-
-    def watch(self, bot: ProgramBot) -> None:
-        """Know whose faults these are."""
-        self._bot = bot
+        self._faults = 0
 
     def show(self, event: NodeEvent, seating: Seating) -> None:
         """Tell an event of the node."""
@@ -38,13 +40,18 @@ class Witness:
 
     def fault(self, fault: Fault) -> None:
         """Tell a fault."""
-        assert self._bot is not None
-        count = self._bot.faults.total()
-        self._say("BotFault", fault_sentence(self._bot.name, fault, count), kind=fault.kind, faults=count)
+        self._faults += 1
+        sentence = fault_sentence(self._name, fault, self._faults)
+        self._say("BotFault", sentence, kind=fault.kind, faults=self._faults)
+
+    def failed(self, failure: Failure) -> None:
+        """Tell a supervisor why the program does not play; anybody else is told when the command ends."""
+        if self._as_json:
+            self._say("BotFailed", failure.what)
 
     def sum_up(self, bot: ProgramBot) -> None:
         """Tell how the program did."""
-        self._say("BotDone", fault_summary(bot), moves=bot.moves, faults=dict(bot.faults))
+        self._say("BotDone", fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
 
     def _say(self, what: str, text: str, **data: Any) -> None:
         print(json.dumps({"type": what, "sentence": text, **data}) if self._as_json else text, flush=True)
@@ -58,34 +65,43 @@ async def seat_program(
     command: Sequence[str],
     move_ms: int,
     as_json: bool,
+    waiting: float = 0,
 ) -> None:
     """Let a program play at a live table, as :func:`cli.driver.seat` does it, and tell what happens.
 
     :raises Failure: if it cannot be started, or the table cannot go on.
     """
-    witness = Witness(as_json)
-    program = await _opened(command, move_ms, witness)
+    witness = Witness(name, as_json)
+    program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault)
     try:
-        await seat(home, name, interface, enter, program, witness.show)
+        await program.open()
+    except ProgramError as error:
+        failure = not_started(error)
+        witness.failed(failure)
+        raise failure from None
+    try:
+        await seat(home, name, interface, enter, program, witness.show, waiting)
     finally:
         witness.sum_up(program)
 
 
-async def _opened(command: Sequence[str], move_ms: int, witness: Witness) -> ProgramBot:
-    """Start a program whose faults are told.
+async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
+    """Start a program once, before it sits down anywhere, and return the name that it gives itself, else its file's.
 
-    :raises Failure: if it cannot be started.
+    :raises Failure: if it cannot be started, or says no hello.
     """
-    program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault)
-    witness.watch(program)
     try:
-        await program.open()
+        return await ProgramBot(command).introduce(ruleset) or program_name(command)
     except ProgramError as error:
-        raise not_started(error) from None
-    return program
+        raise not_started(error, command) from None
 
 
-def not_started(error: Exception) -> Failure:
-    """Return what a program that cannot be started means to whoever named it."""
+def not_started(error: Exception, command: Sequence[str] = ()) -> Failure:
+    """Return what a program that cannot be started means to whoever named it.
+
+    :param command: to be tried alone; empty if that is what was done.
+    """
     hint = "Name the program, or its interpreter and the file, as you would in a shell."
+    if command:
+        hint += f" Try it alone:\n    {command_line('bot', 'check', '--', *command)}"
     return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=hint)

@@ -11,6 +11,7 @@ from protocol.keys import IDENTITY_FILE
 STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
 PROOFS_FOLDER: Final = "proofs"
+BOTS_FOLDER: Final = "bots"
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
@@ -35,6 +36,11 @@ class Home:
     def log(self) -> Path:
         """Where unexpected errors are written."""
         return self.path / LOG_FILE
+
+    @property
+    def bots(self) -> Path:
+        """Where the bots that this player has seated live while their match is unfinished."""
+        return self.path / BOTS_FOLDER
 
     def transcript(self, match: bytes) -> Path:
         """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""

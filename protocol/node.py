@@ -177,6 +177,11 @@ class Node:
         return session.match if session is not None else None
 
     @property
+    def table(self) -> bytes:
+        """Id of the table that this node hosts; empty if it hosts none."""
+        return self._hosting.table.table if self._hosting is not None else b""
+
+    @property
     def join_line(self) -> str:
         """What another laptop types behind ``p2pdice join``; empty unless this node hosts."""
         if self._hosting is None:
@@ -252,6 +257,17 @@ class Node:
         """Return the matches of this home that can be resumed, newest first."""
         return archive.unfinished(self._store.matches())
 
+    def find(self, match: str | None = None) -> StoredMatch:
+        """Return the match that :meth:`resume` would return to.
+
+        :raises NodeError: if there is none like that.
+        """
+        if match is not None and match.lower() != archive.LAST:
+            return archive.find(self._store.matches(), match)
+        if not (unfinished := self.unfinished()):
+            raise NodeError("no-match", "there is no unfinished match here", "see all with: p2pdice matches")
+        return unfinished[0]
+
     async def resume(self, match: str | None = None) -> str:
         """Return to a match after a crash, a nap or a quit: the last one, or the one named as :func:`archive.find` has
         it. Returns the whole id.
@@ -260,12 +276,7 @@ class Node:
 
         :raises NodeError: if there is none like that.
         """
-        if match is None or match.lower() == archive.LAST:
-            if not self.unfinished():
-                raise NodeError("no-match", "there is no unfinished match here", "see all with: p2pdice matches")
-            stored = self.unfinished()[0]
-        else:
-            stored = archive.find(self._store.matches(), match)
+        stored = self.find(match)
         try:
             await self._listen(self._port or stored.port)
         except NodeError:

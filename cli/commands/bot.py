@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from cli.exits import ExitCode
 from cli.front import application
-from cli.names import NameOption, nickname
+from cli.names import NameOption, bot_nickname, nickname
 from cli.play import InterfaceOption, Pledge, PledgeOption, run
 from cli.render import command_line, counted, escape
 from cli.settings import Settings
@@ -72,7 +72,8 @@ def play(
 ) -> None:
     """Seat a program at a table; the command may be left out: bot TABLE -- CMD.
 
-    What happens is told as at a table of your own. Faults of the program (late, malformed or illegal answers, crashes)
+    Its nickname is what it calls itself, unless --name says otherwise; it is started once before, to learn that. What
+    happens is told as at a table of your own. Faults of the program (late, malformed or illegal answers, crashes)
     are told when they happen, a default is played for it, and they are counted at the end.
     """
     from cli.commands.join import choose, seat_at
@@ -80,14 +81,22 @@ def play(
     from cli.log import open_log
 
     command = _command(ctx)
-    player = nickname(name)
     home = ctx.ensure_object(Settings).home
     open_log(home)
+    said = run(_introduced(command))
+    player = nickname(name) if name is not None else bot_nickname(said)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
 
     from cli.witness import seat_program
 
     run(seat_program(home, player, interface, seat_at(target, pledge), command, move_ms, as_json))
+
+
+async def _introduced(command: list[str]) -> str:
+    from cli.witness import introduced
+    from p2pdice import PRESETS
+
+    return await introduced(command, PRESETS["classic"])  # what is played is not known before
 
 
 @app.command(epilog=EPILOG)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import unicodedata
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.boundary import complain
-from cli.children import BOT_NAMES, describe_exit, end, start_house_bot
+from cli.crew import Crew, Recruit, hired
 from cli.front import application
-from cli.names import NameOption, nickname
-from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play
+from cli.log import open_log
+from cli.names import NameOption, bot_nickname, house_names, nickname
+from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play, run
 from cli.programs import ProgramError, split_command
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
+from cli.waiting import waiting
 
 if TYPE_CHECKING:
+    from p2pdice import Ruleset
     from protocol.node import Node
 
 EPILOG: Final = """\b
@@ -87,19 +86,23 @@ def host(
     """Open a table and play at it.
 
     It prints the exact line that a friend types on another laptop of the same network. Without --seats there are two,
-    or with --bots one for you and one for each bot.
+    or with --bots one for you and one for each bot. Against bots alone there is no hurry, and you can leave and resume:
+    they come back with you.
     """
     from protocol.genesis import Patience
+    from protocol.limits import PLAYERS
     from protocol.lobby import TableSettings
 
     try:
         commands = [split_command(program) for program in programs or ()]
     except ProgramError as error:
         raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--bot") from None
-    crew = bots + len(commands)
-    wanted = seats if seats is not None else max(2, crew + 1)
-    if crew >= wanted or wanted > len(BOT_NAMES):
-        raise typer.BadParameter(f"{crew} bots and you need at least {crew + 1} seats, of ten.", param_hint="--seats")
+    seated = bots + len(commands)
+    wanted = seats if seats is not None else max(2, seated + 1)
+    if seated >= wanted or wanted > PLAYERS:
+        raise typer.BadParameter(
+            f"{seated} bots and you need at least {seated + 1} seats, of ten.", param_hint="--seats"
+        )
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     opened = TableSettings(
@@ -110,16 +113,17 @@ def host(
         private,
     )
 
-    farewell = ", and the house bots with you, for good" if bots else ""
+    open_log(settings.home)
+    crew = run(recruits(bots, commands, player, opened.ruleset, has_guests=seated + 1 < wanted))
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
         await node.host(opened)
 
-    def company(node: Node) -> AbstractAsyncContextManager[object]:
-        return company_of(node.join_line, [*[[]] * bots, *commands], node.home.log)
+    def company(node: Node) -> AbstractAsyncContextManager[Crew]:
+        return hired(node, crew)
 
-    play(settings, player, enter, port=port, interface=interface, company=company, farewell=farewell)
+    play(settings, player, enter, port=port, interface=interface, company=company)
 
 
 def table_name(name: str) -> str:
@@ -141,42 +145,29 @@ def table_name(name: str) -> str:
     raise typer.BadParameter("a table's name must not look like HOST:PORT or a join line.")
 
 
-@asynccontextmanager
-async def company_of(join_line: str, programs: Sequence[Sequence[str]], log: Path) -> AsyncIterator[None]:
-    """Seat bots at the table of this process, for as long as it lasts. Their keys are thrown away with them.
+async def recruits(
+    bots: int, commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
+) -> list[Recruit]:
+    """Return the bots to be seated, each with a nickname of its own.
 
-    :param programs: the command of each bot; an empty one stands for the house's own.
+    :param bots: number of house bots.
+    :param commands: of programs. Each is started once, to learn its name and whether it speaks.
+    :param has_guests: other people can sit down, who are told whose the bots are.
+    :raises Failure: if a program cannot be started, or says no hello.
     """
-    if not programs:
-        yield
-        return
-    with TemporaryDirectory(prefix="p2pdice-bots-", ignore_cleanup_errors=True) as folder:
-        bots = []
-        for name, program in zip(BOT_NAMES, programs, strict=False):
-            arguments = ["--name", f"{name} (bot)", "--home", str(Path(folder, name.lower()))]
-            arguments += ["--", *program]
-            bots.append(await start_house_bot(join_line, arguments, log, is_heard=bool(program)))
-        named = list(zip(BOT_NAMES, bots, strict=False))
-        watches = [asyncio.create_task(_watch(name, bot, log)) for name, bot in named]
-        listeners = [asyncio.create_task(_listen(name, bot)) for name, bot in named if bot.stdout is not None]
-        try:
-            yield
-        finally:
-            for watch in watches:
-                watch.cancel()
-            await end(bots)
-            await asyncio.gather(*listeners)
+    from cli.witness import introduced
 
-
-async def _watch(name: str, bot: asyncio.subprocess.Process, log: Path) -> None:
-    if code := await bot.wait():
-        complain(f"The bot {name} {describe_exit(code)}. Its log: {log}")
-
-
-async def _listen(name: str, bot: asyncio.subprocess.Process) -> None:
-    """Pass on what there is to be said about the program of a bot."""
-    assert bot.stdout is not None
-    async for line in bot.stdout:
-        said = json.loads(line)
-        if said["type"] in ("BotFault", "BotDone"):
-            print(f"{name}: {said['sentence']}", flush=True)
+    programs: list[str] = []
+    if commands:
+        async with waiting("Starting the bots once, to see whether they speak."):
+            # To the end, as asyncio cannot drop a process that is being started.
+            answers = await asyncio.gather(*(introduced(each, ruleset) for each in commands), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            programs.append(answer)
+    names: list[str] = []
+    for name in [*house_names(bots, [host, *programs]), *programs]:
+        names.append(bot_nickname(name, host if has_guests else "", [host, *names]))
+    everyone = [*[()] * bots, *commands]
+    return [Recruit(name, tuple(command)) for name, command in zip(names, everyone, strict=True)]

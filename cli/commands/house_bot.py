@@ -1,4 +1,4 @@
-"""``p2pdice house-bot``: one bot as a process, as ``host --bots``, ``host --bot`` and ``demo`` start it."""
+"""``p2pdice house-bot``: one bot as a process, as ``host``, ``resume`` and ``demo`` start it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def house_bot(
 ) -> None:
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
-    The first line of its standard input says which table: a name or a join line to join, with --seats the name to
-    host. It leaves when its standard input ends, so that it never outlives whoever started it.
+    The first line of its standard input says what it shall do, and with whom (cli.children.Order). It leaves when its
+    standard input ends, so that it never outlives whoever started it.
     """
     from cli.bots import PlayerBot
+    from cli.children import PATIENCE, Order
     from cli.driver import seat
     from cli.log import open_log
     from cli.stream import event_line
@@ -59,24 +60,29 @@ def house_bot(
     def show(event: NodeEvent, seating: Seating) -> None:
         print(event_line(event, seating), flush=True)
 
-    async def play(table: str) -> None:
+    async def play(order: Order) -> None:
         async def enter(node: Node) -> None:
-            if seats is None:
-                await node.join(table)
+            node.party = order.party()
+            if order.match:
+                await node.resume(order.match)
+            elif seats is None:
+                await node.join(order.table)
             else:
-                await node.host(TableSettings(table, ruleset, seats))
+                await node.host(TableSettings(order.table, ruleset, seats))
 
+        # Whoever was killed and resumes at once may find the bots of before still leaving.
+        waiting = 2 * PATIENCE if order.match else 0.0
         if command:
-            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True)
+            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, waiting=waiting)
             return
         bot = PlayerBot(player_name, OddsPlayer(Random(seed)))  # noqa: S311 - whims; secrets never come from here
-        await seat(home, player_name, interface, enter, bot, show)
+        await seat(home, player_name, interface, enter, bot, show, waiting)
 
     async def play_while_wanted() -> None:
         lines = PipedLines()
-        table = await lines.read()
-        if table is not None:
-            await first_of(play(table), _until_end(lines))
+        line = await lines.read()
+        if line is not None:
+            await first_of(play(Order.read(line)), _until_end(lines))
 
     run(play_while_wanted())
 

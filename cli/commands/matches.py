@@ -105,8 +105,9 @@ def forget(
 ) -> None:
     """Forget a match, finished or not. Whoever forgets an unfinished one can never return to it.
 
-    Transcripts and proofs are files of their own, and stay.
+    The bots that you had seated in it are forgotten, too. Transcripts and proofs are files of their own, and stay.
     """
+    from cli.crew import tidy
     from protocol import archive
     from protocol.home import Home
 
@@ -116,6 +117,7 @@ def forget(
         if not is_sure:
             _ask(stored)
         store.forget(stored)
+        tidy(home, archive.unfinished(store.matches()))
     print(f"Match {stored.match.hex()[:8]} is forgotten.")
     if files := home.files(stored.match):
         print(f"{counted(len(files), 'file').capitalize()} about it {'stays' if len(files) == 1 else 'stay'}:")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.crew import Crew, at_home, recalled
 from cli.front import application
 from cli.names import nickname
 from cli.play import InterfaceOption, PortOption, play
@@ -36,8 +38,8 @@ def resume(
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
-    The others find you again by themselves, whoever comes back first. Nobody needs the host for it. If they have gone
-    on without you, you are out, and see how it goes on.
+    The others find you again by themselves, whoever comes back first. Nobody needs the host for it. The bots that you
+    had seated come back with you. If the others have gone on without you, you are out, and see how it goes on.
     """
     settings = ctx.ensure_object(Settings)
     if list_only:
@@ -46,10 +48,19 @@ def resume(
     if as_json:
         raise typer.BadParameter("it goes with --list only.", param_hint="--json")
 
-    async def enter(node: Node) -> None:
-        await node.resume(match)
+    crew = Crew()
 
-    play(settings, nickname(None), enter, port=port, interface=interface)
+    async def enter(node: Node) -> None:
+        nonlocal crew
+        stored = node.find(match)
+        crew = at_home(node.home, stored)
+        node.party = crew.party(node.identity.public)
+        await node.resume(stored.match.hex())
+
+    def company(node: Node) -> AbstractAsyncContextManager[Crew]:
+        return recalled(node, crew)
+
+    play(settings, nickname(None), enter, port=port, interface=interface, company=company)
 
 
 def _list(settings: Settings, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from cli.programs import Program, ProgramError, split_command
 from cli.rehearsal import rehearse
 from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
 from p2pdice.players import OddsPlayer
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 from tests.cli.processes import ended
 from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
 
@@ -78,7 +78,7 @@ async def rehearsed(
     for fault in faults:
         sentence = fault_sentence(bot.name, fault, 1)
         assert sentence.isprintable()
-        assert sentence.startswith(f"The bot {bot.name} ")
+        assert sentence.startswith(f"{bot.name} ")
     return bot
 
 
@@ -87,7 +87,7 @@ async def test_a_program_that_speaks_the_protocol_makes_no_fault(program: Write)
     assert (bot.faults, bot.is_given_up) == (Counter(), True)
     assert bot.moves > 0
     assert bot.name == "odd \\x1b[31m one"
-    assert fault_summary(bot).endswith("and made no fault.")
+    assert fault_summary(bot.name, bot).endswith("and made no fault.")
 
 
 LATE, MALFORMED, ILLEGAL, CRASHED = ("late",), ("malformed",), ("illegal",), ("crashed",)
@@ -386,7 +386,7 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run,
         (("Friday", "--"), 2, "the program is missing: it stands behind --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
         (("127.0.0.1:1", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
-        (("127.0.0.1:1", "--", sys.executable, "-c", "input()"), 3, "cannot be reached"),
+        (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...], code: int, complaint: str) -> None:

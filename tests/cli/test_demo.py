@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cli import children
 from cli.account import Account
+from cli.children import Order
 from cli.commands.demo import judge
 from cli.exhibition import Exhibition
 from cli.exits import Failure
@@ -83,10 +84,12 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
 ) -> None:
     start = children.start_house_bot
 
-    async def start_deaf(table: str, arguments: list[str], log: Path, *, is_heard: bool) -> asyncio.subprocess.Process:
+    async def start_deaf(
+        order: Order, arguments: list[str], log: Path, *, is_heard: bool
+    ) -> asyncio.subprocess.Process:
         # The guest looks for a table that nobody advertises, as if the network had swallowed the advertisement.
-        is_guest = "--seats" not in arguments and "/" not in table
-        return await start("nowhere" if is_guest else table, arguments, log, is_heard=is_heard)
+        is_guest = "--seats" not in arguments and "/" not in order.table
+        return await start(Order("nowhere") if is_guest else order, arguments, log, is_heard=is_heard)
 
     monkeypatch.setattr("cli.exhibition.start_house_bot", start_deaf)
     warnings: list[str] = []

@@ -193,7 +193,9 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.conceded
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
-    assert waiting.types("conced") == ["It is not your turn: you are to move. Did you mean concede?"]
+    assert waiting.types("conced") == [
+        "It is not your turn yet: the others are still to be heard. Did you mean concede?"
+    ]
 
 
 def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.children import Order
 from cli.exits import ExitCode
 from tests.cli.conftest import Run, environment
 from tests.cli.seat import SeatedPlayer, play_together, seated
@@ -144,7 +145,7 @@ def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, p2pdice: 
 
 def test_a_house_bot_leaves_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
     with seated(tmp_path / "bot", "house-bot", "--seats", "2") as bot:
-        bot.type(tmp_path.name[-30:])
+        bot.type(Order(tmp_path.name[-30:]).line())
         opened = json.loads(bot.until('"TableOpened"'))
         assert opened["sentence"].startswith(f'The table "{opened["name"]}" is open.')
         assert bot.process.stdin is not None

@@ -62,7 +62,7 @@ async def _play(data: bytes) -> None:
     for fault in faults:
         assert len(fault.reason) < 1000
         assert fault_sentence(bot.name, fault, 1).isprintable()
-    assert fault_summary(bot).isprintable()
+    assert fault_summary(bot.name, bot).isprintable()
 
 
 @cache

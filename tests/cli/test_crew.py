@@ -1,0 +1,331 @@
+"""A host's bots: they have their own names, live as long as their match, and come back with whoever seated them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cli import crew as crew_of
+from cli import driver
+from cli.children import Order
+from cli.exits import ExitCode
+from cli.names import bot_nickname, house_names, program_name
+from p2pdice import PRESETS
+from protocol import archive
+from protocol.errors import NodeError
+from protocol.home import Home
+from protocol.keys import Identity, fingerprint
+from protocol.lobby import TableSettings
+from protocol.nicknames import check_nickname
+from protocol.node import Node
+from protocol.patience import Party
+from protocol.store import Store, StoredMatch
+from tests.cli.conftest import ROOT, Run
+from tests.cli.processes import ended
+from tests.cli.seat import TURN, SeatedPlayer, seated
+from tests.cli.test_bots import GOOD, PRELUDE
+from tests.cli.test_play import assert_one_fair_match, join_line, transcript
+from tests.protocol.test_archive import stored
+from tests.simulation.world import TABLE, World
+
+Sit = Callable[..., SeatedPlayer]
+ODDS15 = ROOT / "examples" / "odds15.py"
+
+
+@pytest.fixture
+def sit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sit]:
+    """Start commands of one player, Zoe, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(seated(tmp_path / "zoe", *arguments))
+
+
+def crew(player: SeatedPlayer) -> list[int]:
+    """Return the processes that a player has started, and all that these have."""
+    return [each.pid for each in psutil.Process(player.process.pid).children(recursive=True)]
+
+
+def homes(folder: Path) -> list[Path]:
+    return sorted((folder / "zoe" / "bots").glob("*/*"))
+
+
+def keys(folder: Path) -> dict[str, bytes]:
+    return {home.name: (home / "identity.key").read_bytes() for home in homes(folder)}
+
+
+# They come back
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "leaves",
+        pytest.param("is killed", marks=pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")),
+    ],
+)
+def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
+    sit: Sit, p2pdice: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """They were gone for ever. The program is named as it lies beside the host, who returns from elsewhere."""
+    (tmp_path / "odd.py").write_text(f"{PRELUDE}\n{GOOD}", encoding="utf-8")
+    host = sit("host", "--name", "Zoe", "--set", "dice=1", "--bots", "1", "--bot", f"'{sys.executable}' odd.py")
+    host.until("You roll")
+    before, bots = keys(tmp_path), crew(host)
+    assert len(bots) == 3
+    assert len(before) == 2
+    for folder in (tmp_path / "zoe" / "bots", *(tmp_path / "zoe" / "bots").glob("**/")):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700 or sys.platform == "win32"
+    if how == "leaves":
+        host.type("quit")
+        left = "You have left, and your bots with you; the match goes on when you are back. Return with:"
+        assert left in host.finish()[1].splitlines()
+    else:
+        host.process.send_signal(signal.SIGKILL)
+        host.process.wait()
+    monkeypatch.chdir("/")
+    back = sit("resume")  # at once: the bots of before may still be leaving
+    back.until("You are back in match")
+    assert keys(tmp_path) == before
+    back.play_to_the_end()
+    assert_one_fair_match(p2pdice, back)
+    assert homes(tmp_path) == []
+    asyncio.run(ended(*bots))
+
+
+def test_who_gives_up_and_is_alone_is_told_how_to_be_done_with_it(
+    sit: Sit, p2pdice: Run, tmp_path: Path, unfinished: str
+) -> None:
+    """The bots are gone for ever: it was "not your turn: you are to move", and giving up never ended."""
+    for home in homes(tmp_path):
+        (home / "bot.json").unlink()
+    back = sit("resume")
+    back.until("A bot cannot come back: ")
+    back.until("The match waits for ")
+    back.type("liar")
+    refusal = back.until("It is not your turn")
+    assert "waits for " in refusal
+    assert "you are" not in refusal
+    back.type("concede")
+    assert "as soon as the match goes on: it waits for " in back.until("You give up")
+    command = back.until("p2pdice matches forget ").split()
+    assert command[3] == unfinished[:8]
+    back.type("quit")
+    assert back.finish()[0] == 0
+    here = ("--home", str(tmp_path / "zoe"))
+    assert p2pdice(*command[1:], "--yes", *here).returncode == 0
+    assert homes(tmp_path) == []
+    assert p2pdice("resume", *here).returncode == ExitCode.FAILURE
+
+
+def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: Path) -> None:
+    killed = sit("host", "--name", "Zoe", "--bots", "2", "--seats", "4")
+    killed.until("three of four seats taken")
+    bots, left = crew(killed), homes(tmp_path)
+    assert len(bots) == len(left) == 2
+    killed.process.kill()
+    killed.process.wait()
+    asyncio.run(ended(*bots))
+    again = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
+    again.until("two of three seats taken")
+    assert not any(home.exists() for home in left)
+    again.type("quit")
+    again.finish()
+    assert not (tmp_path / "zoe" / "bots").exists()
+
+
+async def test_a_bot_waits_until_the_one_before_has_left_its_home(tmp_path: Path) -> None:
+    busy = Store(Home(tmp_path).store)
+    with pytest.raises(NodeError, match="in use"):
+        await driver._opened(tmp_path, "Ben", None, waiting=0)
+    asyncio.get_running_loop().call_later(3 * driver.BUSY, busy.close)
+    node = await driver._opened(tmp_path, "Ben", None, waiting=20)
+    await node.close()
+
+
+# Their homes
+
+
+@pytest.fixture
+def match(tmp_path: Path) -> Iterator[tuple[Home, Store, StoredMatch]]:
+    """A home with an unfinished match that two bots are in."""
+    world = World(PRESETS["classic"], 3, 1)
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    with stored(tmp_path / "zoe", world, 0) as (store, match):
+        home = Home(tmp_path / "zoe")
+        for number in range(2):
+            crew_of.settle(home.bots / TABLE.hex(), number, crew_of.Recruit(f"Bot {number}", ("odd", "-v")))
+        yield home, store, match
+
+
+@pytest.fixture
+def unfinished(match: tuple[Home, Store, StoredMatch]) -> str:
+    """The same, with nobody in it: the match's id."""
+    _, store, unfinished = match
+    store.close()
+    return unfinished.match.hex()
+
+
+@pytest.mark.parametrize(
+    "card",
+    ["", "[]", "{", '{"name": "Ben"}', "\0", '{"name": 1}', "[" * 100_000, "1" * 300_000],
+    ids=["empty", "array", "cut", "incomplete", "no text", "no name", "nested", "long"],
+)
+def test_a_bot_whose_card_is_damaged_stays_away_and_the_others_come(
+    match: tuple[Home, Store, StoredMatch], tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, _, unfinished = match
+    first, second = homes(tmp_path)
+    (first / "bot.json").write_text(card, encoding="utf-8")
+    (bot,) = crew_of.at_home(home, unfinished).bots
+    assert (bot.home, bot.name, bot.command, bot.folder) == (second, "Bot 1", ("odd", "-v"), str(Path.cwd()))
+    assert f"A bot cannot come back: {first / 'bot.json'} is unreadable" in capsys.readouterr().err
+
+
+def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
+    match: tuple[Home, Store, StoredMatch], tmp_path: Path
+) -> None:
+    home, store, unfinished = match
+    (home.bots / "notes").mkdir()
+    crew_of.settle(home.bots / ("ab" * 16), 0, crew_of.Recruit("of a table that was none"))
+    crew_of.tidy(home, archive.unfinished(store.matches()))
+    assert len(homes(tmp_path)) == 2
+    store.forget(unfinished)
+    crew_of.tidy(home, archive.unfinished(store.matches()))
+    assert [path.name for path in home.bots.iterdir()] == ["notes"]
+
+
+def test_no_bot_of_a_damaged_store_loses_its_home(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
+    home, _, unfinished = match
+    crew_of.tidy(home, [unfinished._replace(genesis=b"damaged")])
+    assert len(homes(tmp_path)) == 2
+    assert crew_of.at_home(home, unfinished._replace(genesis=b"damaged")).bots == ()
+
+
+# Against them alone there is no clock
+
+
+async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[Order] = []
+
+    async def note(order: Order, *_: object, **__: object) -> None:
+        orders.append(order)
+        raise OSError(2, "not today")
+
+    monkeypatch.setattr("cli.crew.start_house_bot", note)
+    node = await Node.open(tmp_path / "zoe", "Zoe", interface="127.0.0.1", discovery=False)
+    try:
+        await node.host(TableSettings("Friday", PRESETS["classic"], 3))
+        async with crew_of.hired(node, [crew_of.Recruit("Ben"), crew_of.Recruit("Cleo")]) as hired:
+            identities = {Identity.load_or_create(home)[0].public for home in homes(tmp_path)}
+            party = Party(node.identity.public, frozenset(identities))
+            assert node.party == party
+            assert [Order.read(order.line()).party() for order in orders] == [party, party]
+            assert {order.table for order in orders} == {node.join_line}
+            assert hired.fingerprints == set(map(fingerprint, identities))
+    finally:
+        await node.close()
+
+
+@pytest.mark.slow
+def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit, p2pdice: Run) -> None:
+    host = sit("host", "--name", "Zoe", "--bots", "2", "--patience", "5", "--set", "dice=1")
+    host.until(TURN)
+    time.sleep(30)
+    host.type("dice")
+    host.until("Dice: ")
+    assert not any("left" in line and "second" in line for line in host.seen)
+    host.play_to_the_end()
+    assert_one_fair_match(p2pdice, host)
+
+
+# Their names
+
+
+def test_bots_have_names_of_their_own_at_the_table(sit: Sit, p2pdice: Run) -> None:
+    program = f"'{sys.executable}' '{ODDS15}'"
+    host = sit("host", "--name", "Ada", "--bots", "1", "--bot", program, "--bot", program, "--set", "dice=1")
+    everyone = host.until("four of four seats taken")
+    assert all(name in everyone for name in ("Ada (you)", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"))
+    host.play_to_the_end()
+    code, told = host.finish()
+    assert code == 0
+    assert "odds15 2 (bot) was asked for " in told
+    verdict = json.loads(p2pdice("verify", "--json", str(transcript(told))).stdout)
+    assert set(verdict["players"]) == {"Ada", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"}
+
+
+def test_who_sits_down_with_bots_of_the_host_is_told_so(sit: Sit, tmp_path: Path) -> None:
+    host = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
+    host.until("two of three seats taken")
+    line = next(line for line in host.seen if "p2pdice join" in line).split()[-1]
+    with seated(tmp_path / "eve", "join", line, "--name", "Eve") as guest:
+        assert "Ada (Zoe's bot)" in guest.until("three of three seats taken")
+
+
+def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path: Path) -> None:
+    host = sit("host", "--name", "Ada", "--seats", "3")
+    line = join_line(host)
+    with seated(tmp_path / "bot", "bot", line, "--", sys.executable, str(ODDS15)):
+        assert host.until("joins").startswith("odds15 (bot) joins")
+
+
+@pytest.mark.parametrize(
+    ("program", "complaint"),
+    [
+        ("no-such-program", "Error: The bot's program no-such-program cannot be started: "),
+        (f"'{sys.executable}' no-such-file.py", "no-such-file.py says no hello: it has ended."),
+        (f"'{sys.executable}' -c 'print(1)'", "says no hello: it said something that is no message"),
+        (f"'{sys.executable}' -c 'print(chr(123) + chr(125))'", "says no hello: it did not begin with a hello"),
+    ],
+    ids=["nothing there", "ends", "says something else", "says no hello"],
+)
+def test_a_program_that_cannot_play_is_known_before_the_table_is_opened(
+    p2pdice: Run, tmp_path: Path, program: str, complaint: str
+) -> None:
+    """The host waited for ever, and was told of a bot called Ben."""
+    done = p2pdice("host", "--bots", "1", "--bot", f"'{sys.executable}' '{ODDS15}'", "--bot", program)
+    assert done.returncode == ExitCode.FAILURE
+    told = done.stderr.splitlines()
+    assert complaint in told[0]
+    assert told[-1].startswith("    p2pdice bot check -- ")
+    assert done.stdout == ""
+    assert not (tmp_path / "home" / "bots").exists()
+
+
+@given(st.text(max_size=60), st.text(max_size=20), st.lists(st.text(max_size=20), max_size=9))
+@example("Шанс", "Zoe", [])
+@example("odd \x1b[31m one", "", [])
+@example("\u202eeve", "x" * 20, ["Bot 1"])
+@example("a" * 60, "Zoe", ["a" * 14 + " (bot)"])
+def test_whatever_a_bot_calls_itself_it_gets_a_nickname_that_nobody_else_has(
+    name: str, owner: str, taken: list[str]
+) -> None:
+    given_name = bot_nickname(name, owner, taken)
+    assert check_nickname(given_name) == given_name
+    assert given_name not in taken
+
+
+def test_bots_of_the_house_are_not_called_like_others() -> None:
+    assert house_names(2, ["ada", "Dan"]) == ["Ben", "Cleo"]
+    assert len(house_names(9, ["Ada", "Ben"])) == 9
+
+
+def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").touch()
+    assert program_name(["python3", "-u", str(tmp_path / "odd.py"), "--fast"]) == "odd"
+    assert program_name(["/opt/odd"]) == "odd"
