@@ -11,6 +11,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.network.namespaces import HAS_OWN_NETWORK, leave_the_network
 from tests.simulation.signatures import cached_checks
 
 # Nothing asserts how long something takes: a machine may be busy.
@@ -26,7 +27,9 @@ ENOUGH = 2**30
 """Bytes. A whole run needs less than a tenth of it."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("dist", "no") == "no":  # this process runs tests itself
+        config.stash[HAS_OWN_NETWORK] = leave_the_network()
     # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
@@ -43,10 +46,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addoption(f"--{tier}", action="store_true", help=f"run the tests marked {tier} as well: {length}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tiers = list(TIERS)
     asked_for = max((place for place, tier in enumerate(tiers, 1) if config.getoption(tier)), default=0)
     for item in items:
+        if item.get_closest_marker("multicast") and not config.stash.get(HAS_OWN_NETWORK, False):
+            item.add_marker(pytest.mark.xdist_group("multicast"))
         for tier in tiers[asked_for:]:
             if item.get_closest_marker(tier):
                 item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))

@@ -27,7 +27,7 @@ from tests.cli.conftest import Run
 from tests.cli.samples import node_events
 from tests.p2pdice.scripted import random_play, rules
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 
 def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict[str, Any]) -> None:

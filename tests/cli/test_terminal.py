@@ -28,7 +28,7 @@ import select
 import struct
 import termios
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 COLUMNS, LINES = 80, 24
 COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")

@@ -15,7 +15,7 @@ from protocol.verifier import verify
 from tests.cli.conftest import Run, environment
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 
 def line_of(host: SeatedPlayer) -> str:

@@ -2,23 +2,51 @@
 
 Nothing outside these namespaces is touched or reached. Where they are forbidden the test is skipped with the reason;
 ``P2PDICE_REQUIRE_NETNS=1`` turns the skip into a failure.
+
+Each process that runs tests has a namespace of its own, too, where that can be: whoever else plays on this machine is
+not met there. ``P2PDICE_SHARED_NETWORK=1`` does without.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import secrets
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 
 def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+HAS_OWN_NETWORK: Final = pytest.StashKey[bool]()
+"""Whether :func:`leave_the_network` has done its work; kept with pytest's configuration."""
+CLONE_NEWNET: Final = 0x40000000
+"""Of Linux' sched.h; the function is Python's own from 3.12 on only."""
+
+
+def leave_the_network() -> bool:
+    """Give this thread, and what it starts from now on, a network of its own; tell whether that could be done.
+
+    It has loopback and one link on which nobody else is, and ends with its last process.
+    """
+    if os.environ.get("P2PDICE_SHARED_NETWORK") == "1" or sys.platform != "linux" or shutil.which("ip") is None:
+        return False
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+        return False
+    _ip("link", "set", "lo", "up")
+    _ip("link", "add", "eth0", "type", "veth", "peer", "name", "nobody")
+    _ip("address", "add", "10.77.1.1/24", "broadcast", "+", "dev", "eth0")
+    for end in ("nobody", "eth0"):
+        _ip("link", "set", end, "up")
+    return True
 
 
 class Lan:

@@ -18,7 +18,7 @@ from tests.network.namespaces import lan
 from tests.network.processes import PATIENCE, processes
 from tests.network.siege import LOOPBACK, SIEGES, Cost, Siege, measure
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 MEMORY = 32 * 1024 * 1024
 """Bytes that a siege may cost: every place for strangers and every handshake with full TLS buffers is a third of it."""

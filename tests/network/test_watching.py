@@ -139,7 +139,7 @@ async def test_who_comes_when_it_is_over_sees_the_end_and_gets_the_transcript(pe
     assert watching.told(MatchStarted)
 
 
-@pytest.mark.xdist_group("multicast")
+@pytest.mark.multicast
 async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the_id(people: Company) -> None:
     await multicast()
     host = await people.sit("A", discovery=True)

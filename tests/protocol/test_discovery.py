@@ -33,7 +33,7 @@ from protocol.limits import FORMER_TABLES, HEARD_BURST_PER_ADDRESS, LOOK, PLAYER
 from protocol.multicast import Datagram
 from tests.network import forger
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0

@@ -43,7 +43,7 @@ from protocol.wire import (
 from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company
 
 SHORT = Limits(handshake=0.5)
-MULTICAST = pytest.mark.xdist_group("multicast")
+MULTICAST = pytest.mark.multicast
 
 
 @pytest_asyncio.fixture(loop_scope="function")

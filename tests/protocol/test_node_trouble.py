@@ -247,7 +247,7 @@ async def test_the_convenor_comes_back_through_any_other_player(people: Company,
     await agree(back, there, returned)
 
 
-@pytest.mark.xdist_group("multicast")
+@pytest.mark.multicast
 async def test_who_resumes_at_another_port_finds_all_others_by_multicast_though_they_moved_too(
     people: Company,
 ) -> None:

@@ -13,7 +13,7 @@ import pytest_asyncio
 from protocol import surroundings
 from protocol.surroundings import mind_surroundings
 
-pytestmark = pytest.mark.xdist_group("multicast")
+pytestmark = pytest.mark.multicast
 
 HOME, CAFE = (ip_address("192.0.2.1"),), (ip_address("198.51.100.7"),)
 
