@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from p2pdice import PRESETS, Concede
+from p2pdice import PRESETS, Bid, Concede, Move, View
 from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
 from protocol.events import (
@@ -48,6 +48,17 @@ def say(event: str, **fields: object) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)
 
 
+class Creeper(OddsPlayer):
+    """Raises by as little as it can until half of all dice are bid, so that a match lasts."""
+
+    def choose(self, view: View) -> Move:
+        raises = [move for move in view.legal if isinstance(move, Bid)]
+        standing = view.state.bid
+        if raises and (standing is None or 2 * standing.quantity < sum(view.state.dice)):
+            return min(raises, key=lambda each: (each.quantity, each.face))
+        return super().choose(view)
+
+
 async def sit(node: Node, options: argparse.Namespace) -> None:
     if options.host:
         ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
@@ -65,7 +76,7 @@ async def sit(node: Node, options: argparse.Namespace) -> None:
 
 
 async def play(node: Node, options: argparse.Namespace) -> None:
-    bot = OddsPlayer(random.Random(options.name))
+    bot = (Creeper if options.creep else OddsPlayer)(random.Random(options.name))
     async for event in node.events():
         if isinstance(event, MatchStarted):
             say("started", match=event.match_id, resumed=event.resumed)
@@ -148,6 +159,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to think before a move")
     parser.add_argument("--dice", type=int, default=5, help="at the start of the match, for the host")
+    parser.add_argument("--creep", action="store_true", help="bid so that the match lasts")
     parser.add_argument("--patience", type=int, nargs=2, default=(), metavar="SECONDS", help="of people, of programs")
     parser.add_argument("--journal", type=Path, help="where every signed message is written before it leaves")
     parser.add_argument("--lan", action="store_true", help="take other processes of this machine for other machines")

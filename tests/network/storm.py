@@ -1,0 +1,129 @@
+"""A match of three in the middle of a flood of forged multicast: used by the tests and by ``benchmarks/storm.py``.
+
+Each player is a process on a laptop of its own, the forger another one. The flood begins with the match; after so many
+seconds the match is left where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from tests.network.namespaces import lan
+from tests.network.processes import Process, Processes, processes
+
+PLAYERS: Final = "ABC"
+FORGER: Final = len(PLAYERS) + 1
+"""The laptop of the forger."""
+SAMPLING: Final = 0.1
+"""Seconds between two looks at the processes."""
+
+
+@dataclass(frozen=True)
+class Storm:
+    """What is thrown at the players."""
+
+    kind: str = ""
+    """Of :mod:`tests.network.forger`; nothing for none."""
+    rate: float = 0.0
+    """Packets a second; 0 for as many as go beside the players."""
+    seconds: float = 60.0
+    delay: float = 0.1
+    """Seconds that a player thinks about a move."""
+    dice: int = 10
+    """At the start, for each player: with ten of them the match lasts longer than a minute."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What was measured."""
+
+    moves: int
+    late_moves: int
+    """Those of the second half."""
+    seconds: float
+    longest_wait: float
+    """Seconds between two moves, the longest, as any of the players saw it."""
+    growth: int
+    """Bytes of memory that a node with all its processes took more than when the storm began, the most of any."""
+    cpu: float
+    """Seconds of CPU of all nodes together."""
+    packets: int
+    bytes: int
+
+    @property
+    def pace(self) -> float:
+        """Moves a second."""
+        return self.moves / self.seconds
+
+
+class Node:
+    """All processes of one player."""
+
+    def __init__(self, player: Process) -> None:
+        self.player = player
+        self._process = psutil.Process(player.process.pid)
+
+    def _all(self) -> list[psutil.Process]:
+        return [self._process, *self._process.children(recursive=True)]
+
+    def memory(self) -> int:
+        return sum(each.memory_info().rss for each in self._all())
+
+    def cpu(self) -> float:
+        return sum(sum(each.cpu_times()[:2]) for each in self._all())
+
+
+async def endure(folder: Path, storm: Storm) -> Damage:
+    """Play in a storm for its time, see that nobody was lost by it, and return what it cost."""
+    with lan(FORGER) as wire:
+        async with processes(folder) as at:
+            go = folder / "go"
+            options = ("--delay", str(storm.delay), "--hold", str(go), "--discovery", "--creep")
+            host = await at.start("A", "--host", "3", "--dice", str(storm.dice), *options, prefix=wire.on(1))
+            await host.until("opened")
+            players = [host]
+            for laptop, name in enumerate(PLAYERS[1:], 2):
+                players.append(await at.start(name, "--join", "Friday", *options, prefix=wire.on(laptop)))
+                await players[-1].until("joined")
+            for player in players:
+                await player.until("started")
+            return await _endure(at, [Node(player) for player in players], storm, wire.on(FORGER), go)
+
+
+async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[str, ...], go: Path) -> Damage:
+    memory, cpu = [node.memory() for node in nodes], [node.cpu() for node in nodes]
+    forger = None
+    if storm.kind:
+        options = ("--interface", f"10.77.0.{FORGER}", "--rate", str(storm.rate))
+        # A forger brings a machine of their own in real life; here they take what the players' machines leave.
+        forger = await at.run("tests.network.forger", storm.kind, *options, prefix=(*place, "nice", "-n", "19"))
+        await forger.until("begun")
+    begun = time.monotonic()
+    await asyncio.to_thread(go.touch)
+    peaks = list(memory)
+    while time.monotonic() < begun + storm.seconds:
+        await asyncio.sleep(SAMPLING)
+        peaks = [max(peak, node.memory()) for peak, node in zip(peaks, nodes, strict=True)]
+    ended = time.monotonic()
+    used = sum(node.cpu() for node in nodes) - sum(cpu)
+    for node in nodes:
+        for event in ("over", "out", "lost", "suspended", "misbehaved"):
+            assert not node.player.told(event), f"{event}: {node.player.lines[-3:]}"
+    packets = size = 0
+    if forger is not None:
+        await forger.dismiss()
+        left = await forger.until("left")
+        packets, size = left["packets"], left["bytes"]
+    moments = [[begun, *(each for each in node.player.moments("moved") if each <= ended), ended] for node in nodes]
+    waits = [after - before for each in moments for before, after in pairwise(each)]
+    growth = max(peak - before for peak, before in zip(peaks, memory, strict=True))
+    moves = moments[0][1:-1]
+    late = [each for each in moves if each > (begun + ended) / 2]
+    return Damage(len(moves), len(late), ended - begun, max(waits), growth, used, packets, size)

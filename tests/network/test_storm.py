@@ -1,0 +1,51 @@
+"""No flood of forged multicast delays a match or costs anybody a seat, and what it costs in memory is bounded.
+
+``python -m benchmarks.storm`` prints what it does cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.network.forger import FORGERIES
+from tests.network.storm import Damage, Storm, endure
+
+pytestmark = pytest.mark.xdist_group("multicast")
+
+MEMORY = 32 * 1024 * 1024
+PACE = 0.9
+WAIT = 0.5
+
+KINDS = [pytest.param(kind, marks=() if kind == "shared" else pytest.mark.thorough) for kind in FORGERIES]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_a_flood_a_match_goes_on_and_nobody_loses_the_seat_or_memory_without_bounds(
+    tmp_path: Path, kind: str
+) -> None:
+    damage = asyncio.run(endure(tmp_path, Storm(kind, rate=500, seconds=6)))
+    assert damage.packets > 500
+    assert damage.late_moves > 0
+    assert damage.growth < MEMORY
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Damage:
+    return asyncio.run(endure(tmp_path_factory.mktemp("calm"), Storm()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORGERIES)
+@pytest.mark.parametrize("rate", [0, 20], ids=["as many as go", "a trickle"])
+def test_a_minute_of_a_flood_costs_a_tenth_of_the_pace_at_most(
+    tmp_path: Path, calm: Damage, kind: str, rate: float
+) -> None:
+    """This asserts how long things take: it wants a machine with nothing else to do."""
+    damage = asyncio.run(endure(tmp_path, replace(Storm(), kind=kind, rate=rate)))
+    assert damage.pace > PACE * calm.pace
+    assert damage.longest_wait < calm.longest_wait + WAIT
+    assert damage.growth - calm.growth < MEMORY
