@@ -30,12 +30,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from protocol.hashing import tagged_hash
-from protocol.limits import KEYS_REMEMBERED
+from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 
 IDENTITY_FILE: Final = "identity.key"
+
+_READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Follow no link and wait for nobody who writes to a pipe, where the system knows that; change no byte."""
 
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FINGERPRINT_DATA: Final = 19
@@ -143,6 +146,34 @@ class KeyFileError(Exception):
     """The identity key file cannot be read, written or trusted. The text says why and what to do."""
 
 
+def _read_private(path: Path) -> bytes:
+    """Return what is in a key file, if it is one, and its owner's alone.
+
+    :raises KeyFileError: if it is not.
+    :raises OSError: if it cannot be read.
+    """
+    # Looked at before it is opened, since Windows has no way to open a link itself; and after that, since it may be
+    # another one by now.
+    _check_private(path, path.lstat())
+    descriptor = os.open(path, _READING)
+    with os.fdopen(descriptor, "rb") as file:
+        _check_private(path, os.fstat(file.fileno()))
+        return file.read(KEY_FILE_BYTES)
+
+
+def _check_private(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise KeyFileError(f"{path} is a link, which is not followed; put the key file itself in its place")
+    if not stat.S_ISREG(found.st_mode):
+        raise KeyFileError(f"{path} is no file; move it away")
+    # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
+    if sys.platform != "win32":
+        if found.st_uid != os.geteuid():
+            raise KeyFileError(f"{path} belongs to another account; take a copy of your own, or another --home")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+
+
 class Identity:
     """The long-lived key of one home: it names the player, certifies match keys and authenticates links."""
 
@@ -169,8 +200,8 @@ class Identity:
         path = home / IDENTITY_FILE
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not path.exists():
-                with suppress(FileExistsError):  # another process was first, or a link leads nowhere
+            if not os.path.lexists(path):
+                with suppress(FileExistsError):  # another process was first
                     return cls._create(path, passphrase), True
             return cls._load(path, passphrase), False
         except OSError as error:
@@ -192,12 +223,10 @@ class Identity:
 
     @classmethod
     def _load(cls, path: Path, passphrase: str | None) -> Identity:
-        # Windows keeps a user's profile private by access lists; its mode bits say nothing.
-        if sys.platform != "win32" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+        data = _read_private(path)
         key: object
         try:
-            key = load_pem_private_key(path.read_bytes(), passphrase.encode() if passphrase else None)
+            key = load_pem_private_key(data, passphrase.encode() if passphrase else None)
         except TypeError:
             wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
             raise KeyFileError(f"{path} {wanted}") from None

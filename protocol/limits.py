@@ -217,6 +217,8 @@ KNOWN_ANSWERS: Final = 20
 PROPOSALS: Final = 16
 """Proposals of one table that are kept though they were never formed: one for whoever comes or goes, and any of them
 may have been formed where the others' word did not reach us. A host could send them without end."""
+KEY_FILE_BYTES: Final = 64 * KIB
+"""Read of a key file, which has a few hundred."""
 LOG_BYTES: Final = 1_000_000
 """Then the log is put aside once: a peer who provokes warnings fills no disk."""
 

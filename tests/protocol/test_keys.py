@@ -1,6 +1,7 @@
 """Strict Ed25519, fingerprints, and the identity file."""
 
 import os
+import socket
 import stat
 import sys
 from base64 import b64encode
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol import keys
 from protocol.keys import (
     IDENTITY_FILE,
     SMALL_ORDER,
@@ -149,17 +151,59 @@ def test_a_key_that_no_library_here_knows_is_one_of_another_kind(tmp_path: Path)
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
 def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
-    (tmp_path / IDENTITY_FILE).symlink_to(elsewhere)
-    with pytest.raises(KeyFileError, match="cannot use"):
+    (tmp_path / IDENTITY_FILE).symlink_to(elsewhere / IDENTITY_FILE)
+    with pytest.raises(KeyFileError, match="is a link, which is not followed"):
         Identity.load_or_create(tmp_path)
     assert not elsewhere.exists()
+    Identity.load_or_create(elsewhere)
+    with pytest.raises(KeyFileError, match="is a link, which is not followed"):
+        Identity.load_or_create(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has none of these")
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a device", "a socket"])
+def test_what_is_no_file_is_no_key(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    path = Path(IDENTITY_FILE)
+    if kind == "a folder":
+        path.mkdir(mode=0o700)
+    elif kind == "a pipe":
+        os.mkfifo(path, 0o600)
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(path))
+    else:
+        monkeypatch.setattr(keys, "IDENTITY_FILE", "/dev/zero")
+        path = Path("/dev/zero")
+    with pytest.raises(KeyFileError, match=rf"{path} is no file; move it away"):
+        Identity.load_or_create(Path())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no links by default")
+def test_a_link_that_comes_between_looking_and_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    Identity.load_or_create(elsewhere)
+    (tmp_path / IDENTITY_FILE).symlink_to(elsewhere / IDENTITY_FILE)
+    monkeypatch.setattr(Path, "lstat", Path.stat)  # as if it had been the file itself when it was looked at
+    with pytest.raises(KeyFileError, match="cannot use"):
+        Identity.load_or_create(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other owners")
+def test_a_key_of_another_account_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Identity.load_or_create(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(KeyFileError, match="belongs to another account"):
+        Identity.load_or_create(tmp_path)
 
 
 def test_of_two_processes_that_make_an_identity_at_once_both_get_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = Identity.load_or_create(tmp_path)
-    monkeypatch.setattr(Path, "exists", lambda self: False)  # as it was when the second one looked
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)  # as it was when the second one looked
     second, is_new = Identity.load_or_create(tmp_path)
     assert (second.public, is_new) == (first.public, False)
 
