@@ -98,8 +98,8 @@ def as_failure(error: Exception) -> Failure | None:
     if node := _node_failure(error):
         return node
     if isinstance(error, OSError):
-        subject = f"{error.filename}: " if error.filename else ""
-        return Failure(sentence(f"{subject}{error.strerror or error}"))
+        reason = sentence(error.strerror or str(error))
+        return Failure(f"{error.filename}: {reason}" if error.filename else reason)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import textwrap
@@ -155,14 +156,20 @@ def clause(text: str) -> str:
     return text + ("" if text.endswith((".", "!", "?", ":")) else ".") if text else ""
 
 
+_WORD: Final = re.compile(r"[a-z]+(?:['’-][a-z]+)*[,;:.!?]?(?=\s|$)")
+"""A word as it stands at the start of a sentence. Paths, addresses and quotations hold something else, too."""
+
+
 def sentence(text: str) -> str:
-    """Return ``text`` with a capital at its start and a full stop at its end.
+    """Return ``text`` with a full stop at its end and, if it begins with a word, with a capital at its start.
 
     >>> sentence("nobody answers")
     'Nobody answers.'
+    >>> sentence("home/identity.key is no key")
+    'home/identity.key is no key.'
     """
     text = clause(text)
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
 def wrapped(text: str, columns: int) -> str:

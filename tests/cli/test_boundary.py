@@ -12,6 +12,7 @@ from cli.boundary import as_failure
 from cli.exits import ExitCode, Failure
 from protocol.keys import KeyFileError
 from protocol.node import NodeError
+from protocol.store import StoreError
 from tests.cli.conftest import Run, environment
 
 
@@ -48,7 +49,35 @@ def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -
 def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
     failure = as_failure(NodeError("refused", "go away\x1b[2J\u202e", "or\x07 else"))
     assert failure is not None
-    assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "Or\\x07 else.")
+    assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "or\\x07 else.")
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (NotADirectoryError(20, "Not a directory", "ro/new"), "ro/new: Not a directory."),
+        (PermissionError(13, "Permission denied", "ro"), "ro: Permission denied."),
+        (
+            StoreError("ro/store.sqlite3 was written by a newer p2pdice"),
+            "ro/store.sqlite3 was written by a newer p2pdice.",
+        ),
+        (NodeError("unreachable", "laptop:7000 did not answer"), "laptop:7000 did not answer."),
+        (NodeError("unreachable", "'friday' is no table"), "'friday' is no table."),
+        (NodeError("unreachable", "nobody's table, it seems"), "Nobody's table, it seems."),
+    ],
+)
+def test_what_begins_with_a_path_an_address_or_a_quotation_is_left_as_it_is(error: Exception, what: str) -> None:
+    failure = as_failure(error)
+    assert failure is not None
+    assert failure.what == what
+
+
+def test_a_home_in_a_file_is_named_as_it_was_typed(
+    p2pdice: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert p2pdice("resume", "--home", "file/new").stderr == "Error: file/new: Not a directory.\n"
 
 
 def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:
