@@ -17,8 +17,8 @@ class Departure(NamedTuple):
     kind: Kind | None
     """What the player owed there."""
     witnesses: tuple[int, ...]
-    """Authors of the votes that nothing came, but for who was silent there: who is accused is no witness. None if the
-    player resigned."""
+    """Authors of the votes that nothing came, but for who was silent there: who is accused is no witness. Nobody if the
+    player resigned, else at least one: those who vote and those who stay are more than half of the base each."""
 
 
 def departure(chain: Sequence[Position], author: int) -> Departure | None:
