@@ -25,7 +25,11 @@ def departure(chain: Sequence[Position], author: int) -> Departure | None:
     """Return how ``author`` left the history that these positions are of; None if they did not."""
     for before, after in pairwise(chain):
         if author in after.left:
-            voters = (vote.message.author for vote in after.certificate)
-            witnesses = tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)
-            return Departure(before.step, before.kind, () if author in after.entries else witnesses)
+            return Departure(before.step, before.kind, () if author in after.entries else witnesses(before, after))
     return None
+
+
+def witnesses(before: Position, after: Position) -> tuple[int, ...]:
+    """Return whose votes say that a step was to be closed without others: of who is accused the own vote is no word."""
+    voters = (vote.message.author for vote in after.certificate)
+    return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from enum import Enum
-from typing import cast
+from typing import NamedTuple, cast
 
 from p2pdice import RulesError, check_wager
 from protocol.absence import Entries, Place, Vote, leaves_majority
@@ -33,6 +33,7 @@ from protocol.genesis import match_id, parse_genesis
 from protocol.keys import PublicKey
 from protocol.messages import VOTES, Kind, Message, Signed
 from protocol.position import COMMITMENTS, Position, Purpose, Transition, advance, play, state_hash, wager
+from protocol.proofs import contradiction, short
 from protocol.randomness import hand_commitment, share_commitment, stake_commitment
 from protocol.votes import read_vote
 
@@ -73,6 +74,16 @@ class Outcome(Enum):
     """For this match, but on another history: ask its sender for the step where it parts from ours."""
 
 
+class _Weighed(NamedTuple):
+    """A message held against the history."""
+
+    outcome: Outcome
+    signed: Signed
+    """The message; marked as checked if its signature had to be."""
+    transition: Transition | None = None
+    """What it makes of the game, if it is the move that is due."""
+
+
 class Record:
     """The agreed history of one match and the messages of its open step.
 
@@ -94,8 +105,8 @@ class Record:
         """The messages of the open step, by author."""
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
-        self._closes: list[Signed] = []
-        """Votes to close the open step, while there are too few."""
+        self.closes: list[Signed] = []
+        """Votes to close the open step that were added while there are too few."""
         self._transition: Transition | None = None
         """What the move that is held makes of the game."""
 
@@ -130,7 +141,7 @@ class Record:
         """Return a record of the same match that shares this one's history up to ``step``, which is open in it."""
         twin = copy(self)
         twin.chain = self.chain[: step + 1]
-        twin.held, twin.results, twin._closes, twin._transition = {}, {}, [], None
+        twin.held, twin.results, twin.closes, twin._transition = {}, {}, [], None
         return twin
 
     def check_signature(self, signed: Signed) -> Signed:
@@ -168,29 +179,42 @@ class Record:
         :raises RejectedMessageError: if it does not belong here; nothing changes.
         :raises MisconductError: if its author proved to have broken the rules; nothing changes.
         """
+        weighed = self._weigh(signed)
+        if weighed.outcome is Outcome.ADDED:
+            if self.position.purpose is Purpose.END:
+                self.results[signed.message.author] = weighed.signed
+            else:
+                self._transition = weighed.transition
+                self.held[signed.message.author] = weighed.signed
+        return weighed.outcome
+
+    def judge(self, signed: Signed) -> Outcome:
+        """Return what :meth:`hold` would make of a message, and raise what it would; nothing changes."""
+        return self._weigh(signed).outcome
+
+    def _weigh(self, signed: Signed) -> _Weighed:
         message = signed.message
         position = self.chain[-1]
         if message.kind in VOTES:
             raise RejectedMessageError("a vote about a step is no part of it")
         if message.match == self.match and (known := self._slot(message.step, message.author)) is not None:
             if known.id == signed.id:
-                return Outcome.DUPLICATE  # without the price of a signature check
-            if known.message.tip == message.tip and message.kind is not Kind.RESULT:
+                return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
+            if reason := contradiction(known, signed):
                 signed = self.check_signature(signed)
-                raise MisconductError(message.author, message.step, "signed two messages for one slot", (known, signed))
+                raise MisconductError(message.author, message.step, reason, (known, signed))
         if message.step > position.step:
-            return Outcome.FUTURE
+            return _Weighed(Outcome.FUTURE, signed)
         signed = self.check_signature(signed)
         if message.tip != self.chain[message.step].tip:
-            return Outcome.FOREIGN
+            return _Weighed(Outcome.FOREIGN, signed)
         if message.step < position.step:
             self._judge(self.chain[message.step], signed)
-            return Outcome.LATE
+            return _Weighed(Outcome.LATE, signed)
         if position.purpose is Purpose.END:
-            return self._add_result(signed)
-        self._transition = self._judge(position, signed)
-        self.held[message.author] = signed
-        return Outcome.ADDED
+            self._judge_result(signed)
+            return _Weighed(Outcome.ADDED, signed)
+        return _Weighed(Outcome.ADDED, signed, self._judge(position, signed))
 
     @property
     def is_complete(self) -> bool:
@@ -252,7 +276,7 @@ class Record:
         if not other.goes_through(self.chain[self.position.locked]):
             raise ValueError("nothing behind a completed LOCK is dropped")
         self.chain, self.held, self.results = other.chain, other.held, other.results
-        self._closes, self._transition = [], other._transition
+        self.closes, self._transition = [], other._transition
 
     def _add_close(self, signed: Signed) -> Outcome:
         if signed.message.step > self.position.step:
@@ -260,11 +284,16 @@ class Record:
         if signed.message.step < self.position.step:
             raise RejectedMessageError("a vote on a step that is closed")
         vote = self.check_vote(signed)
-        closes = [*self._closes, vote.source]
+        for known in self.closes:
+            if known.id == signed.id:
+                return Outcome.DUPLICATE
+            if reason := contradiction(known, signed):
+                raise MisconductError(vote.author, signed.message.step, reason, (known, vote.source))
+        closes = [*self.closes, vote.source]
         if len(closes) >= self.position.majority:
             self.close_without(closes)
         else:
-            self._closes = closes
+            self.closes = closes
         return Outcome.ADDED
 
     def _slot(self, step: int, author: int) -> Signed | None:
@@ -274,14 +303,12 @@ class Record:
             return self.results.get(author) if self.position.purpose is Purpose.END else self.held.get(author)
         return None
 
-    def _add_result(self, signed: Signed) -> Outcome:
+    def _judge_result(self, signed: Signed) -> None:
         message = signed.message
         if message.kind is not Kind.RESULT:
             raise MisconductError(message.author, message.step, "sent a message after the end", (signed,))
         if message.body != self.position.lock:
             raise RejectedMessageError("a RESULT that names another end")
-        self.results[message.author] = signed
-        return Outcome.ADDED
 
     def _judge(self, position: Position, signed: Signed) -> Transition | None:
         """Hold a signed message for the open step against the rules; return what a move makes of the game."""
@@ -292,6 +319,9 @@ class Record:
         def misconduct(reason: str) -> MisconductError:
             return MisconductError(author, message.step, reason, (signed,))
 
+        if message.kind is Kind.RESULT:
+            # A receipt of an end that has not come says that a program has a bug, as one of another end does.
+            raise RejectedMessageError("a RESULT before the end of the match")
         if author not in position.owed:
             raise misconduct("sent a message out of turn")
         if message.kind is Kind.RESIGN:
@@ -318,13 +348,16 @@ class Record:
             assert standing is not None
             commitment = share_commitment(standing.context, author, cast("bytes", body))
             if commitment != standing.commitments[author][-1]:
-                raise misconduct("revealed another share than the one committed to")
+                committed = f"committed to {short(standing.commitments[author][-1])}, opened {short(commitment)}"
+                raise misconduct(f"revealed another share than the one committed to: {committed}")
         elif message.kind is Kind.STAKE:
             standing = position.standing
             assert standing is not None
             bet, tickets, salt = cast("tuple[int, int, bytes]", body)
-            if stake_commitment(standing.context, author, bet, tickets, salt) != standing.commitments[author][0]:
-                raise misconduct("opened another stake than the one committed to")
+            commitment = stake_commitment(standing.context, author, bet, tickets, salt)
+            if commitment != standing.commitments[author][0]:
+                committed = f"committed to {short(standing.commitments[author][0])}, opened {short(commitment)}"
+                raise misconduct(f"opened another stake than the one committed to: {committed}")
             try:
                 check_wager(wager(bet, tickets))
             except RulesError as error:
@@ -334,8 +367,10 @@ class Record:
             assert deal is not None
             assert message.kind is Kind.OPEN
             hand_key = cast("tuple[bytes, ...]", body)[0]
-            if hand_commitment(deal.context, author, hand_key) != deal.commitments[author]:
-                raise misconduct("opened another hand key than the one committed to")
+            commitment = hand_commitment(deal.context, author, hand_key)
+            if commitment != deal.commitments[author]:
+                committed = f"committed to {short(deal.commitments[author])}, opened {short(commitment)}"
+                raise misconduct(f"opened another hand key than the one committed to: {committed}")
         return None
 
     def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
@@ -346,4 +381,4 @@ class Record:
         self.chain.append(
             advance(self.genesis, self.match, position, entries, transition)._replace(certificate=certificate)
         )
-        self.held, self._closes, self._transition = {}, [], None
+        self.held, self.closes, self._transition = {}, [], None

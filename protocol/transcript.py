@@ -60,7 +60,8 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
         if signed.id not in told
     ]
     held = (record.held[author] for author in sorted(record.held))
-    return _written(TRANSCRIPT_TAG, record, (*_until(record, record.position.step), *held, *evidence))
+    history = (*_until(record, record.position.step), *held, *record.closes)
+    return _written(TRANSCRIPT_TAG, record, (*history, *evidence))
 
 
 def write_proof(record: Record, error: MisconductError) -> bytes:

@@ -6,15 +6,19 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, Final
 
 from protocol import limits
+from protocol.canonical import encode
+from protocol.departures import witnesses
 from protocol.genesis import MalformedGenesisError
-from protocol.messages import VOTES, Kind, MalformedMessageError, Signed
+from protocol.keys import fingerprint
+from protocol.messages import VOTES, Kind, Signed
+from protocol.nicknames import outline
 from protocol.position import Purpose
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
@@ -40,15 +44,27 @@ class Verdict:
     verdict: Judgement
     reason: str
     culprit: str | None = None
-    """Nickname of who broke the rules, proven by their own signature."""
+    """Nickname of who broke the rules, proven by their own signature. Others may bear the same."""
+    culprit_identity: str | None = None
+    """The culprit's fingerprint."""
     step: int | None = None
     """Step at which the match breaks off or the rules were broken."""
+    round: int | None = None
+    """Round in which an unfinished match breaks off, once there is one."""
+    awaited: tuple[str, ...] = ()
+    """Nicknames of those whose message an unfinished match awaits."""
     match: str | None = None
     rules: str | None = None
     """Name of the ruleset; for house rules the start of their hash."""
     players: tuple[str, ...] = ()
     """Nicknames by seat; in the order of the roster if the seats were never drawn."""
+    fingerprints: tuple[str, ...] = ()
+    """Of the players' identity keys, in the same order."""
+    alike: tuple[str, ...] = ()
+    """Those of the nicknames that can be taken for each other."""
     winners: tuple[str, ...] = ()
+    winner_identities: tuple[str, ...] = ()
+    """The winners' fingerprints."""
     steps: int = 0
     """Closed steps."""
     signatures: int = 0
@@ -65,131 +81,234 @@ def verify(data: bytes) -> Verdict:
         return Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes")
     try:
         opened = open_transcript(data)
-        record = Record(opened.genesis)
+        reading = _Reading(Record(opened.genesis))
     except (MalformedTranscriptError, MalformedGenesisError) as error:
         return Verdict(Judgement.ALTERED, str(error))
-    signatures = 0
-    author = -1
-    behind: list[Signed] = []
     try:
         if opened.is_proof:
-            return _judge_contradiction(record, tuple(islice(opened.messages, 3)))
+            return reading.judge_contradiction(tuple(islice(opened.messages, 3)))
         for signed in opened.messages:
-            if record.position.purpose is Purpose.END:
-                behind.append(signed)
-                if len(behind) > limits.EVIDENCE:
-                    return _judge(record, signatures, Judgement.ALTERED, "too much stands behind the end of the match")
-                continue
-            author = author if record.held else -1
-            outcome = record.add(signed)
-            is_vote = signed.message.kind is Kind.CLOSE
-            if outcome is not Outcome.ADDED or (signed.message.author < author and not is_vote):
-                return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
-            author = signed.message.author
-            signatures += 1
-    except MisconductError as error:
-        culprit = record.genesis.roster[error.author].join.nickname
-        return _judge(record, signatures, Judgement.MISCONDUCT, f"{culprit} {error}", culprit)
-    except (MalformedTranscriptError, MalformedMessageError, RejectedMessageError) as error:
-        return _judge(record, signatures, Judgement.ALTERED, f"{error} (message {signatures})")
-    if record.position.purpose is not Purpose.END:
-        names = ", ".join(record.genesis.roster[author].join.nickname for author in record.missing())
-        return _judge(record, signatures, Judgement.INCOMPLETE, f"nothing wrong so far; the file ends awaiting {names}")
-    if behind and data.startswith(write_transcript(record)):
-        return _judge_evidence(record, signatures, behind)
-    if write_transcript(record) != data:
-        reason = "beside the history stand votes or messages that have no part in it, or it is out of order"
-        return _judge(record, signatures, Judgement.ALTERED, reason)
-    if absences := _absences(record):
-        return _judge(record, signatures, Judgement.UNPROVEN, absences)
-    return _judge(record, signatures, Judgement.FAIR, "every signature, commitment, die and move is right")
+            reading.take(signed)
+    except (MalformedTranscriptError, RejectedMessageError) as error:
+        return reading.altered(reading.complaint or f"{error} (message {reading.signatures})")
+    return reading.judge(data)
 
 
-def _judge_contradiction(record: Record, messages: tuple[Signed, ...]) -> Verdict:
-    """Judge a file that claims that one player signed two messages of which an honest one signs only one."""
-    checked = [record.check_signature(signed) for signed in messages]
-    reason = contradiction(*checked) if len(checked) == 2 else ""
-    if not reason:
-        return _judge(record, len(checked), Judgement.ALTERED, "two messages that prove nothing about anybody")
-    message = checked[0].message
-    culprit = record.genesis.roster[message.author].join.nickname
-    verdict = _judge(record, len(checked), Judgement.MISCONDUCT, f"{culprit} {reason}", culprit)
-    return replace(verdict, step=message.step)
+class _Reading:
+    """A file while it is read: the history that it begins with, and what stands behind that.
 
+    The history goes on as long as each message has its place in it. Whatever stands behind must prove misconduct, each
+    message by itself against the history or with one beside it, whether or not the history is at its end.
+    """
 
-def _judge_evidence(record: Record, signatures: int, messages: Sequence[Signed]) -> Verdict:
-    """Judge what stands behind the end of a match: each message must prove misconduct, alone or with the one before."""
-    culprits: dict[int, MisconductError] = {}
-    waiting: Signed | None = None
-    for signed in messages:
-        message = signed.message
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.signatures = 0
+        self.complaint = ""
+        """Why the first message behind the history is no part of it, if that proves nothing against its author."""
+        self._last: Signed | None = None
+        """The last message of the history."""
+        self._behind: list[Signed] = []
+
+    def take(self, signed: Signed) -> None:
+        """Read one message.
+
+        :raises RejectedMessageError: if too many stand behind the history.
+        """
+        if not self._behind and self._continues(signed):
+            self.signatures += 1
+            self._last = signed
+            return
+        self._behind.append(signed)
+        if len(self._behind) > limits.EVIDENCE:
+            raise RejectedMessageError("too much stands behind the history")
+
+    def _continues(self, signed: Signed) -> bool:
+        """Fold a message in, if it has its place here."""
+        position = self.record.position
+        if position.purpose is Purpose.END:
+            self.complaint = "a message behind the end of the match proves nothing"
+            return False
+        last = self._last
+        if last is not None and signed.message.step == last.message.step and _place(signed) <= _place(last):
+            self.complaint = _DISORDER[Outcome.DUPLICATE if signed.id == last.id else Outcome.ADDED]
+            return False
         try:
-            signed = record.check_signature(signed)
-            if waiting is not None and (reason := contradiction(waiting, signed)):
-                raise MisconductError(message.author, message.step, reason, (waiting, signed))
-            if message.kind not in VOTES:
-                outcome = record.hold(signed)
-                if outcome not in (Outcome.FOREIGN, Outcome.LATE) or record.results:
-                    return _judge(record, signatures, Judgement.ALTERED, _DISORDER[outcome])
-        except MisconductError as error:
-            culprits.setdefault(error.author, error)
-            waiting = None
-            continue
+            outcome = self.record.add(signed)
+        except MisconductError:
+            return False
         except RejectedMessageError as error:
-            return _judge(record, signatures, Judgement.ALTERED, str(error))
-        if waiting is not None:
-            break
-        waiting = signed
-    if waiting is not None or not culprits:
-        return _judge(record, signatures, Judgement.ALTERED, "a message behind the end of the match proves nothing")
-    names = [entry.join.nickname for entry in record.genesis.roster]
-    first = next(iter(culprits.values()))
-    reason = "; ".join(f"{names[author]} {error}" for author, error in culprits.items())
-    verdict = _judge(record, signatures, Judgement.MISCONDUCT, reason, names[first.author])
-    winners = () if record.position.state is None else record.position.state.winners
-    return replace(verdict, step=first.step, winners=tuple(verdict.players[seat] for seat in winners))
+            self.complaint = f"{error} (message {self.signatures})"
+            return False
+        if outcome is not Outcome.ADDED:
+            self.complaint = _DISORDER[outcome]
+        return outcome is Outcome.ADDED
+
+    def judge(self, data: bytes) -> Verdict:
+        """Return the verdict on the file, all of which was read."""
+        record = self.record
+        errors = self._prove()
+        if errors is None:
+            return self.altered(self.complaint or "a message behind the history proves nothing")
+        if data != write_transcript(record) + b"".join(encode(signed.wire) for signed in self._behind):
+            return self.altered("beside the history stand votes or messages that have no part in it")
+        if errors:
+            return self._misconduct(errors)
+        if record.position.purpose is not Purpose.END:
+            return self._incomplete()
+        if absences := self._absences():
+            return self._verdict(Judgement.UNPROVEN, absences)
+        return self._verdict(Judgement.FAIR, "every signature, commitment, die and move is right")
+
+    def _prove(self) -> dict[int, MisconductError] | None:
+        """Return what the messages behind the history prove, by author; None if one of them proves nothing."""
+        behind = self._behind
+        proven: dict[int, MisconductError] = {}
+        once = [*self.record.closes, *behind]
+        if len({signed.id for signed in once}) < len(once):
+            return None
+        try:
+            behind = [self.record.check_signature(signed) for signed in behind]
+        except RejectedMessageError:
+            return None
+        beside = [*([] if self._last is None else [self._last]), *behind]
+        pairs = {
+            other.id: (one, other, reason) for one, other in pairwise(beside) if (reason := contradiction(one, other))
+        }
+        paired = {signed.id for one, other, _ in pairs.values() for signed in (one, other)}
+        for signed in behind:
+            message = signed.message
+            outcome = self._hold_against(signed)
+            error = outcome if isinstance(outcome, MisconductError) else None
+            if outcome is Outcome.DUPLICATE or (error is None and signed.id not in paired):
+                return None
+            if error is None and signed.id in pairs:
+                one, other, reason = pairs[signed.id]
+                error = MisconductError(message.author, message.step, reason, (one, other))
+            if error is not None:
+                proven.setdefault(error.author, error)
+        return proven
+
+    def _hold_against(self, signed: Signed) -> MisconductError | Outcome | None:
+        """Return what a message proves by itself against its author, or else what it is to the history, if anything."""
+        try:
+            return None if signed.message.kind in VOTES else self.record.judge(signed)
+        except MisconductError as error:
+            return error
+        except RejectedMessageError:
+            return None  # with the one beside it, it may prove something all the same
+
+    def judge_contradiction(self, messages: tuple[Signed, ...]) -> Verdict:
+        """Judge a file that claims that one player signed two messages of which an honest one signs only one.
+
+        :raises RejectedMessageError: if one of them is not rightly signed by a player of the match.
+        """
+        checked = [self.record.check_signature(signed) for signed in messages]
+        self.signatures = len(checked)
+        reason = contradiction(*checked) if len(checked) == 2 else ""
+        if not reason:
+            return self.altered("two messages that prove nothing about anybody")
+        message = checked[0].message
+        return self._misconduct({message.author: MisconductError(message.author, message.step, reason, tuple(checked))})
+
+    def _misconduct(self, errors: Mapping[int, MisconductError]) -> Verdict:
+        names = _labels(self.record)
+        reason = "; ".join(f"{names[author]} {error}" for author, error in errors.items())
+        first = next(iter(errors.values()))
+        culprit = self.record.genesis.roster[first.author].join
+        return replace(
+            self._verdict(Judgement.MISCONDUCT, reason),
+            culprit=culprit.nickname,
+            culprit_identity=fingerprint(culprit.identity),
+            step=first.step,
+        )
+
+    def _incomplete(self) -> Verdict:
+        position = self.record.position
+        names = _labels(self.record)
+        missing = self.record.missing()
+        state = position.state
+        where = "before the first round" if state is None else f"in round {state.round}"
+        assert position.kind is not None
+        awaited = f"{_AWAITED[position.kind]} by {', '.join(names[author] for author in missing)}"
+        return replace(
+            self._verdict(Judgement.INCOMPLETE, f"nothing wrong so far; the file ends {where}, awaiting {awaited}"),
+            round=None if state is None else state.round,
+            awaited=tuple(self.record.genesis.roster[author].join.nickname for author in missing),
+        )
+
+    def _absences(self) -> str:
+        """Tell who was put out because others said so: all that a transcript can show of somebody's silence."""
+        names = _labels(self.record)
+        found = []
+        for before, after in pairwise(self.record.chain):
+            silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
+            if after.certificate and silent:  # who was out already lost nothing by it
+                absent = ", ".join(names[author] for author in silent)
+                voters = ", ".join(names[author] for author in witnesses(before, after))
+                found.append(f"{absent} was silent in step {before.step}, say {voters}")
+        return "everything signed is right; nothing can prove that " + "; that ".join(found) if found else ""
+
+    def altered(self, reason: str) -> Verdict:
+        """Return the verdict on a file that proves nothing about anybody."""
+        return self._verdict(Judgement.ALTERED, reason)
+
+    def _verdict(self, judgement: Judgement, reason: str) -> Verdict:
+        record, position = self.record, self.record.position
+        roster = record.genesis.roster
+        players = [roster[author].join for author in position.seats] or [entry.join for entry in roster]
+        names = [join.nickname for join in players]
+        is_whole = judgement in (Judgement.FAIR, Judgement.UNPROVEN)
+        # A proof behind the end leaves the result standing; an altered file has none.
+        state = position.state if judgement is not Judgement.ALTERED else None
+        winners = [] if state is None else [players[seat] for seat in state.winners]
+        return Verdict(
+            judgement,
+            reason,
+            step=None if is_whole else position.step,
+            match=record.match.hex(),
+            rules=ruleset_label(record.genesis.ruleset),
+            players=tuple(names),
+            fingerprints=tuple(fingerprint(join.identity) for join in players),
+            alike=tuple(name for name in names if _is_mistakable(name, names)),
+            winners=tuple(join.nickname for join in winners),
+            winner_identities=tuple(fingerprint(join.identity) for join in winners),
+            steps=position.step,
+            signatures=self.signatures,
+        )
 
 
-def _absences(record: Record) -> str:
-    """Tell who was put out because others said so, which is all that a transcript can show of somebody's silence."""
-    names = [entry.join.nickname for entry in record.genesis.roster]
-    found = []
-    for before, after in pairwise(record.chain):
-        if after.certificate:
-            absent = [author for author in before.owed if author not in after.entries]
-            silent = ", ".join(names[author] for author in absent if author not in before.witnesses)
-            if not silent:
-                continue  # who was out already lost nothing by it
-            voters = ", ".join(names[signed.message.author] for signed in after.certificate)
-            found.append(f"{silent} was silent in step {before.step}, say {voters}")
-    return "everything signed is right; nothing can prove that " + "; that ".join(found) if found else ""
+def _place(signed: Signed) -> tuple[bool, int]:
+    """Return what the messages of a step are sorted by: the votes to close it stand behind all others."""
+    return signed.message.kind in VOTES, signed.message.author
 
 
-_DISORDER = {
+def _is_mistakable(name: str, names: Sequence[str]) -> bool:
+    return sum(outline(other) == outline(name) for other in names) > 1
+
+
+def _labels(record: Record) -> tuple[str, ...]:
+    """Return what the players are called in a sentence: who can be taken for another, with their fingerprint."""
+    joins = [entry.join for entry in record.genesis.roster]
+    names = [join.nickname for join in joins]
+    return tuple(
+        f"{join.nickname} [{fingerprint(join.identity)}]" if _is_mistakable(join.nickname, names) else join.nickname
+        for join in joins
+    )
+
+
+_AWAITED: Final = {
+    Kind.COMMIT: "a commitment",
+    Kind.LOCK: "a lock on the history",
+    Kind.REVEAL: "a share of the dice",
+    Kind.MOVE: "a move",
+    Kind.OPEN: "the opening of the dice",
+    Kind.STAKE: "a stake",
+}
+_DISORDER: Final = {
     Outcome.ADDED: "a message stands out of order, or is none of the history",
     Outcome.DUPLICATE: "a message stands twice",
     Outcome.FUTURE: "messages are missing before another",
     Outcome.LATE: "a message stands behind the step that it belongs to",
     Outcome.FOREIGN: "a message belongs to another history of this match",
 }
-
-
-def _judge(record: Record, signatures: int, judgement: Judgement, reason: str, culprit: str | None = None) -> Verdict:
-    position = record.position
-    names = tuple(entry.join.nickname for entry in record.genesis.roster)
-    players = tuple(names[author] for author in position.seats) or names
-    state = position.state
-    winners = tuple(players[seat] for seat in state.winners) if state is not None else ()
-    is_whole = judgement in (Judgement.FAIR, Judgement.UNPROVEN)
-    return Verdict(
-        judgement,
-        reason,
-        culprit,
-        None if is_whole else position.step,
-        record.match.hex(),
-        ruleset_label(record.genesis.ruleset),
-        players,
-        winners if is_whole else (),
-        position.step,
-        signatures,
-    )

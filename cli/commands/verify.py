@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,12 +24,14 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice verify match.p2pdice
+  p2pdice verify --trust K7QF-2M3A-... --trust ZZ22-... match.p2pdice
   p2pdice verify --json *.p2pdice | jq .verdict
 
 \b
 Exit codes: 0 fair, 10 misconduct proven, 11 incomplete, 12 unreadable or
-altered, 13 fair but with claims that cannot be proven, 1 missing file. With
-several files the worst one counts, in the order 10, 12, 1, 11, 13, 0.
+altered, 13 fair but with claims that cannot be proven, or played by somebody
+whom --trust does not name, 1 missing file or none. With several files the
+worst one counts, in the order 10, 12, 1, 11, 13, 0.
 """
 
 app = application()
@@ -35,15 +40,41 @@ app = application()
 @app.command(epilog=EPILOG)
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", show_default=False)],
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            metavar="FINGERPRINT",
+            show_default=False,
+            help="Say who else played; again, or with commas, for several.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per file.")] = False,
 ) -> None:
     """Judge transcripts and proofs of misconduct, without any network.
 
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
-    matter where the file comes from.
+    matter where the file comes from. Names are what players call themselves; who they are, their fingerprints say.
     """
-    codes = {_verify_file(path, as_json) for path in files}
+    trusted = _fingerprints(trust or ())
+    reports = [report for path in files if (report := _verify_file(path, trusted, as_json)) is not None]
+    if not as_json and any(report.verdict.players for report in reports):
+        print(LIMITS)
+    codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
+
+
+LIMITS: Final = "What no file can show: that its keys belong to different people, and when they played."
+
+
+def _fingerprints(given: Iterable[str]) -> frozenset[str] | None:
+    """Return the fingerprints that somebody typed; None if they typed none."""
+    from protocol.keys import parse_fingerprint
+
+    try:
+        return frozenset(parse_fingerprint(each) for text in given for each in text.split(",") if each.strip()) or None
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}.", param_hint="--trust") from None
 
 
 WORST_FIRST: Final = (
@@ -63,20 +94,55 @@ CODES: Final = {
 }
 
 
-def _verify_file(path: Path, as_json: bool) -> ExitCode:
-    try:
-        data = read_transcript(path)
-    except OSError as error:
-        complain(f"{escape(str(path))}: {sentence(error.strerror or str(error))}")
-        return ExitCode.FAILURE
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is told about one file."""
+
+    path: Path
+    verdict: Verdict
+    date: str | None = None
+    """The file's own: local time, of which nothing is signed."""
+    strangers: tuple[str, ...] = ()
+    """Fingerprints of players whom the reader did not name as trusted, though they named some."""
+
+    @property
+    def code(self) -> ExitCode:
+        """The exit code for this file alone."""
+        code = CODES[self.verdict.verdict]
+        return ExitCode.UNPROVEN if code is ExitCode.DONE and self.strangers else code
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as ``--json`` prints it."""
+        return {
+            "file": str(self.path),
+            **self.verdict.to_json(),
+            "date": self.date,
+            "untrusted": list(self.strangers),
+        }
+
+
+def _verify_file(path: Path, trusted: frozenset[str] | None, as_json: bool) -> Report | None:
+    """Judge a file and tell; None if it cannot be read."""
     from protocol.verifier import verify
 
+    try:
+        data = read_transcript(path)
+        date = _date(path.stat().st_mtime)
+    except OSError as error:
+        complain(f"{escape(str(path))}: {sentence(error.strerror or str(error))}")
+        return None
     verdict = verify(data)
-    if as_json:
-        print(json.dumps({"file": str(path), **verdict.to_json()}), flush=True)
-    else:
-        print(f"{escape(str(path))}: {describe(verdict)}", flush=True)
-    return CODES[verdict.verdict]
+    strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
+    report = Report(path, verdict, date, strangers)
+    print(json.dumps(report.to_json()) if as_json else "\n".join(describe(report)), flush=True)
+    return report
+
+
+def _date(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):  # a disk can hold any number
+        return None
 
 
 def read_transcript(path: Path) -> bytes:
@@ -104,27 +170,40 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def describe(verdict: Verdict) -> str:
-    """Return a verdict in two or three sentences."""
-    players = [escape(name) for name in verdict.players]
+def describe(report: Report) -> list[str]:
+    """Return a report in lines: the verdict, why, who played, how much was checked."""
+    verdict = report.verdict
+    culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_identity})"
     head = {
         "fair": "FAIR.",
-        "misconduct": f"MISCONDUCT by {escape(verdict.culprit or '')}, proven by their own signature.",
+        "misconduct": f"MISCONDUCT by {culprit}, proven by their own signature.",
         "incomplete": "INCOMPLETE, nothing wrong so far.",
         "altered": "UNREADABLE OR ALTERED; this blames nobody.",
         "unproven": "FAIR, but with claims that cannot be proven.",
     }[verdict.verdict]
-    parts = [head, sentence(escape(verdict.reason))]
-    if verdict.step is not None:
-        parts.append(f"This is at step {verdict.step}.")
+    step = "" if verdict.step is None else f" This is at step {verdict.step}."
+    lines = [sentence(escape(verdict.reason)) + step]
     if verdict.match is not None:
-        parts.append(
-            f"A match of {escape(verdict.rules or '')} between {listing(players)}: match {verdict.match[:12]}."
-        )
-    if verdict.winners:
-        parts.append(f"{listing([escape(name) for name in verdict.winners])} won.")
+        lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
+        if report.date is not None:
+            date = report.date[:16].replace("T", " ")
+            lines.append(f"The file is of {date}, which proves nothing: no date is signed.")
+    lines += _players(report)
+    if verdict.alike:
+        alike = listing([escape(name) for name in verdict.alike])
+        lines.append(f"Names that can be taken for each other: {alike}. Only the fingerprints tell who is who.")
     if verdict.signatures:
-        parts.append(
-            f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')} checked and right."
-        )
-    return " ".join(parts)
+        checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
+        lines.append(f"{checked[:1].upper()}{checked[1:]} checked and right.")
+    return [f"{escape(str(report.path))}: {head}", *(f"  {line}" for line in lines)]
+
+
+def _players(report: Report) -> Iterator[str]:
+    """Yield a line for each player: name, fingerprint, whether they won, whether the reader trusts them."""
+    verdict = report.verdict
+    names = [escape(name) for name in verdict.players]
+    width = max(map(len, names), default=0)
+    for shown, fingerprint in zip(names, verdict.fingerprints, strict=True):
+        notes = ["won"] if fingerprint in verdict.winner_identities else []
+        notes += ["NOT TRUSTED"] if fingerprint in report.strangers else []
+        yield f"  {shown.ljust(width)}  {fingerprint}" + (f"  {', '.join(notes)}" if notes else "")

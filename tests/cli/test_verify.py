@@ -6,21 +6,29 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
-from cli.commands.verify import CODES, WORST_FIRST, describe, read_transcript
+from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe, read_transcript
 from cli.exits import ExitCode
+from p2pdice import PRESETS
 from protocol import limits
 from protocol.canonical import encode
-from protocol.transcript import TRANSCRIPT_TAG
+from protocol.genesis import match_id
+from protocol.keys import MatchKey, fingerprint, parse_fingerprint
+from protocol.messages import Kind, Message, sign
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict
 from tests.cli.conftest import Run, environment
+from tests.simulation.world import World, join_record
 
 KEYS = {
-    "file", "verdict", "culprit", "step", "reason", "match", "rules", "players", "winners", "steps", "signatures",
+    "file", "verdict", "culprit", "culprit_identity", "step", "round", "awaited", "reason", "match", "rules", "players",
+    "fingerprints", "alike", "untrusted", "winners", "winner_identities", "steps", "signatures", "date",
 }  # fmt: skip
 
 
@@ -63,15 +71,22 @@ def test_the_exit_code_is_the_worst_verdict(
 ) -> None:
     done = p2pdice("verify", *(files[name] for name in names))
     assert done.returncode in codes
-    assert len(done.stdout.splitlines()) + len(done.stderr.splitlines()) == len(names)
+    told = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("  ")]
+    assert len(told) - (told.count(LIMITS)) == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
 def test_a_fair_match_is_described(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
     text = p2pdice("verify", files["fair"]).stdout
     assert f"{files['fair']}: FAIR." in text
-    assert f"{demo['winners'][0]} won." in text
+    for line in text.splitlines()[4:8]:
+        name, fingerprint, *won = line.split()
+        assert name in demo["players"]
+        assert parse_fingerprint(fingerprint) == fingerprint
+        assert won == (["won"] if name in demo["winners"] else [])
     assert f"{demo['signatures']} signatures in {demo['steps']} steps" in text
+    assert "no date is signed" in text
+    assert text.splitlines()[-1] == LIMITS
 
 
 def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
@@ -177,8 +192,89 @@ def test_every_judgement_has_a_code_and_a_rank() -> None:
 
 @pytest.mark.parametrize("judgement", Judgement)
 def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: Judgement) -> None:
-    text = describe(
-        Verdict(judgement, "so it is\x1b[2J", "Eve\n", 7, "ab" * 32, "classic", ("Eve\n", "\u202eBen"), (), 7, 9)
+    verdict = Verdict(
+        judgement,
+        "so it is\x1b[2J",
+        "Eve\n",
+        "AAAA",
+        7,
+        match="ab" * 32,
+        rules="classic",
+        players=("Eve\n", "\u202eBen"),
+        fingerprints=("AAAA", "BBBB"),
+        alike=("Eve\n",),
+        steps=7,
+        signatures=9,
     )
-    assert text.isprintable()
-    assert "step 7" in text
+    lines = describe(Report(Path("a\nb"), verdict, "2026-01-02T03:04:05+00:00", ("BBBB",)))
+    assert all(line.isprintable() for line in lines)
+    assert "step 7" in lines[1]
+
+
+def test_whoever_is_not_trusted_is_said_and_the_match_is_not_simply_fair(
+    p2pdice: Run, files: dict[str, str], tmp_path: Path
+) -> None:
+    fingerprints = json.loads(p2pdice("verify", "--json", files["fair"]).stdout)["fingerprints"]
+    loosely = ",".join(each.lower().replace("-", " ") for each in fingerprints[1:])
+    done = p2pdice("verify", "--trust", loosely, files["fair"])
+    assert done.returncode == ExitCode.UNPROVEN
+    (marked,) = [line for line in done.stdout.splitlines() if "NOT TRUSTED" in line]
+    assert fingerprints[0] in marked
+    assert "FAIR" in done.stdout
+    data = p2pdice("verify", "--json", "--trust", fingerprints[1], "--trust", loosely, files["fair"])
+    assert (data.returncode, json.loads(data.stdout)["untrusted"]) == (ExitCode.UNPROVEN, fingerprints[:1])
+    all_of_them = p2pdice("verify", "--trust", ",".join(fingerprints), files["fair"])
+    assert (all_of_them.returncode, "NOT TRUSTED" in all_of_them.stdout) == (0, False)
+    assert p2pdice("verify", "--trust", fingerprints[0], files["flipped"]).returncode == ExitCode.ALTERED
+
+
+@pytest.mark.parametrize("wrong", ["AAAA", "K7QF-2M3A-ZZZZ-ZZZZ-ZZZZ", "Ada"])
+def test_what_is_no_fingerprint_is_a_usage_error(p2pdice: Run, wrong: str) -> None:
+    done = p2pdice("verify", "--trust", wrong, "match.p2pdice")
+    assert done.returncode == ExitCode.USAGE
+    assert "fingerprint" in done.stderr
+
+
+def test_the_date_is_that_of_the_file(p2pdice: Run, files: dict[str, str]) -> None:
+    os.utime(files["fair"], (0, datetime(2026, 3, 4, 5, 6, 7).timestamp()))
+    assert json.loads(p2pdice("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
+    assert "The file is of 2026-03-04 05:06, which proves nothing" in p2pdice("verify", files["fair"]).stdout
+
+
+def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, p2pdice: Run) -> None:
+    cheated = namesakes("Ada", "Аda")  # the second begins with a Cyrillic letter
+    path = tmp_path / "proof.p2pdice"
+    path.write_bytes(cheated.proof)
+    done = p2pdice("verify", str(path))
+    assert done.returncode == ExitCode.MISCONDUCT
+    assert f"MISCONDUCT by {cheated.name} ({cheated.fingerprint})" in done.stdout
+    assert "Names that can be taken for each other: " in done.stdout
+    told = "signed two messages for one slot: bid 1x1, and in the same place bid 1x2"
+    assert f"{cheated.name} [{cheated.fingerprint}] {told}" in done.stdout
+    data = json.loads(p2pdice("verify", "--json", str(path)).stdout)
+    assert (data["culprit"], data["culprit_identity"]) == (cheated.name, cheated.fingerprint)
+    assert sorted(data["alike"]) == sorted(data["players"])
+
+
+class Cheated(NamedTuple):
+    name: str
+    fingerprint: str
+    proof: bytes
+
+
+def namesakes(*names: str) -> Cheated:
+    """Let players of these names play, and the first who is to move bid two things."""
+    with patch(
+        "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=names[number])
+    ):
+        world = World(PRESETS["classic"], len(names), 1)
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    cheat = next(me for me, machine in enumerate(world.machines) if machine.turn)
+    place = world.machines[cheat].match.record.position
+    key = MatchKey(world.seeds[cheat])
+    first = Message(match_id(world.data), place.step, place.tip, cheat, Kind.MOVE, "1x1")
+    twice = [sign(message, key) for message in (first, first._replace(body="1x2"))]
+    join = world.genesis.roster[cheat].join
+    proof = encode((PROOF_TAG, world.data)) + b"".join(encode(signed.wire) for signed in twice)
+    return Cheated(join.nickname, fingerprint(join.identity), proof)

@@ -300,6 +300,32 @@ def unnamed(history: History, place: int, rng: Random) -> Iterator[bytes]:
             yield b"".join(history.encodings[place:end]) + late + history.rest(end)
 
 
+def early_receipts(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A RESULT before the end: a receipt of nothing, which proves that a program is wrong, not that a player is."""
+    message = history.messages[place].message
+    if message.kind is not Kind.CLOSE:
+        receipt = history.sign(message, kind=Kind.RESULT, body=rng.randbytes(32))
+        for after in (history.rest(place), history.rest(place + 1), b""):
+            yield receipt + after
+
+
+def more_than_proofs(history: History, place: int, rng: Random) -> Iterator[bytes]:
+    """A proof of misconduct with something behind it that is none: the rest of the match, or anything at all."""
+    message = history.messages[place].message
+    if message.kind is Kind.CLOSE:
+        return
+    kind = Kind.MOVE if message.kind is not Kind.MOVE else Kind.LOCK
+    second = history.sign(message, kind=kind, body=_BODIES[kind])
+    proven = history.encodings[place] + second
+    receipt = history.sign(message, kind=Kind.RESULT, body=bytes(32))
+    for junk in (b"\0", second, history.foreign[0], receipt, history.encodings[place], history.data):
+        yield proven + junk
+    if place + 1 < len(history.messages):
+        yield second + history.rest(place + 1)
+        yield second + history.encodings[-1]
+    yield history.encodings[place] + history.foreign[0] + second
+
+
 ALTERATIONS: Final[Mapping[str, Alteration]] = {
     "flipped bits": flipped_bits,
     "dropped": dropped,
@@ -315,6 +341,8 @@ ALTERATIONS: Final[Mapping[str, Alteration]] = {
     "changed votes": changed_votes,
     "more votes": more_votes,
     "not named by the votes": unnamed,
+    "a receipt before the end": early_receipts,
+    "more than proofs": more_than_proofs,
 }
 
 
@@ -369,8 +397,11 @@ def other_kinds(history: History, place: int, rng: Random) -> Iterator[tuple[byt
     """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
     message, position = history.messages[place].message, history.position(place)
     for kind, body in _BODIES.items():
-        if kind not in (position.kind, Kind.RESIGN) or (kind, position.purpose) == (Kind.RESIGN, Purpose.FORMING):
-            yield history.sign(message, kind=kind, body=body) + history.rest(place + 1), message.author
+        if kind not in (position.kind, Kind.RESIGN, Kind.RESULT) or (kind, position.purpose) == (
+            Kind.RESIGN,
+            Purpose.FORMING,
+        ):
+            yield history.sign(message, kind=kind, body=body), message.author
 
 
 def early_reveals(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -390,7 +421,7 @@ def out_of_turn(history: History, place: int, rng: Random) -> Iterator[tuple[byt
     if message.kind is Kind.CLOSE:
         return  # votes are nobody's turn
     for author in set(range(len(history.keys))) - set(position.owed):
-        yield history.sign(message, author=author) + history.rest(place), author
+        yield history.sign(message, author=author), author
 
 
 def illegal_moves(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -406,21 +437,21 @@ def illegal_moves(history: History, place: int, rng: Random) -> Iterator[tuple[b
                 continue
             except RulesError:
                 pass
-        yield history.sign(message, body=text) + history.rest(place + 1), message.author
+        yield history.sign(message, body=text), message.author
 
 
 def wrong_openings(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A share, a key or a stake that was not committed to."""
-    message, rest = history.messages[place].message, history.rest(place + 1)
+    message = history.messages[place].message
     other = rng.randbytes(32)
     match message.body:
         case bytes() if message.kind is Kind.REVEAL:
-            yield history.sign(message, body=other) + rest, message.author
+            yield history.sign(message, body=other), message.author
         case (_, one, two) if message.kind is Kind.OPEN:
-            yield history.sign(message, body=(other, one, two)) + rest, message.author
+            yield history.sign(message, body=(other, one, two)), message.author
         case (int() as bet, tickets, salt):
             for body in ((bet + 1, tickets, salt), (bet, tickets, other), (NEWCOMER_COINS + 1, tickets, salt)):
-                yield history.sign(message, body=body) + rest, message.author
+                yield history.sign(message, body=body), message.author
 
 
 def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -428,7 +459,7 @@ def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[by
     message, position = history.messages[place].message, history.position(place)
     if message.kind is Kind.COMMIT:
         count = 3 - COMMITMENTS[position.purpose]
-        yield history.sign(message, body=(rng.randbytes(32),) * count) + history.rest(place + 1), message.author
+        yield history.sign(message, body=(rng.randbytes(32),) * count), message.author
 
 
 def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -441,7 +472,7 @@ def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[
     again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
     for second in (history.sign(message, kind=kind, body=_BODIES[kind]), history.sign(message, body=again)):
         for later in {place + 1, _soon(history, place, rng)}:
-            yield b"".join(history.encodings[place:later]) + second + history.rest(later), message.author
+            yield b"".join(history.encodings[place:later]) + second, message.author
 
 
 def after_the_end(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
@@ -596,6 +627,9 @@ def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
         yield _proof(history, second, first), author
         behind = second if first in history.encodings else first + second
         yield history.data + behind, author
+        place = rng.randrange(len(history.messages))
+        behind = second if first in history.encodings[:place] else first + second
+        yield history.data[: len(history.data) - len(history.rest(place))] + behind, author
 
 
 def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
@@ -607,7 +641,9 @@ def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
         yield _proof(history, first, encode((wire[0], bytes(64))))
         behind = second if first in history.encodings else first + second
         for after in (behind + history.foreign[0], behind + first, behind[:-1], encode((wire[0], bytes(64))) + behind):
-            yield history.data + after
+            for place in (len(history.messages), rng.randrange(len(history.messages))):
+                if first not in history.encodings[place:] or after.startswith(first):
+                    yield history.data[: len(history.data) - len(history.rest(place))] + after
         yield history.data + behind * limits.EVIDENCE + behind
         yield _proof(history, first, encode_loosely(rng, wire))
         whole = _proof(history, first, second)

@@ -54,8 +54,7 @@ def test_a_match_that_is_left_at_any_moment_has_a_transcript_that_says_who_is_aw
     verdict = verify(data)
     record = world.machines[0].match.record
     assert (verdict.verdict, verdict.step) == (Judgement.INCOMPLETE, record.position.step)
-    for author in record.missing():
-        assert record.genesis.roster[author].join.nickname in verdict.reason
+    assert verdict.awaited == tuple(record.genesis.roster[author].join.nickname for author in record.missing())
 
 
 def test_of_two_players_who_is_left_alone_has_a_file_of_what_was_signed(tmp_path: Path) -> None:
@@ -71,7 +70,12 @@ def test_of_two_players_who_is_left_alone_has_a_file_of_what_was_signed(tmp_path
     with stored(tmp_path, world, stays) as (store, match):
         verdict = verify(archive.transcript(store, match))
     assert (verdict.verdict, verdict.culprit) == (Judgement.INCOMPLETE, None)
-    assert f"awaiting {world.genesis.roster[gone].join.nickname}" in verdict.reason
+    assert verdict.awaited == (world.genesis.roster[gone].join.nickname,)
+    assert (verdict.round, verdict.fingerprints) == (
+        1,
+        tuple(player.fingerprint for player in world.machines[stays].match.by_seat()),
+    )
+    assert "in round 1, awaiting a share of the dice by player" in verdict.reason
 
 
 def test_the_transcript_of_a_finished_match_is_the_one_that_its_node_wrote(tmp_path: Path) -> None:

@@ -330,3 +330,21 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
         assert record.add(spoken(record, author, Kind.RESULT, record.position.lock)) is Outcome.ADDED
     assert sorted(record.results) == [0, 1, 2]
     assert write_transcript(record) == transcript
+
+
+def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
+    for step in (0, 1, first(lambda position: position.kind is Kind.MOVE)):
+        record = record_at(step)
+        for place in record.chain:
+            receipt = spoken(record, 0, Kind.RESULT, bytes(32), step=place.step, tip=place.tip)
+            with pytest.raises(RejectedMessageError, match="before the end"):
+                record.hold(receipt)
+
+
+def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
+    """No pair with the receipt, which is no message of the history: a proof of the pair would prove nothing."""
+    record = record_at(len(CHAIN) - 1)
+    assert record.hold(spoken(record, 0, Kind.RESULT, record.position.lock)) is Outcome.ADDED
+    with pytest.raises(MisconductError, match="after the end") as caught:
+        record.hold(spoken(record, 0, Kind.MOVE, "liar"))
+    assert len(caught.value.evidence) == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from p2pdice import PRESETS
 from protocol.canonical import Value, decode, encode
 from protocol.genesis import Patience
-from protocol.keys import MatchKey
+from protocol.keys import MatchKey, fingerprint
 from protocol.limits import TRANSCRIPT
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
@@ -185,7 +185,7 @@ def test_a_rightly_signed_wrong_names_its_author(world: World, fair: bytes, wron
     kind = WHERE.get(wrong, Kind.MOVE)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
     bad = WRONGS[wrong](world, messages[place].message)
-    verdict = verify(assemble(genesis, [*messages[:place], bad, *messages[place + 1 :]]))
+    verdict = verify(assemble(genesis, [*messages[:place], bad]))
     assert verdict.verdict == "misconduct", verdict
     assert verdict.culprit == world.genesis.roster[bad.message.author].join.nickname
     assert verdict.step == bad.message.step
@@ -198,7 +198,7 @@ def test_a_message_out_of_turn_names_its_author(world: World, fair: bytes) -> No
     turn = messages[place].message
     intruder = (turn.author + 1) % 3
     bad = sign(turn._replace(author=intruder), MatchKey(world.seeds[intruder]))
-    verdict = verify(assemble(genesis, [*messages[:place], bad, *messages[place:]]))
+    verdict = verify(assemble(genesis, [*messages[:place], bad]))
     assert (verdict.verdict, verdict.culprit) == ("misconduct", world.genesis.roster[intruder].join.nickname)
 
 
@@ -207,7 +207,7 @@ def test_two_messages_in_one_slot_name_their_author(world: World, fair: bytes) -
     for kind in (Kind.COMMIT, Kind.MOVE, Kind.OPEN):
         place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
         second = resigned(world, messages[place].message, kind=Kind.RESIGN, body=())
-        verdict = verify(assemble(genesis, [*messages[: place + 1], second, *messages[place + 1 :]]))
+        verdict = verify(assemble(genesis, [*messages[: place + 1], second]))
         assert (verdict.verdict, verdict.culprit) == (
             "misconduct",
             world.genesis.roster[second.message.author].join.nickname,
@@ -290,3 +290,107 @@ def test_who_has_the_keys_of_all_seats_makes_the_match_that_they_like_and_it_is_
     verdicts = [verify(played(CLASSIC, 2, seed)) for seed in range(8)]
     assert {verdict.verdict for verdict in verdicts} == {"fair"}
     assert {verdict.winners for verdict in verdicts} == {("player 0",), ("player 1",)}
+
+
+def test_what_stands_behind_a_proof_must_be_nothing_or_prove_something_too(
+    world: World, fair: bytes, stranger: bytes
+) -> None:
+    """In the middle of a match and behind its end alike."""
+    genesis, messages = parts(fair)
+    moves = [place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE]
+    author = messages[moves[0]].message.author
+    commit = next(signed for signed in messages if signed.message.kind is Kind.COMMIT)
+    others = [resigned(world, each.message, kind=Kind.RESIGN, body=()) for each in (messages[moves[0]], commit)]
+    junk = parts(stranger)[1][0]
+    for place in (moves[0] + 1, len(messages)):
+        history = messages[:place]
+        proven = verify(assemble(genesis, [*history, *others]))
+        assert (proven.verdict, proven.step) == ("misconduct", others[0].message.step)
+        assert proven.culprit_identity == fingerprint(world.genesis.roster[author].join.identity)
+        assert len(proven.reason.split("; ")) == len({each.message.author for each in others})
+        for behind in ([*others, junk], [others[0], messages[0]], [others[0], others[0]], [junk, others[0]]):
+            verdict = verify(assemble(genesis, [*history, *behind]))
+            assert (verdict.verdict, verdict.culprit) == ("altered", None), behind
+        for data in (b"\0", b"\x92\xc4", bytes(100)):
+            assert verify(assemble(genesis, [*history, others[0]]) + data).verdict == "altered"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_unproven_message_beside_a_proof_is_not_tolerated(world: World, fair: bytes, is_first: bool) -> None:
+    """A message of another history proves nothing by itself."""
+    genesis, messages = parts(fair)
+    move = next(signed for signed in messages if signed.message.kind is Kind.MOVE)
+    proof = resigned(world, move.message, kind=Kind.RESIGN, body=())
+    unproven = resigned(world, move.message, tip=bytes(32))
+    behind = [unproven, proof] if is_first else [proof, unproven]
+    assert verify(assemble(genesis, [*messages, *behind])).verdict == "altered"
+
+
+def test_a_receipt_before_the_end_blames_nobody(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    for kind in (Kind.LOCK, Kind.COMMIT, Kind.MOVE, Kind.OPEN):
+        place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
+        receipt = resigned(world, messages[place].message, kind=Kind.RESULT, body=bytes(32))
+        for file in ([*messages[:place], receipt], [*messages[: place + 1], receipt], [*messages, receipt]):
+            verdict = verify(assemble(genesis, file))
+            assert (verdict.verdict, verdict.culprit) == ("altered", None), kind
+
+
+def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world: World, fair: bytes) -> None:
+    genesis, messages = parts(fair)
+    place = next(place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE)
+    votes = [
+        resigned(world, messages[place].message, kind=Kind.CLOSE, body=(0, (entry,)))
+        for entry in (bytes(32), b"\1" * 32)
+    ]
+    assert verify(assemble(genesis, [*messages[:place], votes[0]])).verdict == "incomplete"
+    verdict = verify(assemble(genesis, [*messages[:place], *votes]))
+    assert (verdict.verdict, verdict.step) == ("misconduct", votes[0].message.step)
+    assert "voted twice in one round: voted in round 0 to close a step with 00000000…" in verdict.reason
+    assert verify(assemble(genesis, [*messages[:place], votes[0], votes[0]])).verdict == "altered"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("an illegal move", "illegal move"),
+        ("a wrong reveal", "revealed another share than the one committed to: committed to {}…, opened "),
+        ("a wrong opening", "opened another hand key than the one committed to: committed to {}…, opened "),
+    ],
+)
+def test_the_reason_says_what_was_committed_to_and_what_was_opened(
+    world: World, fair: bytes, wrong: str, told: str
+) -> None:
+    genesis, messages = parts(fair)
+    kind = WHERE.get(wrong, Kind.MOVE)
+    place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
+    bad = WRONGS[wrong](world, messages[place].message)
+    verdict = verify(assemble(genesis, [*messages[:place], bad]))
+    before = [each.message for each in messages[:place] if each.message.author == bad.message.author]
+    (*_, last) = [each.body for each in before if each.kind is Kind.COMMIT]
+    assert isinstance(last, tuple)
+    commitment = last[-1] if wrong == "a wrong reveal" and last else last[0]
+    assert isinstance(commitment, bytes)
+    assert told.format(commitment.hex()[:8]) in verdict.reason
+
+
+def test_the_absent_is_no_witness_of_the_absence() -> None:
+    """They may have voted against themselves; it is the others' word that counts."""
+    world = World(CLASSIC, 3, seed=3, patience=Patience(5, 5))
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    silent = next(me for me, machine in enumerate(world.machines) if machine.turn)
+    world.machines[silent].turn = None  # the node is there and votes, but its owner never moves
+    while not world.machines[silent - 1].match.record.position.left:
+        assert world.step()
+        world.machines[silent].turn = None
+    world.run()
+    transcript = world.machines[silent - 1].transcript
+    votes = [signed.message.author for signed in parts(transcript)[1] if signed.message.kind is Kind.CLOSE]
+    verdict = verify(transcript)
+    absent = world.genesis.roster[silent].join.nickname
+    others = [entry.join.nickname for author, entry in enumerate(world.genesis.roster) if author in votes]
+    assert silent in votes
+    assert verdict.verdict == "unproven"
+    assert f"{absent} was silent in step" in verdict.reason
+    assert verdict.reason.endswith(f"say {', '.join(name for name in others if name != absent)}")

@@ -1,4 +1,4 @@
-"""``p2pdice verify`` on a hostile file: a verdict and its exit code, in one line that any terminal can bear."""
+"""``p2pdice verify`` on a hostile file: a verdict and its exit code, in lines that any terminal can bear."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def _verify(content: bytes) -> None:
         path = Path(folder) / "hostile.p2pdice"
         path.write_bytes(content)
         told = _told("verify", str(path), expected=code)
-        assert told.startswith(str(path))
-        data = json.loads(_told("verify", "--json", str(path), expected=code))
+        assert told[0].startswith(str(path))
+        (line,) = _told("verify", "--json", str(path), expected=code)
+        data = json.loads(line)
         assert CODES[data["verdict"]] == code
 
 
-def _told(*arguments: str, expected: int) -> str:
-    """Return the one line that a command prints; it goes to standard output, and nothing to standard error."""
+def _told(*arguments: str, expected: int) -> list[str]:
+    """Return the lines that a command prints; they go to standard output, and nothing to standard error."""
     out, err = io.StringIO(), io.StringIO()
     with (
         patch.object(sys, "argv", ["p2pdice", *arguments]),
@@ -44,10 +45,10 @@ def _told(*arguments: str, expected: int) -> str:
     ):
         code = run()
     assert (code, err.getvalue()) == (expected, "")
-    line, end = out.getvalue()[:-1], out.getvalue()[-1:]
-    assert end == "\n"
-    assert line.isprintable()
-    return line
+    *lines, end = out.getvalue().split("\n")
+    assert end == ""
+    assert all(line.isprintable() for line in lines)
+    return lines
 
 
 TARGETS = (Target("verify-command", check, verifier.examples, verifier.mutate),)
