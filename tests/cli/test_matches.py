@@ -56,7 +56,9 @@ def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     assert str(path) in done.stdout
     verdict = p2pdice("verify", "--json", str(path))
     assert verdict.returncode == ExitCode.INCOMPLETE
-    assert "awaiting player" in json.loads(verdict.stdout)["reason"]
+    data = json.loads(verdict.stdout)
+    assert "the file ends in round 1, awaiting a move by player " in data["reason"]
+    assert len(data["awaited"]) == 1
     assert json.loads(p2pdice("matches", "--json").stdout)["matches"][0]["transcript"] == str(path)
 
 
