@@ -67,7 +67,7 @@ def play(
     from protocol.node import Node
 
     async def sit() -> None:
-        node = await Node.open(settings.home, name, port=port, interface=interface)
+        node = await Node.open(home, name, port=port, interface=interface)
         try:
             await enter(node)
             async with company(node) as crew:
@@ -75,7 +75,8 @@ def play(
         finally:
             await node.close()
 
-    open_log(settings.home)
+    home = settings.open_home()
+    open_log(home)
     run(sit())
 
 

@@ -18,6 +18,7 @@ class Settings:
     """The options that may stand before or after the command."""
 
     home_option: Path | None = None
+    _is_home_closed: bool = False
 
     @property
     def home(self) -> Path:
@@ -29,6 +30,21 @@ class Settings:
         from protocol.home import default_home
 
         return default_home()
+
+    def open_home(self) -> Path:
+        """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
+        from protocol.home import close_to_others
+
+        home = self.home
+        if self._is_home_closed:
+            return home
+        self._is_home_closed = True
+        if said := close_to_others(home):
+            from cli.boundary import complain
+            from cli.render import escape
+
+            complain(f"{escape(said)}.")
+        return home
 
     def forbid_color(self) -> None:
         """Switch colour off here and in all child processes."""

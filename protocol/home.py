@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -57,14 +59,54 @@ class Home:
         return tuple(path for path in (self.transcript(match), *proofs) if path.exists())
 
 
+def close_to_others(folder: Path) -> str:
+    """Take from other accounts of this machine what they may do with a home that exists: read it, as a rule.
+
+    Only a home is closed, never a folder that holds other things as well or belongs to somebody else.
+
+    :return: what there is to be said about it, as a sentence without its full stop; empty if nothing was open.
+    :raises OSError: if the folder cannot be looked at.
+    """
+    if sys.platform == "win32" or not folder.is_dir():
+        return ""  # Windows keeps a user's profile private by access lists; mode bits say nothing there
+    found = folder.stat()
+    is_open = bool(stat.S_IMODE(found.st_mode) & _OTHERS)
+    names = sorted(os.listdir(folder))
+    foreign = [name for name in names if name not in _FOLDERS and not name.startswith(_FILES)]
+    if is_open and (found.st_uid != os.geteuid() or found.st_mode & stat.S_ISVTX or foreign):
+        what = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else "it is not yours alone"
+        return f"{folder} is open to other accounts of this machine, and was left so, as {what}"
+    if is_open:
+        folder.chmod(0o700)
+    own = [folder / name for name in names if name not in foreign and name != IDENTITY_FILE]
+    for path in (*own, *(each for name in _FOLDERS for each in (folder / name).glob("*"))):
+        _close_file(path, os.geteuid())
+    return f"{folder} was open to other accounts of this machine; it is yours alone now" if is_open else ""
+
+
+_OTHERS: Final = 0o077
+_FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER)
+_FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE)
+"""How the names of what lies in a home begin. A key that was open is not closed but refused: it may be known."""
+
+
+def _close_file(path: Path, owner: int) -> None:
+    found = path.lstat()
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & _OTHERS and found.st_uid == owner and not stat.S_ISLNK(found.st_mode):
+        path.chmod(mode & ~_OTHERS)
+
+
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all, for its owner to read.
 
     :raises OSError: if it cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
-    draft.write_bytes(data)
+    draft.unlink(missing_ok=True)  # as an earlier version left it, it may be open to others
+    with open(draft, "xb", opener=private_opener) as file:
+        file.write(data)
     draft.replace(path)
 
 

@@ -81,7 +81,7 @@ def play(
     from cli.log import open_log
 
     command = _command(ctx)
-    home = ctx.ensure_object(Settings).home
+    home = ctx.ensure_object(Settings).open_home()
     open_log(home)
     said = run(_introduced(command))
     player = nickname(name) if name is not None else bot_nickname(said)
@@ -116,7 +116,7 @@ def check(
     from cli.witness import not_started
 
     command = _command(ctx)
-    log = open_log(ctx.ensure_object(Settings).home)
+    log = open_log(ctx.ensure_object(Settings).open_home())
     reports: list[Report] = []
 
     async def examined() -> None:

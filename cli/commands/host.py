@@ -113,7 +113,7 @@ def host(
         private,
     )
 
-    open_log(settings.home)
+    open_log(settings.open_home())
     crew = run(recruits(bots, commands, player, opened.ruleset, has_guests=seated + 1 < wanted))
 
     async def enter(node: Node) -> None:

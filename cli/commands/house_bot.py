@@ -52,7 +52,7 @@ def house_bot(
     from p2pdice.players import OddsPlayer
     from protocol.lobby import TableSettings
 
-    home = ctx.ensure_object(Settings).home
+    home = ctx.ensure_object(Settings).open_home()
     player_name = nickname(name)
     ruleset = chosen_ruleset(rules, changes)
     open_log(home)

@@ -38,7 +38,7 @@ def show(
     from protocol.home import Home
     from protocol.keys import Identity
 
-    home = ctx.ensure_object(Settings).home
+    home = ctx.ensure_object(Settings).open_home()
     player = nickname(name)
     me, is_new = Identity.load_or_create(home)
     path = Home(home).identity

@@ -55,7 +55,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here: the unfinished ones, then the finished ones, newest first."""
     from protocol.home import Home
 
-    home = Home(ctx.ensure_object(Settings).home)
+    home = Home(ctx.ensure_object(Settings).open_home())
     if not home.store.exists():
         stored: Sequence[StoredMatch] = ()
     else:
@@ -85,7 +85,7 @@ def save(
     from protocol import archive
     from protocol.home import Home, write_whole
 
-    home = Home(ctx.ensure_object(Settings).home)
+    home = Home(ctx.ensure_object(Settings).open_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
@@ -111,7 +111,7 @@ def forget(
     from protocol import archive
     from protocol.home import Home
 
-    home = Home(ctx.ensure_object(Settings).home)
+    home = Home(ctx.ensure_object(Settings).open_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         if not is_sure:

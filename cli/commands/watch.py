@@ -59,8 +59,9 @@ async def _look_on(settings: Settings, target: str, interface: str | None, as_js
     from cli.log import open_log
     from protocol.node import Node
 
-    open_log(settings.home)
-    node = await Node.open(settings.home, nickname(None), interface=interface)
+    home = settings.open_home()
+    open_log(home)
+    node = await Node.open(home, nickname(None), interface=interface)
     try:
         async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)

@@ -115,10 +115,9 @@ async def test_after_a_match_nobody_else_can_read_anything_of_the_home(tmp_path:
         os.umask(before)
     for player in players:
         home = player.node.home
-        assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
-        assert stat.S_IMODE(home.identity.stat().st_mode) == 0o600
-        assert stat.S_IMODE(home.store.stat().st_mode) == 0o600
-        assert stat.S_IMODE((home.path / "matches").stat().st_mode) == 0o700
+        assert {home.identity, home.store, *(home.path / "matches").glob("*.p2pdice")} < {*home.path.rglob("*")}
+        for path in (home.path, *home.path.rglob("*")):
+            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
 async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Company, tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""A home is its owner's alone: one that was open is closed, with a word, and nobody else's folder is touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from protocol.home import close_to_others
+from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def home(p2pdice: Run, tmp_path: Path) -> Path:
+    """A home as an earlier version left it, in a folder that was made by hand."""
+    folder = tmp_path / "home"
+    assert p2pdice("identity", "show").returncode == 0
+    for name in ("matches", "proofs"):
+        (folder / name).mkdir(mode=0o755)
+    for path in ("store.sqlite3-wal", "p2pdice.log", "p2pdice.log.1", "matches/a.p2pdice", "proofs/b.p2pdice"):
+        (folder / path).touch()
+        (folder / path).chmod(0o644)
+    folder.chmod(0o755)
+    return folder
+
+
+def test_a_home_that_was_open_is_closed_and_that_is_said_once(p2pdice: Run, home: Path) -> None:
+    first, second = p2pdice("identity", "show"), p2pdice("identity", "show")
+    assert first.stderr == f"{home} was open to other accounts of this machine; it is yours alone now.\n"
+    assert second.stderr == ""
+    assert first.stdout == second.stdout
+    for path in (home, *home.rglob("*")):
+        assert mode(path) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.parametrize("command", ["host", "resume", "matches", "bot check -- true", "house-bot --name Bot"])
+def test_whatever_uses_a_home_closes_it(p2pdice: Run, home: Path, command: str) -> None:
+    assert "it is yours alone now." in p2pdice(*command.split(), given="a\n" if "house" in command else "").stderr
+    assert mode(home) == 0o700
+
+
+def test_files_that_were_open_in_a_closed_home_are_closed_without_a_word(p2pdice: Run, home: Path) -> None:
+    home.chmod(0o700)
+    assert p2pdice("matches").stderr == ""
+    assert mode(home / "matches" / "a.p2pdice") == 0o600
+
+
+@pytest.mark.parametrize("what", ["a file of something else", "the sticky bit", "another owner"])
+def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(
+    home: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what == "a file of something else":
+        (home / ".bashrc").touch(0o644)
+    elif what == "the sticky bit":
+        home.chmod(0o1777)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    before = {path: mode(path) for path in (home, *home.rglob("*"))}
+    said = close_to_others(home)
+    assert said.startswith(f"{home} is open to other accounts of this machine, and was left so, as it ")
+    assert (".bashrc" in said) == (what == "a file of something else")
+    assert {path: mode(path) for path in before} == before
+
+
+def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch(0o644)
+    (home / "matches" / "link.p2pdice").symlink_to(elsewhere)
+    close_to_others(home)
+    assert mode(elsewhere) == 0o644
