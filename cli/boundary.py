@@ -109,7 +109,7 @@ def _node_failure(error: Exception) -> Failure | None:
     if not isinstance(error, NodeError):
         return None
     hint = sentence(escape(error.hint)) if error.hint else ""
-    choices = "\n".join(f"    {escape(typed)}  {escape(meaning)}" for typed, meaning in error.choices)
+    choices = "\n".join(f"{escape(meaning)}:\n    {escape(typed)}" for typed, meaning in error.choices)
     return Failure(sentence(escape(str(error))), choices, hint, REFUSALS.get(error.code, ExitCode.FAILURE))
 
 

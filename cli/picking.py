@@ -30,9 +30,9 @@ def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
     for number, each in enumerate(found, start=1):
         print(f"{number}  {describe(each)}")
     while True:
-        answer = _ask(f"{question} {_meaning_of_enter(found)} ")
+        answer = _ask(f"{question} {_what_to_type(found)} ")
         if not answer.strip() and len(found) > 1:
-            print("You have chosen none.")
+            print("None was chosen.")
             raise typer.Exit
         picked = pick(answer, found)
         if picked is not None:
@@ -40,8 +40,8 @@ def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
         print("Type the number in front of a table, or its name.")
 
 
-def _meaning_of_enter(found: Sequence[Listed]) -> str:
-    return "(a number or a name; Enter: none of them)" if len(found) > 1 else "(Enter: this one)"
+def _what_to_type(found: Sequence[Listed]) -> str:
+    return f"(number or name; Enter: {'none' if len(found) > 1 else '1'})"
 
 
 def _ask(question: str) -> str:

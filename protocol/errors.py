@@ -17,4 +17,4 @@ class NodeError(Exception):
         self.hint = hint
         """What to do about it, if there is something."""
         self.choices = choices
-        """What can be typed instead of what was, and what it stands for. May contain what a peer wrote."""
+        """What can be typed instead, whole commands, and what each leads to, which may contain what a peer wrote."""

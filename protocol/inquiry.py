@@ -15,6 +15,7 @@ from protocol.addresses import Address, format_address
 from protocol.certificates import Credentials
 from protocol.errors import NodeError
 from protocol.genesis import MalformedGenesisError
+from protocol.joinline import JoinLine
 from protocol.keys import fingerprint
 from protocol.limits import Limits
 from protocol.link import BREACH, Link
@@ -58,6 +59,12 @@ class _Answer(NamedTuple):
         return tuple(dict.fromkeys(address for _, address in self.at))
 
     @property
+    def join_line(self) -> JoinLine:
+        """What leads there and nowhere else, by the address that is easiest to type."""
+        _, port = easiest = min(self.addresses, key=lambda each: (":" in each[0], "%" in each[0], len(each[0])))
+        return JoinLine(((easiest[0].partition("%")[0], port),), fingerprint(self.identity))
+
+    @property
     def host(self) -> str:
         """Nickname of who shows a table."""
         assert isinstance(self.said, Table)
@@ -76,33 +83,31 @@ class Inquiry:
         self._software = software
         self._bounds = bounds
 
-    async def settle(self, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
+    async def settle(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
         """Return the places that ``resolve`` gives; of an open table that is known by name only, the one that has it.
 
         It is resolved anew after the inquiry: what was told meanwhile counts, too.
 
+        :param verb: the command that goes on with the place.
         :raises NodeError: if nobody has the table, or more than one.
         """
         places = await resolve()
         for _ in range(ATTEMPTS):
             if not any(place.name for place in places):
                 return places
-            found = await self._who_has_it(places)
+            found = await self._who_has_it(verb, places)
             before, places = places, await resolve()
             if places == before:
                 return (found,)
         raise NodeError("refused", f'what is told of the table "{places[0].name}" changes all the time', BY_LINE)
 
-    async def _who_has_it(self, told: tuple[Target, ...]) -> Target:
+    async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
         answers, problems = await self._ask_all(told)
         having = [answer for answer in answers if _may_have(answer, told)]
         if not having:
             raise _nobody_has_it(told[0].name, answers, problems)
         if len(having) > 1:
-            choices = tuple(
-                (f"{format_address(each.addresses[0])}/{fingerprint(each.identity)}", _description(each))
-                for each in having
-            )
+            choices = tuple((f"p2pdice {verb} {each.join_line}", _description(each)) for each in having)
             many = "two" if len(having) == 2 else str(len(having))
             problem = f'{many} different players answer for the table "{told[0].name}"'
             raise NodeError("refused", problem, BY_LINE, choices)

@@ -237,7 +237,7 @@ class Node:
         :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
             not admitted.
         """
-        (wanted,) = await self._inquiry.settle(lambda: self._whereabouts.resolve(target))
+        (wanted,) = await self._inquiry.settle("join", lambda: self._whereabouts.resolve(target))
         await self._listen(self._port)
         await self._joining.enter(wanted)
 
@@ -248,7 +248,7 @@ class Node:
 
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
-        places = await self._inquiry.settle(lambda: self._whereabouts.resolve_to_watch(target))
+        places = await self._inquiry.settle("watch", lambda: self._whereabouts.resolve_to_watch(target))
         self._mind_surroundings()
         self._watching = Watching(self._shell)
         await self._watching.enter(places)

@@ -30,7 +30,7 @@ FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
 SETTLING: Final = 0.25
 """Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
-BY_LINE: Final = "ask the host for the join line, and type: p2pdice join HOST:PORT/FINGERPRINT"
+BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
 """What helps where names do not."""
 ID_DIGITS: Final = 4
 """Digits of a match's id that it takes to name it."""

@@ -7,11 +7,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.commands.join import choose
+from cli.commands.tables import Found
+from cli.exits import ExitCode, Failure
 from cli.listing import changes, data, describe, listed
-from cli.picking import pick
+from cli.picking import pick, pick_one
 from protocol.discovery import LOBBY, PLAYING, Advertisement, Sighting
 
 FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, 1)
@@ -92,3 +96,54 @@ def test_a_table_is_picked_by_number_or_by_as_much_of_its_name_as_tells_it_apart
 def test_the_only_one_is_picked_by_saying_nothing() -> None:
     rows = listed(told(FRIDAY, 1))
     assert pick("", rows) == rows[0]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
+    """Let somebody at a terminal answer; return the questions as they come."""
+    questions: list[str] = []
+    coming = iter(answers)
+
+    def answer(question: str) -> str:
+        questions.append(question)
+        return next(coming)
+
+    monkeypatch.setattr("cli.picking.is_interactive", lambda: True)
+    monkeypatch.setattr("builtins.input", answer)
+    return questions
+
+
+SUNDAY = replace(FRIDAY, id="ef" * 16, name="Sunday")
+
+
+@pytest.mark.parametrize("answer", ["", "1", "fri"])
+def test_enter_takes_the_only_table_as_the_question_says(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    questions = asked(monkeypatch, "no such table", answer)
+    rows = listed(told(FRIDAY, 1))
+    assert pick_one(rows, "Which table?", "p2pdice join NAME") == rows[0]
+    assert questions == ["Which table? (number or name; Enter: 1) "] * 2
+
+
+def test_enter_takes_none_of_several_tables_as_the_question_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = asked(monkeypatch, "")
+    with pytest.raises(typer.Exit) as caught:
+        pick_one(listed([*told(FRIDAY, 1), *told(SUNDAY, 2)]), "Which table?", "p2pdice join NAME")
+    assert caught.value.exit_code == ExitCode.DONE
+    assert questions == ["Which table? (number or name; Enter: none) "]
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = asked(monkeypatch)
+    monkeypatch.setattr("cli.picking.is_interactive", lambda: False)
+    rows = listed([*told(FRIDAY, 1), *told(SUNDAY, 2)])
+    assert pick_one(rows[:1], "Which table?", "p2pdice join NAME") == rows[0]
+    with pytest.raises(Failure, match="There are 2 to choose from: Friday, Sunday") as caught:
+        pick_one(rows, "Which table?", "p2pdice join NAME")
+    assert (caught.value.code, questions) == (ExitCode.USAGE, [])
+
+
+def test_who_picks_a_table_gets_all_that_was_told_by_its_name() -> None:
+    """A table whose records somebody took over while the list was made is asked for, too."""
+    before, now = told(FRIDAY, 1), told(replace(FRIDAY, id="99" * 16), 2)
+    other = told(SUNDAY, 3)
+    picked = choose(Found((*now,), (*now, *before, *other)))
+    assert picked == (*now, *before)

@@ -130,7 +130,7 @@ async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company)
     with pytest.raises(NodeError, match="two different players answer") as caught:
         await guest.node.join(name)
     assert "join line" in caught.value.hint
-    assert {argument.partition("/")[2] for argument, _ in caught.value.choices} == {
+    assert {typed.partition("/")[2] for typed, _ in caught.value.choices} == {
         each.node.identity.fingerprint for each in (right, wrong)
     }
     await guest.node.join(opened.join_line)
@@ -375,12 +375,15 @@ async def test_a_name_that_changes_its_key_while_one_looks_is_said_and_not_follo
     assert caught.value.code == "refused"
     assert caught.value.reason == 'two different players answer for the table "Friday"'
     assert set(caught.value.choices) == {
-        (f"{HOST}:{each.node.port}/{each.node.identity.fingerprint}", f'"Friday", hosted by {each.name}')
+        (
+            f"p2pdice {enter} {HOST}:{each.node.port}/{each.node.identity.fingerprint}",
+            f'"Friday", hosted by {each.name}',
+        )
         for each in (right, wrong)
     }
     for each in (right, wrong):
         assert len(each.told(LobbyChanged)) == 1
-    await guest.node.join(caught.value.choices[0][0])
+    await guest.node.join(caught.value.choices[0][0].split()[2])
 
 
 async def test_a_name_whose_addresses_lead_to_two_keys_is_not_joined(

@@ -204,10 +204,10 @@ async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgo
     await hostile.async_close()
     await host.withdraw()
     async with asyncio.timeout(10):
-        while await guest.tables(0.1):
+        while called(await guest.tables(0.1), table.name):
             pass
     assert guest._discovery is not None
-    assert len({each.advertisement.id for each in guest._discovery.told()}) == 2
+    assert len({each.advertisement.id for each in called(guest._discovery.told(), table.name)}) == 2
 
 
 async def test_where_tables_change_without_end_no_name_is_trusted(
