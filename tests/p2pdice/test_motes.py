@@ -33,6 +33,7 @@ from p2pdice import (
     state_json,
     twin_soul,
 )
+from p2pdice.motes import Blocked
 
 from .scripted import dealt, die, listed, play, reach, rules, show, table
 
@@ -420,3 +421,21 @@ def test_a_void_round_has_its_sunrise_and_is_led_again() -> None:
     assert any(isinstance(event, RoundVoid) for event in events)
     assert (state.phase, state.turn, state.dice) == ("sunrise", 1, (5, 4, 0))
     assert play(state, "pass").leader == 0
+
+
+def test_a_red_ends_when_its_player_or_its_victim_goes_out_by_the_rules() -> None:
+    buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
+    state = table(3, *buried, prize=5)
+    by_seat_0, on_seat_0, others = Blocked(1, "cursed", 0), Blocked(0, "redeemed", 2), Blocked(1, "redeemed", 2)
+    state = state.with_motes(on(state)._replace(blocked=(by_seat_0, on_seat_0, others)))
+    state = play(reach(state, "bidding"), "9x2", "liar")
+    assert on(state).blocked == (by_seat_0, on_seat_0, others)
+    state, events = show(state, "3", "44444", "55555")
+    assert PlayerOut(0, "lost") in events
+    assert on(state).blocked == (others,)
+
+
+def test_neutral_sends_the_die_of_the_cup_to_the_end_of_the_graveyard() -> None:
+    state = reach(table(2, "neutral@0", "grey@1"), "sunrise", loses="red@0")
+    assert graveyard(state) == ["neutral@0", "grey@1", "red@0"]
+    assert graveyard(play(state, "play neutral@0 swap blue@0")) == ["grey@1", "red@0", "blue@0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import ssl
 import stat
@@ -80,6 +81,24 @@ def test_certificates_are_a_function_of_the_key_and_never_out_of_date() -> None:
     for each in (certificate, authority_certificate()):
         assert (each.not_valid_before_utc.year, each.not_valid_after_utc.year) == (2000, 9999)
         each.verify_directly_issued_by(authority_certificate())
+
+
+def test_certificates_are_written_as_specified() -> None:
+    key = identity(1).public_key()
+    for certificate, name, public, is_authority in (
+        (authority_certificate(), "p2pdice (vouches for nothing)", authority_key().public_key(), True),
+        (issue(key), "p2pdice node", key, False),
+    ):
+        assert certificate.version is x509.Version.v3
+        assert certificate.subject.rfc4514_string() == f"CN={name}"
+        assert certificate.issuer.rfc4514_string() == "CN=p2pdice (vouches for nothing)"
+        start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        assert (start.isoformat(), end.isoformat()) == ("2000-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00")
+        number = int.from_bytes(hashlib.sha256(public.public_bytes_raw()).digest()[:16], "big") | 1
+        assert certificate.serial_number == number
+        (extension,) = certificate.extensions
+        assert extension.critical
+        assert extension.value == x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
 
 
 def test_the_private_key_never_lies_readable_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,12 +195,22 @@ def twins() -> tuple[JoinRecord, ...]:
     return tuple(sorted(records, key=lambda record: record.join.identity))
 
 
+def crossed() -> tuple[JoinRecord, ...]:
+    """One player's match key is another's identity key."""
+    key = MatchKey(match_seed(b"seed", 0))
+    other = Identity(key._key)
+    join = join_record(b"seed", 1).join._replace(identity=other.public)
+    records = [join_record(b"seed", 0), make_join_record(join, other, MatchKey(match_seed(b"seed", 1)))]
+    return tuple(sorted(records, key=lambda record: record.join.identity))
+
+
 BAD_ROSTERS: dict[str, object] = {
     "one player": sitting(0),
     "eleven players": sitting(*range(11)),
     "unsorted": sitting(0, 1, 2)[::-1],
     "an identity twice": (*sitting(0), *sitting(0)),
     "a match key twice": twins(),
+    "a match key that is another's identity": crossed(),
     "another table": (*sitting(0, 1), join_record(b"seed", 2, table=b"\0" + b"x" * 15)),
 }
 
@@ -265,3 +275,8 @@ def test_any_value_is_a_genesis_or_refused_with_the_one_error(value: object) -> 
         parse_genesis(data)
     with pytest.raises(MalformedGenesisError):
         parse_join_record(decode(data))
+
+
+def test_no_genesis_is_longer_than_the_frame_that_it_travels_in() -> None:
+    with pytest.raises(MalformedGenesisError, match="65536 bytes"):
+        parse_genesis(bytes(65537))

@@ -204,6 +204,35 @@ def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn
     assert [record.position.seats[seat] for seat in record.position.state.winners] == [2]
 
 
+def test_who_left_before_the_seats_were_drawn_has_a_seat_and_is_evicted_at_the_start() -> None:
+    record, quitter = resigned(at(Purpose.SEATING, Kind.COMMIT))
+    left = finish(record)
+    start = next(position for position in left.chain if position.state is not None)
+    assert start.state is not None
+    assert sorted(start.seats) == list(range(record.players))
+    assert start.state.exits == (((start.seats.index(quitter),), "evicted"),)
+    assert start.left == (quitter,)
+
+
+@pytest.mark.parametrize("staying", [(), (1,)])
+def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_evicted_in_order(
+    staying: tuple[int, ...],
+) -> None:
+    record = record_at(1)
+    for author in range(record.players):
+        if author not in staying:
+            record.add(resigns(record, author))
+    for signed in said(1):
+        if signed.message.author in staying:
+            record.add(signed)
+    state = record.position.state
+    assert state is not None
+    assert record.position.seats == tuple(range(record.players))
+    assert record.position.purpose is Purpose.END
+    assert state.exits == tuple(((seat,), "evicted") for seat in ((0, 2) if staying else (0, 1)))
+    assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
+
+
 def test_nobody_resigns_from_a_match_that_has_not_begun() -> None:
     record = record_at(0)
     with pytest.raises(MisconductError, match="had not begun"):

@@ -394,3 +394,26 @@ def test_the_absent_is_no_witness_of_the_absence() -> None:
     assert verdict.verdict == "unproven"
     assert f"{absent} was silent in step" in verdict.reason
     assert verdict.reason.endswith(f"say {', '.join(name for name in others if name != absent)}")
+
+
+BODIES: dict[Kind, list[Value]] = {
+    Kind.COMMIT: [(), (bytes(31),), (bytes(32),) * 3],
+    Kind.LOCK: [bytes(33), ""],
+    Kind.REVEAL: [bytes(31)],
+    Kind.MOVE: ["", "1" * 201, b"1x1"],
+    Kind.OPEN: [(bytes(32),) * 2, (bytes(32), bytes(32), b"")],
+    Kind.RESIGN: [(0,)],
+    Kind.STAKE: [(2**63, 0, bytes(32)), (-1, 0, bytes(32)), (0, 0, bytes(31))],
+    Kind.CLOSE: [(0, ()), (0, (bytes(32),) * 11), (2**32, (b"",)), (0, (b"x",))],
+    Kind.ABSENT: [(0, (b"",), 0), (1, (b"",), -2)],
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_body_of_another_shape_is_no_message_whoever_signed_it(world: World, fair: bytes, kind: Kind) -> None:
+    genesis, messages = parts(fair)
+    for body in BODIES[kind]:
+        bad = resigned(world, messages[0].message, kind=kind, body=body)
+        for place in (0, 5, len(messages)):
+            verdict = verify(assemble(genesis, [*messages[:place], bad]))
+            assert (verdict.verdict, verdict.culprit) == ("altered", None), body
