@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.boundary import complain
 from cli.children import TOLD, Order, describe_exit, end, start_house_bot
 from cli.ndjson import read_object
-from cli.render import command_line, escape
+from cli.render import escape
 from protocol.home import private_opener
 
 if TYPE_CHECKING:
@@ -213,4 +213,4 @@ async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Eve
     if (code := await process.wait()) and not is_ending.is_set():
         complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {escape(str(node.home.log))}")
         if node.match is not None and node.match.is_formed:
-            complain(f"To seat it again, quit and type: {command_line('resume', node.match.record.match.hex()[:8])}")
+            complain("To seat it again, quit and resume the match.")

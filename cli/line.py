@@ -77,6 +77,8 @@ class LineTable:
         self._doubted: Move | None = None
         """The last move of this turn, if it is to be typed again before it counts."""
         self._is_confirming = False
+        self._is_giving_up = False
+        """The wish to concede has not taken effect yet."""
         self._has_left = False
         self._words: dict[str, tuple[str, Callable[[str], None]]] = {
             "help": ("this list", self._help),
@@ -146,6 +148,8 @@ class LineTable:
                 self._players = event.players
             case MatchFormed():
                 self._match = event.match_id
+            case ConcedeAccepted():
+                self._is_giving_up = bool(event.awaited)
             case Suspended():
                 self._absent = event.awaited
             case Continued():
@@ -176,7 +180,7 @@ class LineTable:
                 self._away.discard(event.player.fingerprint)
         if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
             self._say(narrate(event, self._seating))
-        if isinstance(event, ConcedeAccepted) and event.awaited:
+        if self._is_giving_up and self._absent and isinstance(event, Suspended | ConcedeAccepted):
             words = ["matches", "forget", self._match[:8], *self._home_words()]
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         self.lines.refresh()
@@ -377,6 +381,8 @@ class LineTable:
     def _concede(self, _rest: str) -> None:
         if not self._match:
             self._say("There is nothing to concede: no match is running.")
+        elif self._state is not None and self._seating.me not in self._state.live:
+            self._say("You are out already. You can see how it goes on, or quit.")
         elif self.lines.is_interactive:
             self._is_confirming = True
         else:

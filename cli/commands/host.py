@@ -71,7 +71,8 @@ def host(
             min=5,
             max=3600,
             metavar="S",
-            help="Seconds for a choice. After that most of the others, if they are more than half, go on without you.",
+            help="Seconds for a choice. After that most of the others, if they are more than half, go on without you."
+            " Bots of your own wait without end if nobody else plays.",
         ),
     ] = 120,
     private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,

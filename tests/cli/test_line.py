@@ -14,7 +14,7 @@ from cli.line import LineTable
 from cli.lines import Lines
 from cli.render import wrapped
 from cli.settings import Settings
-from p2pdice import PRESETS, Bid, IllegalMove, Liar, Move, Play, Rolled, apply, new_match, view
+from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
 from protocol import events as node
 from protocol.node import NodeError
 from tests.cli.samples import FINGERPRINT, node_events
@@ -220,6 +220,60 @@ def test_conceding_through_a_pipe_needs_no_answer() -> None:
     table = Table()
     table.types("concede")
     assert table.conceded == 1
+
+
+BEN = node.PlayerInfo("Ben", FINGERPRINT)
+WAY_OUT = (
+    "You need not wait. To be done with this match, quit and type:\n    p2pdice matches forget abababab --home home"
+)
+
+
+def told(table: Table, *events: node.NodeEvent) -> list[str]:
+    table.paper.said.clear()
+    for event in events:
+        table.line.take(event)
+    return table.paper.said
+
+
+def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never() -> None:
+    thinking = Table(is_my_turn=False)
+    later = "You give up as soon as the match goes on: it waits for Ben."
+    assert told(thinking, node.ConcedeAccepted((BEN,))) == [later]
+    assert told(thinking, node.Suspended((BEN,)))[1:] == [WAY_OUT]
+    gone = Table(is_my_turn=False)
+    told(gone, node.Suspended((BEN,)))
+    assert told(gone, node.ConcedeAccepted((BEN,))) == [later, WAY_OUT]
+    assert "you are" not in gone.types("3x3")[0]
+    at_once = Table()
+    assert told(at_once, node.ConcedeAccepted()) == ["You give up; you are out as soon as the others have heard of it."]
+    assert WAY_OUT not in told(at_once, node.Suspended((BEN,)))
+
+
+def test_who_is_out_has_nothing_to_give_up() -> None:
+    table = Table(is_interactive=True)
+    table.types("concede", "yes")
+    state, _ = apply(table.line._state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
+    told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
+    assert table.types("concede") == ["You are out already. You can see how it goes on, or quit."]
+
+
+@pytest.mark.parametrize(
+    ("players", "bots", "word"),
+    [
+        (2, "", "You have left; the match goes on when you are both back."),
+        (3, "", "You have left. If you are away for long, the others can go on without you."),
+        (2, "A", "You have left, and your bot with you; the match goes on when you are back."),
+        (3, "AB", "You have left, and your bots with you; the match goes on when you are back."),
+        (3, "B", "You have left, and your bot with you. If you are away for long, the others can go on without you."),
+    ],
+)
+def test_leaving_says_who_leaves_with_you_and_what_becomes_of_the_match(players: int, bots: str, word: str) -> None:
+    table = LineTable(cast("Any", None), Settings(), cast("Lines", Paper(False)), bots=frozenset(bots))
+    seated = [node.PlayerInfo(name, name, is_me=name == "Me") for name in ("Me", "A", "B")[:players]]
+    table.take(
+        node.MatchStarted("ab" * 32, PRESETS["classic"], tuple(seated), 0, new_match(PRESETS["classic"], players))
+    )
+    assert table.way_back() == f"{word} Return with:\n    p2pdice resume abababab"
 
 
 def test_completion_offers_the_legal_moves_and_the_words() -> None:
