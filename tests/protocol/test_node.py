@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import format_address
 from protocol.certificates import credentials
-from protocol.discovery import Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.discovery import SERVICE_TYPE, Advertisement, Discovery, DiscoveryUnavailable, Sighting
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -451,3 +453,35 @@ async def test_of_very_many_tables_with_one_name_none_is_dialled(
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
     running = Advertisement("ab" * 32, "Friday", "classic", 2, 2, "playing", 1)
     assert await refused(await people.sit("guest"), (Sighting(running, ((HOST, 9),), "x"),)) == "refused"
+
+
+@MULTICAST
+async def test_who_takes_over_the_records_of_a_living_table_gets_none_of_its_guests(people: Company) -> None:
+    """The same service by the same name, with the bit that flushes caches, in real multicast."""
+    await multicast()
+    name = f"Friday {secrets.token_hex(4)}"
+    right, wrong = await people.sit("Ada", discovery=True), await people.sit("Eve")
+    for each in (right, wrong):
+        await each.node.host(TableSettings(name, CLASSIC, 3))
+    guest = await people.sit("Ben", discovery=True)
+    (seen,) = [each for each in await guest.node.tables(1.0) if each.advertisement.name == name]
+    assert wrong.node._hosting is not None
+    eve = AsyncServiceInfo(
+        SERVICE_TYPE,
+        f"{seen.instance}.{SERVICE_TYPE}",
+        port=wrong.node.port,
+        properties=replace(seen.advertisement, id=wrong.node._hosting.table.table.hex()).to_txt(),
+        server="eve.local.",
+        parsed_addresses=[HOST],
+    )
+    hostile = AsyncZeroconf(interfaces=[HOST])
+    try:
+        await (await hostile.async_register_service(eve, cooperating_responders=True, strict=False))
+        assert await refused(guest, name) == "refused"
+        assert len(right.told(LobbyChanged)) == 1
+        late = await people.sit("Cleo", discovery=True)  # who hears both, or the living one only
+        with contextlib.suppress(NodeError):
+            await late.node.join(name)
+    finally:
+        await hostile.async_close()
+    assert len(wrong.told(LobbyChanged)) == 1
