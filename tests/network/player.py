@@ -52,7 +52,8 @@ class Creeper(OddsPlayer):
     """Raises by as little as it can until half of all dice are bid, so that a match lasts."""
 
     def choose(self, view: View) -> Move:
-        raises = [move for move in view.legal if isinstance(move, Bid)]
+        # Ones may count double, which skips half of the bids.
+        raises = [move for move in view.legal if isinstance(move, Bid) and move.face != 1]
         standing = view.state.bid
         if raises and (standing is None or 2 * standing.quantity < sum(view.state.dice)):
             return min(raises, key=lambda each: (each.quantity, each.face))
@@ -61,7 +62,7 @@ class Creeper(OddsPlayer):
 
 async def sit(node: Node, options: argparse.Namespace) -> None:
     if options.host:
-        ruleset = PRESETS["classic"].with_options({"dice": str(options.dice)})
+        ruleset = PRESETS["classic"].with_options({"dice": str(options.dice), "raise": options.raise_})
         patience = Patience(*options.patience)
         opened = await node.host(TableSettings(options.table, ruleset, options.host, patience))
         say("opened", join_line=opened.join_line, advertised=opened.advertised, reachable=opened.is_reachable)
@@ -159,6 +160,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to think before a move")
     parser.add_argument("--dice", type=int, default=5, help="at the start of the match, for the host")
+    parser.add_argument("--raise", dest="raise_", default="strict", help="what counts as a raise, for the host")
     parser.add_argument("--creep", action="store_true", help="bid so that the match lasts")
     parser.add_argument("--patience", type=int, nargs=2, default=(), metavar="SECONDS", help="of people, of programs")
     parser.add_argument("--journal", type=Path, help="where every signed message is written before it leaves")

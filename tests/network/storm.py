@@ -86,7 +86,8 @@ async def endure(folder: Path, storm: Storm) -> Damage:
         async with processes(folder) as at:
             go = folder / "go"
             options = ("--delay", str(storm.delay), "--hold", str(go), "--discovery", "--creep")
-            host = await at.start("A", "--host", "3", "--dice", str(storm.dice), *options, prefix=wire.on(1))
+            table = ("--host", "3", "--dice", str(storm.dice), "--raise", "standard")
+            host = await at.start("A", *table, *options, prefix=wire.on(1))
             await host.until("opened")
             players = [host]
             for laptop, name in enumerate(PLAYERS[1:], 2):
@@ -114,8 +115,9 @@ async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[s
     ended = time.monotonic()
     used = sum(node.cpu() for node in nodes) - sum(cpu)
     for node in nodes:
-        for event in ("over", "out", "lost", "suspended", "misbehaved"):
+        for event in ("over", "lost", "suspended", "misbehaved"):
             assert not node.player.told(event), f"{event}: {node.player.lines[-3:]}"
+        assert {each["reason"] for each in node.player.told("out")} <= {"lost"}, "somebody was put out"
     packets = size = 0
     if forger is not None:
         await forger.dismiss()

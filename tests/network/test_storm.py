@@ -14,8 +14,6 @@ import pytest
 from tests.network.forger import FORGERIES
 from tests.network.storm import Damage, Storm, endure
 
-pytestmark = pytest.mark.xdist_group("multicast")
-
 MEMORY = 32 * 1024 * 1024
 PACE = 0.9
 WAIT = 0.5
