@@ -137,6 +137,10 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"{limits.FUTURE_PER_AUTHOR} messages of one author are kept for later steps",
         f"{limits.VOTES_PER_AUTHOR} votes of each kind, {limits.TABLES} advertised tables",
         f"up to {limits.TABLES}, which",
+        f"Of all multicast {limits.DATAGRAM_RATE:.0f} packets a second are looked at",
+        f"{limits.HEARD_RATE:.0f} a second are parsed, {limits.HEARD_RATE_PER_ADDRESS:.0f} of one address",
+        f"at most {limits.DATAGRAM} bytes",
+        f"of a table {limits.ADDRESSES_PER_PEER} addresses are kept",
         f"at most {limits.ADDRESSES_PER_PEER} for a peer",
         f"answered {limits.SPECTATOR_PAGES} times at once",
         f"up to {limits.NICKNAME_CHARACTERS} characters",
@@ -147,6 +151,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
     )
     words = " ".join(PAGE.split())
     assert not [each for each in said if each not in words]
+    assert limits.LOOK == 0.1
+    assert limits.FORMER_LIFE == 60
     assert limits.RELAY == 0.5
     assert "half a second" in words
     assert limits.SPECTATOR_PAGE_RATE == 2

@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from ipaddress import ip_address
 from itertools import islice
 from types import FrameType
 from typing import Any
@@ -30,7 +31,15 @@ from protocol.discovery import (
     DiscoveryUnavailable,
     Sighting,
 )
-from protocol.limits import FORMER_TABLES, HEARD_BURST_PER_ADDRESS, HEARD_RATE_PER_ADDRESS, LOOK, PLAYERS
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    DATAGRAM,
+    FORMER_TABLES,
+    HEARD_BURST_PER_ADDRESS,
+    HEARD_RATE_PER_ADDRESS,
+    LOOK,
+    PLAYERS,
+)
 from protocol.multicast import Datagram
 from tests.network import forger
 
@@ -299,6 +308,25 @@ async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
 
 
 # Answering
+
+
+async def test_the_longest_advertisement_is_one_packet_that_others_read(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = tuple(ip_address(f"2001:db8::{number:x}:ffff") for number in range(1, 50))
+    host, guest = await opens(), await opens()
+    monkeypatch.setattr("protocol.discovery.interface_addresses", lambda interface: many)
+    sent: list[bytes] = []
+    assert host._multicast is not None
+    monkeypatch.setattr(host._multicast, "send", sent.extend)
+    longest = Advertisement("f" * 64, "é" * 40, "ü" * 40, 10, 10, PLAYING, 9999)
+    await host.advertise(longest, 65535)
+    (packet,) = sent
+    assert len(packet) <= DATAGRAM
+    guest._heard(Datagram(packet, LOOPBACK, 0))
+    (seen,) = await find(guest, longest.name)
+    assert seen.advertisement == longest
+    assert seen.addresses == tuple((str(each), 65535) for each in many[:ADDRESSES_PER_PEER])
 
 
 async def heard_from(discovery: Discovery, ears: socket.socket, seconds: float, most: int = 1000) -> list[DNSIncoming]:
