@@ -11,7 +11,7 @@ import pytest
 from p2pdice import NEWCOMER_COINS
 from protocol import joinline, limits
 from protocol import match as match_module
-from tests.cli.conftest import ROOT
+from tests.programs import ROOT
 
 PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
 REFERENCE = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")

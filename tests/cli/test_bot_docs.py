@@ -17,8 +17,9 @@ from cli.ndjson import LINE_BYTES
 from cli.rehearsal import rehearse
 from p2pdice import Move, View
 from p2pdice.players import Player
-from tests.cli.conftest import ROOT, Run, environment
+from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
+from tests.programs import ROOT, environment
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "odds15.py"

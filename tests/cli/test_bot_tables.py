@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import sys
@@ -15,10 +14,10 @@ import pytest
 
 from cli.exits import ExitCode
 from tests.cli.conftest import Run
-from tests.cli.processes import ended
 from tests.cli.seat import SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
 from tests.cli.test_play import join_line, transcript
+from tests.programs import wait_until_gone
 
 STUBBORN = "import signal\nsignal.signal(15, signal.SIG_IGN)\nhello(); time.sleep(600)"
 Sit = Callable[..., SeatedPlayer]
@@ -59,7 +58,7 @@ def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, p2pdice:
     assert told.splitlines()[-1].startswith("Bot was asked for ")
     assert told.endswith("and made no fault.")
     assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
-    asyncio.run(ended(*pids(tmp_path)))
+    wait_until_gone(*pids(tmp_path))
 
 
 def test_what_a_bot_sees_and_does_wrong_is_ndjson_for_who_asks(sit: Sit, tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_pat
     assert any("no fault" not in line for line in summaries)
     assert any(" (bot) " in line and " so far)." in line for line in told.splitlines())
     assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
-    asyncio.run(ended(*pids(tmp_path)))
+    wait_until_gone(*pids(tmp_path))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
@@ -128,7 +127,7 @@ def test_a_bot_ends_with_whoever_runs_it(sit: Sit, tmp_path: Path, how: str) -> 
     host.until("Bot joins")
     bot.process.send_signal(getattr(signal, how))
     assert bot.finish()[0] == ExitCode.INTERRUPTED
-    asyncio.run(ended(*pids(tmp_path)))
+    wait_until_gone(*pids(tmp_path))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
@@ -136,8 +135,8 @@ def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path) -> No
     command = program(tmp_path, "stubborn", STUBBORN)
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3", "--bot", as_text(command))
     host.until("joins")
-    host.process.kill()
-    asyncio.run(ended(*pids(tmp_path)))
+    host.kill_9()
+    wait_until_gone(*pids(tmp_path))
 
 
 def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path: Path) -> None:

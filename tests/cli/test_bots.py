@@ -21,9 +21,9 @@ from cli.programs import Program, ProgramError, split_command
 from cli.rehearsal import rehearse
 from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
 from p2pdice.players import OddsPlayer
-from tests.cli.conftest import ROOT, Run
-from tests.cli.processes import ended
+from tests.cli.conftest import Run
 from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
+from tests.programs import ROOT, wait_until_gone
 
 PRELUDE = """
 import json, os, subprocess, sys, time
@@ -246,7 +246,7 @@ async def test_nothing_that_a_program_has_started_outlives_it(program: Write, tm
     started = [int(pid) for pid in pids.read_text().split()]
     assert len(started) >= 2
     for pid in started:
-        await ended(pid)
+        wait_until_gone(pid)
 
 
 async def test_standard_error_goes_to_the_log_and_only_so_much_of_it(

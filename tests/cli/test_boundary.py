@@ -13,7 +13,8 @@ from cli.exits import ExitCode, Failure
 from protocol.keys import KeyFileError
 from protocol.node import NodeError
 from protocol.store import StoreError
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
+from tests.programs import environment
 
 
 @pytest.mark.parametrize(

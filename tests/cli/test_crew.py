@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import stat
 import sys
 import time
@@ -32,11 +31,11 @@ from protocol.nicknames import check_nickname
 from protocol.node import Node
 from protocol.patience import Party
 from protocol.store import Store, StoredMatch
-from tests.cli.conftest import ROOT, Run
-from tests.cli.processes import ended
+from tests.cli.conftest import Run
 from tests.cli.seat import TURN, SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
 from tests.cli.test_play import assert_one_fair_match, join_line, transcript
+from tests.programs import ROOT, wait_until_gone
 from tests.protocol.test_archive import stored
 from tests.simulation.world import TABLE, World
 
@@ -92,8 +91,7 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
         left = "You have left, and your bots with you; the match goes on when you are back. Return with:"
         assert left in host.finish()[1].splitlines()
     else:
-        host.process.send_signal(signal.SIGKILL)
-        host.process.wait()
+        host.kill_9()
     monkeypatch.chdir("/")
     back = sit("resume")  # at once: the bots of before may still be leaving
     back.until("You are back in match")
@@ -101,7 +99,7 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
     back.play_to_the_end()
     assert_one_fair_match(p2pdice, back)
     assert homes(tmp_path) == []
-    asyncio.run(ended(*bots))
+    wait_until_gone(*bots)
 
 
 def test_who_gives_up_and_is_alone_is_told_how_to_be_done_with_it(
@@ -134,9 +132,8 @@ def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: 
     killed.until("three of four seats taken")
     bots, left = crew(killed), homes(tmp_path)
     assert len(bots) == len(left) == 2
-    killed.process.kill()
-    killed.process.wait()
-    asyncio.run(ended(*bots))
+    killed.kill_9()
+    wait_until_gone(*bots)
     again = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
     again.until("two of three seats taken")
     assert not any(home.exists() for home in left)

@@ -11,7 +11,8 @@ import pytest
 from cli import VERSION
 from cli.front import COMMANDS, build
 from cli.settings import Settings
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
+from tests.programs import environment
 
 VISIBLE = [name for name, entry in COMMANDS.items() if not entry.hidden]
 FAMILIES = [(name,) for name in COMMANDS] + [

@@ -14,8 +14,9 @@ import pytest
 
 from cli.children import Order
 from cli.exits import ExitCode
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated
+from tests.programs import environment
 
 Sit = Callable[..., SeatedPlayer]
 
@@ -76,7 +77,7 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, p2pdice: Run
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
     for player in (host, *guests):
         player.until("You roll ")
-    host.process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    host.kill_9()
     guests[0].until("Ada cannot be reached")
     back = sit("Ada", "resume")
     back.until("You are back in match")
@@ -109,8 +110,7 @@ def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, p2pdice: Run,
 def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
     host = sit("Ada", "host")
     join_line(host)
-    assert host.process.stdin is not None
-    host.process.stdin.close()
+    host.close_input()
     code, output = host.finish()
     assert (code, output.splitlines()[-1]) == (0, "You have left the table.")
 
@@ -148,8 +148,7 @@ def test_a_house_bot_leaves_when_whoever_started_it_is_gone(tmp_path: Path) -> N
         bot.type(Order(tmp_path.name[-30:]).line())
         opened = json.loads(bot.until('"TableOpened"'))
         assert opened["sentence"].startswith(f'The table "{opened["name"]}" is open.')
-        assert bot.process.stdin is not None
-        bot.process.stdin.close()
+        bot.close_input()
         assert bot.finish()[0] == ExitCode.DONE
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,8 @@ from hypothesis import strategies as st
 from cli.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.referee import Referee
 from p2pdice import PRESETS
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
+from tests.programs import MODULE, Program, environment
 
 
 def ask(referee: Referee, **line: Any) -> dict[str, Any]:
@@ -307,34 +307,17 @@ def test_a_line_of_ten_megabytes_costs_one_answer_and_no_memory(tmp_path: Path) 
 
 
 def test_each_line_is_answered_before_the_next_is_written(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "p2pdice",
-            "referee",
-            "--players",
-            "2",
-            "--rules",
-            "perudo",
-            "--set",
-            "dice=1",
-            "--first",
-            "1",
-        ],
-        env=environment(tmp_path),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for line, awaits in ((b"{}", "deal"), (b'{"deal": [[1], [2]]}', "move"), (b'{"seat": 1, "do": "9x6"}', "move")):
-            process.stdin.write(line + os.linesep.encode())
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["state"]["awaits"] == awaits
-        process.stdin.close()
-        assert process.stdout.read() == b""
-        assert process.wait(timeout=30) == 0
+    arguments = ("referee", "--players", "2", "--rules", "perudo", "--set", "dice=1", "--first", "1")
+    with Program(*MODULE, *arguments, home=tmp_path) as referee:
+        answers = referee.output
+        for line, awaits in (("{}", "deal"), ('{"deal": [[1], [2]]}', "move"), ('{"seat": 1, "do": "9x6"}', "move")):
+            before = len(answers)
+            referee.type(line)
+            referee.wait_for(lambda before=before: len(answers) > before, f"an answer to {line}")  # type: ignore[misc]
+            assert json.loads(answers[-1])["state"]["awaits"] == awaits
+        referee.close_input()
+        assert referee.end() == 0
+        assert len(answers) == 3
 
 
 def test_a_seat_that_is_not_there_cannot_lead(p2pdice: Run) -> None:

@@ -2,126 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
-import pyte
 import pytest
 
 from cli.exits import ExitCode
-from tests.cli.conftest import environment
-from tests.cli.seat import PATIENCE
+from tests.cli.screen import Terminal
+from tests.programs import PATIENCE
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
 
-import fcntl
-import pty
-import select
-import struct
-import termios
-
 pytestmark = pytest.mark.multicast
 
-COLUMNS, LINES = 80, 24
 COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
-IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
-"""Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
-
-
-class Terminal:
-    """A process in a pseudo-terminal, and the screen that its output paints."""
-
-    def __init__(self, home: Path, *arguments: str, **variables: str) -> None:
-        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
-        self._stream = pyte.ByteStream(self._screen)
-        self._fd, child = pty.openpty()
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-        env = {key: value for key, value in environment(home).items() if key != "COLUMNS"}
-        self.raw = b""
-        self.answered = 0
-        """Turns in which a move was made."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", IN_FOREGROUND, *arguments],
-            env=env | {"TERM": "xterm", **variables},
-            stdin=child,
-            stdout=child,
-            stderr=child,
-            start_new_session=True,
-        )
-        os.close(child)
-
-    def type(self, keys: str) -> None:
-        """Press keys."""
-        os.write(self._fd, keys.encode())
-
-    def text(self) -> str:
-        """Return everything that was shown, without the blanks at the ends of lines."""
-        above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._screen.history.top]
-        return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
-
-    def until(self, *texts: str) -> None:
-        """Watch until all the texts are on the screen, or have been."""
-        self._watch(lambda: all(text in self.text() for text in texts), " and ".join(texts))
-
-    def last_line(self) -> str:
-        """Return the line with the cursor."""
-        return self._screen.display[self._screen.cursor.y].rstrip()
-
-    def until_last_line(self, text: str) -> None:
-        """Watch until the line with the cursor is this one."""
-        self._watch(lambda: self.last_line() == text, text)
-
-    def until_not(self, text: str) -> None:
-        """Watch until the line with the cursor is another one."""
-        self._watch(lambda: self.last_line() != text, f"anything but {text}")
-
-    def _watch(self, has_come: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not has_come():
-            if not self.read(0.1) and (self.process.poll() is not None or time.monotonic() > deadline):
-                raise AssertionError(f"{what!r} never came:\n{self.text()}")
-
-    def read(self, timeout: float) -> bool:
-        """Take in what was painted meanwhile, waiting for some at most ``timeout`` seconds; tell whether there was."""
-        if not select.select([self._fd], [], [], timeout)[0]:
-            return False
-        with suppress(OSError):  # Linux says EIO when the other side is closed
-            data = os.read(self._fd, 65536)
-            self.raw += data
-            self._stream.feed(data)
-            if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
-                self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
-            return bool(data)
-        return False
-
-    def finish(self) -> int:
-        """Wait for the end, and return the exit code."""
-        deadline = time.monotonic() + PATIENCE
-        while self.process.poll() is None and time.monotonic() < deadline:
-            self.read(0.05)
-        while self.read(0.05):
-            pass
-        return self.process.wait(1)
-
-    def is_sane(self) -> bool:
-        """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""
-        local = termios.tcgetattr(self._fd)[3]
-        return bool(local & termios.ICANON and local & termios.ECHO)
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-        self.process.kill()
-        self.process.wait()
-        os.close(self._fd)
-
 
 Open = Callable[..., Terminal]
 
@@ -133,28 +34,16 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
 
         def start(home: str, *arguments: str, **variables: str) -> Terminal:
             opened = Terminal(tmp_path / home, *arguments, **variables)
-            stack.callback(opened.close)
-            return opened
+            return stack.enter_context(opened)
 
         yield start
 
 
-def answer(player: Terminal) -> None:
-    """Make a legal move, if it is this player's turn: open with one two, call whatever is bid."""
-    turns = player.text().split("Your turn: ")[1:]
-    # The prompt can be there a moment before the sentence that belongs to it.
-    if player.last_line() == "your turn>" and len(turns) > player.answered:
-        player.answered = len(turns)
-        player.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
-        player.until_not("your turn>")
-
-
 def play(*players: Terminal) -> None:
-    """Take turns until the match is over."""
-    while not all("The match is over: " in player.text() for player in players):
-        for player in players:
-            player.read(0.05)
-            answer(player)
+    """Let players take turns until the match is over."""
+    with ThreadPoolExecutor(len(players)) as pool:
+        for done in [pool.submit(player.play_to_the_end) for player in players]:
+            done.result()
 
 
 @pytest.fixture
@@ -164,15 +53,17 @@ def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Term
     def seat(*options: str) -> tuple[Terminal, Terminal]:
         host = terminal("a", "host", "--name", "Ada", *options)
         host.until("At the table: ")
-        line = host.text().partition("p2pdice join ")[2].split()[0]
+        line = host.shown().partition("p2pdice join ")[2].split()[0]
         guest = terminal("b", "join", line, "--name", "Ben")
         for player in (host, guest):
             player.until("You roll ")
-        while True:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
             for first, second in ((host, guest), (guest, host)):
-                first.read(0.05)
-                if first.last_line() == "your turn>":
+                if first.is_on_turn():
                     return first, second
+            time.sleep(0.02)
+        raise host.failure("nobody is on turn")
 
     return seat
 
@@ -183,15 +74,15 @@ def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: P
     host.until("At the table: one of two seats taken")
     guest = terminal("b", "join", "--name", "Ben")
     guest.until("Which table?")
-    assert f"{table}: house rules " in guest.text()
+    assert f"{table}: house rules " in guest.shown()
     guest.type(f"no such table\r{table}\r")
     guest.until("You sit at ")
-    assert "Type the number in front of a table, or its name." in guest.text()
+    assert "Type the number in front of a table, or its name." in guest.shown()
     host.until("Ben joins")
     play(host, guest)
-    assert (host.finish(), guest.finish()) == (0, 0)
+    assert (host.end(), guest.end()) == (0, 0)
     for player in (host, guest):
-        assert "Verify it with:\n    p2pdice verify /" in player.text()
+        assert "Verify it with:\n    p2pdice verify /" in player.shown()
         assert player.is_sane()
 
 
@@ -238,7 +129,7 @@ def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal
     mover.until_last_line("give up this match? yes or no>")
     mover.type("yes\r")
     waiting.until("The match is over: you win")
-    assert (mover.finish(), waiting.finish()) == (0, 0)
+    assert (mover.end(), waiting.end()) == (0, 0)
 
 
 @pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
@@ -247,8 +138,8 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(
 ) -> None:
     mover, waiting = seated()
     mover.type(keys)
-    assert mover.finish() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
-    assert "Return with:\n    p2pdice resume " in mover.text()
+    assert mover.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
+    assert "Return with:\n    p2pdice resume " in mover.shown()
     assert mover.is_sane()
     waiting.until("cannot be reached at the moment")
 
@@ -272,10 +163,10 @@ def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tm
     watcher.type("dice\r")
     watcher.until("Dice: ")
     play(host, guest)
-    assert (host.finish(), guest.finish(), watcher.finish()) == (0, 0, 0)
-    assert "Verify it with:\n    p2pdice verify /" in watcher.text()
-    assert not set(watcher.text().splitlines()) & {"You roll 1.", "your turn>"}
-    assert "You roll" not in watcher.text()
+    assert (host.end(), guest.end(), watcher.end()) == (0, 0, 0)
+    assert "Verify it with:\n    p2pdice verify /" in watcher.shown()
+    assert not set(watcher.shown().splitlines()) & {"You roll 1.", "your turn>"}
+    assert "You roll" not in watcher.shown()
     assert not COLOR.search(watcher.raw)
     assert watcher.is_sane()
 
@@ -286,15 +177,15 @@ def test_a_match_is_picked_from_a_list_and_left_again(
     seated()
     watcher = terminal("c", "watch")
     watcher.until("Which match?")
-    listed = [line for line in watcher.text().splitlines() if ": classic, playing, at " in line]
+    listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
     # Others may be playing on this machine; only numbers are unique then.
     watcher.type(f"{listed[0].split()[0]}\r")
     watcher.until("You watch match ", "by the rules called classic. Round 1.")
     watcher.type("players\r")
     watcher.until("to move")
     watcher.type("quit\r")
-    assert watcher.finish() == 0
-    assert "Watch again with:\n    p2pdice watch " in watcher.text()
+    assert watcher.end() == 0
+    assert "Watch again with:\n    p2pdice watch " in watcher.shown()
     assert watcher.is_sane()
 
 
@@ -303,9 +194,8 @@ def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: P
     host.until("At the table")
     guest = terminal("b", "join")
     guest.until("Which table?")
-    guest.type("\x03")
-    assert guest.finish() == ExitCode.INTERRUPTED
-    assert "Traceback" not in guest.text()
+    assert guest.interrupt() == ExitCode.INTERRUPTED
+    assert "Traceback" not in guest.shown()
 
 
 @pytest.mark.parametrize(
@@ -317,8 +207,8 @@ def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
     terminal: Open, variables: dict[str, str], options: list[str], is_colored: bool
 ) -> None:
     shown = terminal("a", "demo", "--players", "2", "--set", "dice=1", *options, **variables)
-    assert shown.finish() == 0
-    assert "byte for byte the same" in shown.text()
+    assert shown.end() == 0
+    assert "byte for byte the same" in shown.shown()
     assert bool(COLOR.search(shown.raw)) == is_colored
     assert shown.is_sane()
 
@@ -336,7 +226,6 @@ def test_who_waits_for_the_network_is_told_what_goes_on(terminal: Open, argument
     waiting = terminal("a", *arguments)
     waiting.until(word)
     assert waiting.process.poll() is None
-    waiting.finish()
 
 
 def test_of_a_join_line_only_the_address_is_repeated(terminal: Open) -> None:
@@ -344,4 +233,4 @@ def test_of_a_join_line_only_the_address_is_repeated(terminal: Open) -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         waiting = terminal("a", "join", f"{address}/QZYM-KVHF-TQFB-G7RM-MHXD/SECRET")
         waiting.until(f"Asking for a seat at {address}.")
-        assert "SECRET" not in waiting.text()
+        assert "SECRET" not in waiting.shown()

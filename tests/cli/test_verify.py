@@ -23,7 +23,8 @@ from protocol.keys import MatchKey, fingerprint, parse_fingerprint
 from protocol.messages import Kind, Message, sign
 from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
+from tests.programs import environment
 from tests.simulation.world import World, join_record
 
 KEYS = {

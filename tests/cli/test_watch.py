@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,9 @@ import pytest
 
 from cli.exits import ExitCode
 from protocol.verifier import verify
-from tests.cli.conftest import Run, environment
+from tests.cli.conftest import Run
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
+from tests.programs import MODULE, Program
 
 pytestmark = pytest.mark.multicast
 
@@ -25,26 +24,15 @@ def line_of(host: SeatedPlayer) -> str:
 def test_a_program_sees_one_object_for_each_event_and_the_transcript_verifies(tmp_path: Path) -> None:
     with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
         line = line_of(host)
-        watching = subprocess.Popen(
-            [sys.executable, "-m", "p2pdice", "watch", line, "--json"],
-            env=environment(tmp_path / "w"),
-            stdin=subprocess.DEVNULL,  # nobody types, and that is no reason to leave
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert watching.stdout is not None
-            assert json.loads(watching.stdout.readline())["type"] == "TableWatched"
+        with Program(*MODULE, "watch", line, "--json", home=tmp_path / "w") as watching:
+            watching.close_input()  # nobody types, and that is no reason to leave
+            watching.wait_for(lambda: watching.output, "a first object")
             with seated(tmp_path / "b", "join", line, "--name", "Ben") as guest:
                 play_together(host, guest)
-                output, errors = watching.communicate(timeout=60)
+                assert (watching.end(), watching.errors) == (0, [])
                 assert (host.finish()[0], guest.finish()[0]) == (0, 0)
-        finally:
-            watching.kill()
-            watching.wait()
-    assert (watching.returncode, errors) == (0, "")
-    told: list[dict[str, Any]] = [json.loads(each) for each in output.splitlines()]
+    told: list[dict[str, Any]] = [json.loads(each) for each in watching.output]
+    assert told[0]["type"] == "TableWatched"
     kinds = {each["type"] for each in told}
     assert {"LobbyChanged", "MatchFormed", "MatchStarted", "Happened", "MatchOver"} <= kinds
     assert not kinds & {"DiceRolled", "YourTurn"}
@@ -61,8 +49,7 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
         ):
             watcher.type("liar")
             watcher.until("You only watch here.")
-            assert watcher.process.stdin is not None
-            watcher.process.stdin.close()
+            watcher.close_input()
             play_together(host, guest)
             watcher.until(OVER)
             code, output = watcher.finish()

@@ -1,83 +1,51 @@
-"""Players as operating-system processes, reaped whatever happens."""
+"""Players as processes that tell what happens to them as JSON, one object a line."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-import os
-import signal
-import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from protocol.verifier import verify
 from tests.network.journal import history
-
-PATIENCE = 60.0
-"""Seconds; only a failing test takes so long."""
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import Program
 
 
-class Process:
-    """One running player; its lines are read as they come."""
+class Process(Program):
+    """One running player; what it told can be waited for beside an event loop."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
+    def __init__(self, *arguments: str, home: Path, prefix: tuple[str, ...] = ()) -> None:
         self.lines: list[dict[str, Any]] = []
-        self._moments: list[float] = []
-        self._progress = asyncio.Event()
-        self._reading = asyncio.create_task(self._read())
+        super().__init__(*arguments, home=home, prefix=prefix)
 
-    async def _read(self) -> None:
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
-            self.lines.append(json.loads(line))
-            self._moments.append(time.monotonic())
-            self._progress.set()
-        self._progress.set()
+    def _told(self, line: str) -> None:
+        self.lines.append(json.loads(line))
+        super()._told(line)
 
     def told(self, event: str) -> list[dict[str, Any]]:
         """Return what was said so far of one kind."""
         return [line for line in self.lines if line["event"] == event]
 
-    def moments(self, event: str) -> list[float]:
+    def moments_of(self, event: str) -> list[float]:
         """Return when that was said, by the monotonic clock in seconds."""
-        return [moment for line, moment in zip(self.lines, self._moments, strict=True) if line["event"] == event]
+        return [moment for line, moment in zip(self.lines, self.moments, strict=True) if line["event"] == event]
 
     async def until(self, event: str, times: int = 1) -> dict[str, Any]:
         """Wait until an event was told so many times; return the last."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                self._progress.clear()
-                if len(told := self.told(event)) >= times:
-                    return told[times - 1]
-                assert not self._reading.done(), f"the process ended without {event!r}: {self.lines[-3:]}"
-                await self._progress.wait()
+        told = await asyncio.to_thread(self.wait_for, lambda: self.told(event)[times - 1 : times], f"{times} × {event}")
+        return told[0]
 
     async def kill(self) -> None:
         """Kill -9, or what the system has for it."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
-        await self.process.wait()
-        await self._reading
-
-    def fall_asleep(self) -> None:
-        """Stop the process where it is, as closing a laptop's lid does. Not on Windows."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-
-    def wake_up(self) -> None:
-        """Let the process go on."""
-        os.kill(self.process.pid, signal.SIGCONT)
+        await asyncio.to_thread(self.kill_9)
 
     async def dismiss(self) -> int:
         """Tell the process that it may go; return its exit code."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        async with asyncio.timeout(PATIENCE):
-            return await self.process.wait()
+        self.close_input()
+        return await asyncio.to_thread(self.end)
 
 
 class Processes:
@@ -101,22 +69,13 @@ class Processes:
 
     async def run(self, program: str, *options: str, prefix: tuple[str, ...] = ()) -> Process:
         """Start a module that prints JSON lines and stays until its standard input is closed."""
-        process = await asyncio.create_subprocess_exec(
-            *prefix,
-            sys.executable,
-            "-m",
-            program,
-            *options,
-            cwd=ROOT,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        self._all.append(Process(process))
+        home = Path(options[options.index("--home") + 1]) if "--home" in options else self.folder
+        self._all.append(Process("-m", program, *options, home=home, prefix=prefix))
         return self._all[-1]
 
-    async def reap(self) -> None:
+    def close(self) -> None:
         for each in self._all:
-            await each.kill()
+            each.close()
 
 
 @contextlib.asynccontextmanager
@@ -126,7 +85,7 @@ async def processes(folder: Path) -> AsyncIterator[Processes]:
     try:
         yield started
     finally:
-        await started.reap()
+        started.close()
 
 
 def contents(path: str) -> bytes:

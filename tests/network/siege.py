@@ -168,7 +168,7 @@ async def _measure(at: Processes, siege: Siege, wire: Lan | None, go: Path) -> C
     if siege.flood:
         thrown = (await players[2].until("flooded"))["frames"]
     await agree(*players)
-    moments = [begun, *host.moments("moved")]
+    moments = [begun, *host.moments_of("moved")]
     waits = [after - before for before, after in pairwise(moments)]
     assert min(waits) >= 0, "a move was made before the siege had begun"
     return Cost(len(waits), seconds, max(waits), watch.memory, watch.descriptors, watch.cpu, thrown, refused)

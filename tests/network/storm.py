@@ -123,7 +123,7 @@ async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[s
         await forger.dismiss()
         left = await forger.until("left")
         packets, size = left["packets"], left["bytes"]
-    moments = [[begun, *(each for each in node.player.moments("moved") if each <= ended), ended] for node in nodes]
+    moments = [[begun, *(each for each in node.player.moments_of("moved") if each <= ended), ended] for node in nodes]
     waits = [after - before for each in moments for before, after in pairwise(each)]
     growth = max(peak - before for peak, before in zip(peaks, memory, strict=True))
     moves = moments[0][1:-1]

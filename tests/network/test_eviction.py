@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +19,9 @@ from protocol.match import Match
 from protocol.messages import Kind, Signed, sign
 from protocol.verifier import verify
 from protocol.wire import Carried, encode_frame
-from tests.network.company import IMPATIENT, PATIENCE, Company, Player, company, in_mid_match
+from tests.network.company import IMPATIENT, Company, Player, company, in_mid_match
 from tests.network.journal import history
-from tests.network.processes import ROOT
+from tests.programs import MODULE, run
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -45,15 +43,10 @@ async def one_transcript(*players: Player) -> Path:
     return ends[0].transcript
 
 
-async def verify_command(*arguments: str) -> tuple[int, str]:
+async def verify_command(people: Company, *arguments: str) -> tuple[int, str]:
     """Run ``p2pdice verify`` as a process, while the nodes go on; return its exit code and what it printed."""
-    command = (sys.executable, "-m", "p2pdice", "verify", *arguments)
-    environment = os.environ | {"COLUMNS": "80", "PYTHONUTF8": "1"}
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(PATIENCE):
-        output, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, " ".join(output.decode().split())
+    done = await asyncio.to_thread(run, *MODULE, "verify", *arguments, home=people.folder / "verifier")
+    return done.returncode, " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("dying", ["A", "C"], ids=["the convenor", "a guest"])
@@ -78,7 +71,7 @@ async def test_the_others_end_a_match_without_who_is_gone_for_good_and_nobody_ca
     assert judged.verdict == "unproven"
     assert judged.culprit is None
     assert f"{dying} was silent" in judged.reason
-    code, shown = await verify_command(str(transcript))
+    code, shown = await verify_command(people, str(transcript))
     assert code == 13
     assert f"{dying} was silent" in shown
 
@@ -156,11 +149,11 @@ async def test_two_contradicting_moves_are_a_proof_that_convinces_anybody(people
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == "C"
         assert blamed.proof is not None
-        code, shown = await verify_command("--json", str(blamed.proof))
+        code, shown = await verify_command(people, "--json", str(blamed.proof))
         assert code == 10
         judged = json.loads(shown)
         assert (judged["culprit"], judged["step"]) == ("C", other.message.step)
-        code, shown = await verify_command(str(blamed.proof))
+        code, shown = await verify_command(people, str(blamed.proof))
         assert code == 10
         assert "MISCONDUCT by C" in shown
     players[0].go_on()

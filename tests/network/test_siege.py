@@ -15,8 +15,9 @@ import pytest
 from protocol.discovery import Discovery
 from protocol.limits import HANDSHAKES, LINKS_OUTSIDE_ROSTER, RATE, TABLES
 from tests.network.namespaces import lan
-from tests.network.processes import PATIENCE, processes
+from tests.network.processes import processes
 from tests.network.siege import LOOPBACK, SIEGES, Cost, Siege, measure
+from tests.programs import PATIENCE
 
 pytestmark = pytest.mark.multicast
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from protocol.limits import PROPOSALS
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
 from protocol.store import SCHEMA_VERSION, HomeInUseError, Store, StoreError
+from tests.programs import Program
 from tests.simulation.world import World
 
 KEY = MatchKey(bytes(32))
@@ -118,17 +118,11 @@ sys.stdin.read()
 
 
 def test_a_home_is_held_by_one_process_until_it_dies_however_it_dies(path: Path) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with holder:
-        try:
-            assert holder.stdout is not None
-            assert holder.stdout.readline() == "held\n"
-            with pytest.raises(HomeInUseError):
-                Store(path)
-        finally:
-            holder.kill()
+    with Program("-c", HOLDER, str(path), home=path.parent) as holder:
+        holder.wait_for(lambda: holder.output, "the word that it is held")
+        with pytest.raises(HomeInUseError):
+            Store(path)
+        holder.kill_9()
     Store(path).close()
 
 

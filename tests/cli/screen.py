@@ -1,0 +1,123 @@
+"""A person before a real terminal of 80 x 24: what is painted there, and which keys are pressed. POSIX only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+from tests.cli.seat import OVER, TURN
+from tests.programs import Program
+
+if sys.platform != "win32":
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+COLUMNS, LINES = 80, 24
+IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
+"""Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
+
+
+class Terminal(Program):
+    """A process in a pseudo-terminal, and the screen that its output paints."""
+
+    def __init__(self, home: Path, *arguments: str, **variables: str) -> None:
+        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
+        self._stream = pyte.ByteStream(self._screen)
+        self.raw = b""
+        self._answered = 0
+        """Turns in which a move was made."""
+        super().__init__("-c", IN_FOREGROUND, *arguments, home=home, variables={"TERM": "xterm"} | variables)
+
+    def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
+        self._fd, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        env = {key: value for key, value in variables.items() if key != "COLUMNS"}
+        process = subprocess.Popen(command, env=env, stdin=child, stdout=child, stderr=child, start_new_session=True)
+        os.close(child)
+        return process
+
+    def _sources(self) -> list[tuple[Callable[[Any], None], Iterable[Any]]]:
+        return [(self._painted, self._pieces())]
+
+    def _pieces(self) -> Iterator[bytes]:
+        while True:
+            try:
+                data = os.read(self._fd, 65536)
+            except OSError:  # Linux says EIO when the other side is closed
+                return
+            if not data:
+                return
+            yield data
+
+    def _painted(self, data: bytes) -> None:
+        self.raw += data
+        self._stream.feed(data)
+        if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
+            self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
+
+    def _release(self) -> None:
+        os.close(self._fd)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C until the process has ended, and return its exit code.
+
+        Of one that comes in the moment before it reads, Python's input() takes notice at the next key only.
+        """
+        while self.process.poll() is None:
+            self.type("\x03")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+        return self.end()
+
+    def shown(self) -> str:
+        """Return everything that was shown, without the blanks at the ends of lines."""
+        with self._changed:
+            above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._screen.history.top]
+            return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
+
+    def last_line(self) -> str:
+        """Return the line with the cursor."""
+        with self._changed:
+            return self._screen.display[self._screen.cursor.y].rstrip()
+
+    def until(self, *texts: str) -> None:
+        """Watch until all the texts are on the screen, or have been."""
+        self.wait_for(lambda: all(text in self.shown() for text in texts), " and ".join(map(repr, texts)))
+
+    def until_last_line(self, text: str) -> None:
+        """Watch until the line with the cursor is this one."""
+        self.wait_for(lambda: self.last_line() == text, repr(text))
+
+    def is_on_turn(self) -> bool:
+        """Tell whether a move is asked for that was not made yet."""
+        # The prompt can be there a moment before the sentence that belongs to it.
+        return self.last_line() == "your turn>" and self.shown().count(TURN) > self._answered
+
+    def play_to_the_end(self) -> None:
+        """Open with one two, call whatever is bid, until the match is over."""
+        while True:
+            self.wait_for(lambda: self.is_on_turn() or OVER in self.shown(), "a turn or the end")
+            if OVER in self.shown():
+                return
+            turns = self.shown().split(TURN)[1:]
+            self._answered = len(turns)
+            self.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
+            self.wait_for(lambda: self.last_line() != "your turn>", "another prompt")
+
+    def is_sane(self) -> bool:
+        """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""
+        local = termios.tcgetattr(self._fd)[3]
+        return bool(local & termios.ICANON and local & termios.ECHO)

@@ -1,0 +1,247 @@
+"""Programs under test as processes: started, watched, typed at, stopped, killed; and none of them outlives its test.
+
+:func:`run` is for what ends by itself. A :class:`Program` runs beside its test, and may be anything. On it are built
+players who type at the line mode (:mod:`tests.cli.seat`), people before a terminal (:mod:`tests.cli.screen`), and nodes
+that tell what happens as JSON (:mod:`tests.network.processes`). Nodes in the process of the test itself are another
+thing: :mod:`tests.network.company`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PATIENCE: Final = 120.0
+"""Seconds for whatever is waited for. Only a failing test takes so long, however busy the machine is."""
+MODULE: Final = ("-m", "p2pdice")
+"""How the front door is started."""
+_SHOWN: Final = 60
+"""Lines of output and of the log that a failure shows."""
+
+T = TypeVar("T")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Return the environment of a process under test: a home of its own, 80 columns, nothing that changes output."""
+    kept = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return kept | {"P2PDICE_HOME": str(home), "COLUMNS": "80", "PYTHONPATH": path, "PYTHONUTF8": "1"}
+
+
+def run(
+    *arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}
+) -> subprocess.CompletedProcess[str]:
+    """Run Python with these arguments to its end, with ``given`` on standard input."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment(home) | dict(variables),
+        input=given,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+class Program:
+    """One process of Python; its lines are gathered as they come.
+
+    :param arguments: of Python, such as ``-m p2pdice tables``.
+    :param home: its home, whose log is shown when a test fails.
+    :param prefix: goes before the command, to run it elsewhere.
+    :param variables: of its environment, beside those of every test.
+    """
+
+    is_merged: ClassVar = False
+    """Whether complaints stand among the output, as before a terminal."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        home: Path,
+        prefix: tuple[str, ...] = (),
+        variables: Mapping[str, str] = {},
+    ) -> None:
+        self.home = home
+        self.output: list[str] = []
+        """Lines of standard output so far, without their ends."""
+        self.errors: list[str] = []
+        """Lines of standard error, unless they are merged with the output."""
+        self.moments: list[float] = []
+        """When each line of output came, by the monotonic clock in seconds."""
+        self._changed = threading.Condition()
+        self._command = " ".join(arguments)
+        self.process = self._start([*prefix, sys.executable, *arguments], environment(home) | dict(variables))
+        self._readers = [threading.Thread(target=self._read, args=each, daemon=True) for each in self._sources()]
+        self._open = len(self._readers)
+        """How many of its streams have not ended."""
+        for reader in self._readers:
+            reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # What kinds of programs do differently
+
+    def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
+        return subprocess.Popen(
+            command,
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if self.is_merged else subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            bufsize=1,
+            start_new_session=True,
+        )
+
+    def _sources(self) -> list[tuple[Callable[[Any], None], Iterable[Any]]]:
+        """Return what is to be read, each with what takes in a piece of it."""
+        streams = ((self._told, self.process.stdout), (self._complained, self.process.stderr))
+        return [(take, stream) for take, stream in streams if stream is not None]
+
+    def _told(self, line: str) -> None:
+        self.output.append(line.rstrip("\n"))
+        self.moments.append(time.monotonic())
+
+    def _complained(self, line: str) -> None:
+        self.errors.append(line.rstrip("\n"))
+
+    def shown(self) -> str:
+        """Return all output so far."""
+        return "\n".join(self.output)
+
+    # Watching
+
+    def _read(self, take: Callable[[Any], None], source: Iterable[Any]) -> None:
+        for piece in source:
+            with self._changed:
+                take(piece)
+                self._changed.notify_all()
+        with self._changed:
+            self._open -= 1
+            self._changed.notify_all()
+
+    def wait_for(self, condition: Callable[[], T], what: str) -> T:
+        """Wait until a condition holds that depends on the output; return what it said.
+
+        :raises AssertionError: if the output ends before that, or it takes too long. The text shows all there is.
+        """
+        deadline = time.monotonic() + PATIENCE
+        with self._changed:
+            while not (found := condition()):
+                if not self._open or time.monotonic() > deadline:
+                    raise self.failure(f"{what} never came")
+                if not self._changed.wait(1.0) and self.process.poll() is not None:
+                    raise self.failure(f"{what} never came")  # a stream is still open, for what it has started
+            return found
+
+    def failure(self, what: str) -> AssertionError:
+        """Return an error with all that there is to know about this process."""
+        code = self.process.poll()
+        state = "still runs" if code is None else f"has ended with {code}"
+        parts = [f"{what}. {self._command} {state}. It said:", *self.shown().splitlines()[-_SHOWN:]]
+        if self.errors:
+            parts += ["Its complaints:", *self.errors[-_SHOWN:]]
+        with suppress(OSError):
+            log = (self.home / "p2pdice.log").read_text(encoding="utf-8", errors="replace").splitlines()
+            parts += ["Its log:", *log[-_SHOWN:]]
+        return AssertionError("\n".join(parts))
+
+    # Acting
+
+    def type(self, line: str) -> None:
+        """Type a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+
+    def close_input(self) -> None:
+        """End what it reads, as closing a pipe or Ctrl-D does."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # what was typed last was not read any more
+            self.process.stdin.close()
+
+    def fall_asleep(self) -> None:
+        """Stop the process where it is, as closing a laptop's lid does. Not on Windows."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def wake_up(self) -> None:
+        """Let the process go on."""
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill_9(self) -> None:
+        """Kill this one process as nobody can prevent, and wait until it is gone; what it has started lives on."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def end(self) -> int:
+        """Wait for the end of the process and of its output; return the exit code."""
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise self.failure("the end never came") from None
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return code
+
+    def close(self) -> None:
+        """Kill it with all that it has started, and leave nothing behind."""
+        if sys.platform == "win32":
+            self.process.kill()
+        else:
+            with suppress(OSError):  # nobody is left of them
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        self._release()
+
+    def _release(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with suppress(BrokenPipeError):
+                if stream is not None:
+                    stream.close()
+
+
+# Processes that somebody else has started
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process; one that has ended and waits to be reaped is none."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    if sys.platform != "linux":
+        return True
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until_gone(*pids: int) -> None:
+    """Wait until none of these processes is running."""
+    deadline = time.monotonic() + PATIENCE
+    while any(map(is_running, pids)):
+        assert time.monotonic() < deadline, f"of the processes {pids} some are running still"
+        time.sleep(0.02)  # no event tells of a stranger's child
