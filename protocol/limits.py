@@ -129,8 +129,11 @@ JOIN_ADDRESSES: Final = 8
 """Addresses in a join record: a laptop with a dock, Wi-Fi and a virtual network has five or six."""
 PAGE: Final = 48 * KIB
 """Messages of one answer to NEED; with its envelope it stays below :data:`FRAME`."""
-TRANSCRIPT: Final = 64 * KIB * KIB
-"""A match of ten players and a thousand rounds of long bidding; a larger file is refused before it is read."""
+TRANSCRIPT: Final = 16 * KIB * KIB
+"""Six hundred rounds of long bidding of ten players, where fifty are many; a larger file is refused before it is looked
+at. To fold one takes up to some fourteen times its size of memory."""
+STATES_APART: Final = 32
+"""Of the states of a match that is folded from a file one in so many is kept; the others are worked out from it."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
 NEED_ANSWERS: Final = 8

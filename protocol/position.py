@@ -147,6 +147,8 @@ class Position(NamedTuple):
     """If somebody was missing when the step before was closed: the CLOSE votes that say so, by author."""
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
+    is_thin: bool = False
+    """State and events were dropped to save memory: :meth:`protocol.record.Record.full` works them out again."""
 
     @property
     def majority(self) -> int:

@@ -31,6 +31,7 @@ from p2pdice import RulesError, check_wager
 from protocol.absence import Entries, Place, Vote, leaves_majority
 from protocol.genesis import match_id, parse_genesis
 from protocol.keys import PublicKey
+from protocol.limits import STATES_APART
 from protocol.messages import VOTES, Kind, Message, Signed
 from protocol.position import COMMITMENTS, Position, Purpose, Transition, advance, play, state_hash, wager
 from protocol.proofs import contradiction, short
@@ -209,7 +210,7 @@ class Record:
         if message.tip != self.chain[message.step].tip:
             return _Weighed(Outcome.FOREIGN, signed)
         if message.step < position.step:
-            self._judge(self.chain[message.step], signed)
+            self._judge(self.full(message.step), signed)
             return _Weighed(Outcome.LATE, signed)
         if position.purpose is Purpose.END:
             self._judge_result(signed)
@@ -374,11 +375,37 @@ class Record:
         return None
 
     def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
-        position = self.chain[-1]
-        transition = self._transition
+        self.chain.append(self._after(self.position, entries, certificate, self._transition))
+        self.held, self.closes, self._transition = {}, [], None
+
+    def _after(
+        self,
+        position: Position,
+        entries: Mapping[int, Signed],
+        certificate: tuple[Signed, ...],
+        transition: Transition | None = None,
+    ) -> Position:
         if transition is None and position.kind is Kind.MOVE:
             transition = next((self._judge(position, signed) for signed in entries.values()), None)
-        self.chain.append(
-            advance(self.genesis, self.match, position, entries, transition)._replace(certificate=certificate)
-        )
-        self.held, self.closes, self._transition = {}, [], None
+        following = advance(self.genesis, self.match, position, entries, transition)
+        return following._replace(certificate=certificate)
+
+    def thin(self) -> None:
+        """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
+
+        A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Called
+        after each step, by who looks back seldom.
+        """
+        last = len(self.chain) - 2
+        if last > 0 and last % STATES_APART:
+            self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_thin=True)
+
+    def full(self, step: int) -> Position:
+        """Return the position before a step with all that belongs to it, also where it was thinned."""
+        start = step
+        while self.chain[start].is_thin:
+            start -= 1
+        position = self.chain[start]
+        for following in self.chain[start + 1 : step + 1]:
+            position = self._after(position, following.entries, following.certificate)
+        return position

@@ -21,6 +21,7 @@ contradict each other, they are all that is needed::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from protocol import limits
@@ -59,16 +60,30 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
         for signed in error.evidence
         if signed.id not in told
     ]
-    held = (record.held[author] for author in sorted(record.held))
-    history = (*_until(record, record.position.step), *held, *record.closes)
-    return _written(TRANSCRIPT_TAG, record, (*history, *evidence))
+    return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_history(record), evidence)))
+
+
+def is_transcript(data: bytes, record: Record, behind: Iterable[Signed]) -> bool:
+    """Tell whether ``data`` is the transcript of ``record`` with these messages behind it, to the last byte."""
+    place = 0
+    for piece in _pieces(TRANSCRIPT_TAG, record, chain(_history(record), behind)):
+        if not data.startswith(piece, place):
+            return False
+        place += len(piece)
+    return place == len(data)
 
 
 def write_proof(record: Record, error: MisconductError) -> bytes:
     """Return a file that shows somebody's misconduct to anybody."""
     if len(error.evidence) > 1:
-        return _written(PROOF_TAG, record, error.evidence)
-    return _written(TRANSCRIPT_TAG, record, (*_until(record, error.step), *error.evidence))
+        return b"".join(_pieces(PROOF_TAG, record, error.evidence))
+    return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_until(record, error.step), error.evidence)))
+
+
+def _history(record: Record) -> Iterator[Signed]:
+    yield from _until(record, record.position.step)
+    yield from (record.held[author] for author in sorted(record.held))
+    yield from record.closes
 
 
 def _until(record: Record, step: int) -> Iterator[Signed]:
@@ -77,8 +92,9 @@ def _until(record: Record, step: int) -> Iterator[Signed]:
         yield from position.certificate
 
 
-def _written(tag: str, record: Record, messages: Iterable[Signed]) -> bytes:
-    return encode((tag, record.genesis_data)) + b"".join(encode(signed.wire) for signed in messages)
+def _pieces(tag: str, record: Record, messages: Iterable[Signed]) -> Iterator[bytes]:
+    yield encode((tag, record.genesis_data))
+    yield from (encode(signed.wire) for signed in messages)
 
 
 def open_transcript(data: bytes) -> Opened:

@@ -13,7 +13,6 @@ from itertools import islice, pairwise
 from typing import Any, Final
 
 from protocol import limits
-from protocol.canonical import encode
 from protocol.departures import witnesses
 from protocol.genesis import MalformedGenesisError
 from protocol.keys import fingerprint
@@ -23,7 +22,7 @@ from protocol.position import Purpose
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
-from protocol.transcript import MalformedTranscriptError, open_transcript, write_transcript
+from protocol.transcript import MalformedTranscriptError, is_transcript, open_transcript
 
 
 class Judgement(StrEnum):
@@ -115,9 +114,12 @@ class _Reading:
 
         :raises RejectedMessageError: if too many stand behind the history.
         """
+        step = self.record.position.step
         if not self._behind and self._continues(signed):
             self.signatures += 1
             self._last = signed
+            if self.record.position.step > step:
+                self.record.thin()
             return
         self._behind.append(signed)
         if len(self._behind) > limits.EVIDENCE:
@@ -150,7 +152,7 @@ class _Reading:
         errors = self._prove()
         if errors is None:
             return self.altered(self.complaint or "a message behind the history proves nothing")
-        if data != write_transcript(record) + b"".join(encode(signed.wire) for signed in self._behind):
+        if not is_transcript(data, record, self._behind):
             return self.altered("beside the history stand votes or messages that have no part in it")
         if errors:
             return self._misconduct(errors)
@@ -242,8 +244,11 @@ class _Reading:
         names = _labels(self.record)
         found = []
         for before, after in pairwise(self.record.chain):
-            silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
-            if after.certificate and silent:  # who was out already lost nothing by it
+            if not after.certificate:
+                continue
+            out = self.record.full(before.step).witnesses
+            silent = [author for author in before.owed if author not in (*after.entries, *out)]
+            if silent:  # who was out already lost nothing by it
                 absent = ", ".join(names[author] for author in silent)
                 voters = ", ".join(names[author] for author in witnesses(before, after))
                 found.append(f"{absent} was silent in step {before.step}, say {voters}")

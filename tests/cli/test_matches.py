@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
-from cli.exits import ExitCode
+from cli.exits import ExitCode, Failure
+from cli.front import build
+from cli.settings import Settings
 from p2pdice import PRESETS
+from protocol import archive
 from protocol.home import Home
+from protocol.store import StoredMatch
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
@@ -107,3 +113,31 @@ def test_a_wrong_name_is_told(p2pdice: Run, match: str) -> None:
     assert done.returncode == ExitCode.FAILURE
     assert f"No match here begins with {other}." in done.stderr
     assert "p2pdice matches" in done.stderr
+
+
+@pytest.mark.parametrize("answer", ["y", "YES ", "n", "", None])
+def test_a_person_is_asked_before_a_match_is_forgotten(
+    match: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str | None
+) -> None:
+    def answered(question: str) -> str:
+        assert question == "Forget it? [y/N] "
+        if answer is None:
+            raise EOFError
+        return answer
+
+    monkeypatch.setattr("cli.commands.matches.is_interactive", lambda: True)
+    monkeypatch.setattr("builtins.input", answered)
+    monkeypatch.setenv("P2PDICE_HOME", str(tmp_path / "home"))
+    is_yes = answer in ("y", "YES ")
+    with nullcontext() if is_yes else pytest.raises(Failure, match="was not forgotten"):
+        build().main(["matches", "forget", match[:6]], prog_name="p2pdice", obj=Settings(), standalone_mode=False)
+    with archive_of(tmp_path) as kept:
+        assert bool(kept) is not is_yes
+    assert "You can never return to it then" in capsys.readouterr().out
+
+
+@contextmanager
+def archive_of(folder: Path) -> Iterator[tuple[StoredMatch, ...]]:
+    store = archive.open_store(Home(folder / "home"))
+    yield store.matches()
+    store.close()

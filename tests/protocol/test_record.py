@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Expect
+from protocol import record as record_module
 from protocol.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.events import YourTurn
 from protocol.hashing import tagged_hash
@@ -377,3 +378,21 @@ def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
     with pytest.raises(MisconductError, match="after the end") as caught:
         record.hold(spoken(record, 0, Kind.MOVE, "liar"))
     assert len(caught.value.evidence) == 1
+
+
+def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_module, "STATES_APART", 7)
+    record = Record(WORLD.data)
+    for position in CHAIN[1:]:
+        for signed in position.entries.values():
+            record.add(signed)
+        record.thin()
+    assert sum(position.state is not None for position in record.chain) <= len(CHAIN) // 7 + 2
+    for position in CHAIN:
+        assert record.full(position.step)._replace(entries={}) == position._replace(entries={})
+    move = next(
+        signed for position in CHAIN for signed in position.entries.values() if signed.message.kind is Kind.MOVE
+    )
+    assert record.judge(move) is Outcome.DUPLICATE
+    assert record.judge(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
+    assert write_transcript(record) == WORLD.machines[0].transcript
