@@ -46,9 +46,11 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     """Return the match that somebody names: ``last`` is the first of ``matches``; else any unique beginning of an id.
 
-    :raises NodeError: if there is none like that, or more than one.
+    :raises NodeError: if there is none like that, or more than one, or the name is empty.
     """
     wanted = name.strip().lower()
+    if not wanted:
+        raise NodeError("no-match", "the name of the match is empty", "see all of them with: p2pdice matches")
     named = matches[:1] if wanted == LAST else [each for each in matches if each.match.hex().startswith(wanted)]
     hint = "see all of them with: p2pdice matches"
     if not named:

@@ -127,11 +127,18 @@ def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
     assert archive.find(matches, " LAST ") == matches[0]
     assert archive.find(matches, "AB3") == matches[1]
     assert archive.find(matches, "c") == matches[2]
-    for name, told in (("ab", "2 matches begin with ab"), ("ff", "no match here begins with ff"), ("", "3 matches")):
+    for name, told in (("ab", "2 matches begin with ab"), ("ff", "no match here begins with ff")):
         with pytest.raises(NodeError, match=told):
             archive.find(matches, name)
     with pytest.raises(NodeError, match="there is no match here"):
         archive.find((), "last")
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+def test_no_name_is_no_name_even_of_the_only_match(name: str) -> None:
+    """A script whose variable is not set asked to forget the only match there was, and that was done."""
+    with pytest.raises(NodeError, match="the name of the match is empty"):
+        archive.find((match_named("ab12"),), name)
 
 
 def test_a_home_in_use_is_said_to_be(tmp_path: Path) -> None:
