@@ -107,19 +107,18 @@ class LineTable:
                 raise
 
     def way_back(self) -> str:
-        """Return how to return, for who leaves now."""
+        """Return what becomes of the match if the player leaves now, and how to return to it."""
         if not self._match:
             return "You have left the table."
+        match = self._node.match
+        assert match is not None
         words = ["resume", self._match[:8], *self._home_words()]
-        others = {player.fingerprint for player in self._players if not player.is_me}
-        mine = others & self._bots
+        mine = {player.fingerprint for player in match.info} & self._bots
         left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
-        if mine == others:
-            left += "; the match goes on when you are back."
-        elif len(others) > 1:
+        if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
             left += ". If you are away for long, the others can go on without you."
         else:
-            left += "; the match goes on when you are both back."
+            left += "; the match waits until you are back."
         return f"{left} Return with:\n    {command_line(*words)}"
 
     def _home_words(self) -> list[str]:

@@ -14,7 +14,7 @@ reached one player only.) Only when patience with the others is over, more than 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -169,6 +169,12 @@ class Match:
             self._report.resume()
 
     # What the owner may ask
+
+    def goes_on_without(self, fingerprints: Collection[str]) -> bool:
+        """Tell whether the others are enough to put these players out if they stay away: more than half of the base."""
+        place = self.record.position
+        gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
+        return len(set(place.base) - set(place.left) - gone) >= place.majority
 
     @property
     def is_formed(self) -> bool:

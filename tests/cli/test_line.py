@@ -18,6 +18,7 @@ from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled
 from protocol import events as node
 from protocol.node import NodeError
 from tests.cli.samples import FINGERPRINT, node_events
+from tests.simulation.world import World
 
 
 class Paper:
@@ -41,7 +42,8 @@ class Table:
         self.paper = Paper(is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
-        owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start)
+        match = SimpleNamespace(info=(), goes_on_without=lambda _: False)
+        owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start, match=match)
         self.line = LineTable(cast("Any", owner), Settings(Path("home")), cast("Lines", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
         state, _ = apply(state, Play(1, Bid(2, 3)))
@@ -257,23 +259,30 @@ def test_who_is_out_has_nothing_to_give_up() -> None:
     assert table.types("concede") == ["You are out already. You can see how it goes on, or quit."]
 
 
+LEFT_WITH = {0: "You have left", 1: "You have left, and your bot with you", 2: "You have left, and your bots with you"}
+WAITS = "; the match waits until you are back."
+GOES_ON = ". If you are away for long, the others can go on without you."
+
+
 @pytest.mark.parametrize(
     ("players", "bots", "word"),
     [
-        (2, "", "You have left; the match goes on when you are both back."),
-        (3, "", "You have left. If you are away for long, the others can go on without you."),
-        (2, "A", "You have left, and your bot with you; the match goes on when you are back."),
-        (3, "AB", "You have left, and your bots with you; the match goes on when you are back."),
-        (3, "B", "You have left, and your bot with you. If you are away for long, the others can go on without you."),
+        *[(2, 0, WAITS), (3, 0, GOES_ON), (4, 0, GOES_ON)],
+        *[(2, 1, WAITS), (3, 1, WAITS), (4, 1, WAITS), (5, 1, GOES_ON)],
+        *[(3, 2, WAITS), (5, 2, WAITS), (6, 2, WAITS), (7, 2, GOES_ON)],
     ],
 )
-def test_leaving_says_who_leaves_with_you_and_what_becomes_of_the_match(players: int, bots: str, word: str) -> None:
-    table = LineTable(cast("Any", None), Settings(), cast("Lines", Paper(False)), bots=frozenset(bots))
-    seated = [node.PlayerInfo(name, name, is_me=name == "Me") for name in ("Me", "A", "B")[:players]]
-    table.take(
-        node.MatchStarted("ab" * 32, PRESETS["classic"], tuple(seated), 0, new_match(PRESETS["classic"], players))
-    )
-    assert table.way_back() == f"{word} Return with:\n    p2pdice resume abababab"
+def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_go_on(
+    players: int, bots: int, word: str
+) -> None:
+    world = World(PRESETS["classic"], players, 1)
+    while not world.machines[0].match.is_formed:
+        assert world.step()
+    match = world.machines[0].match
+    mine = frozenset(player.fingerprint for player in match.info[1 : bots + 1])
+    table = LineTable(cast("Any", SimpleNamespace(match=match)), Settings(), cast("Lines", Paper(False)), bots=mine)
+    table.take(node.MatchFormed("ab" * 32))
+    assert table.way_back() == f"{LEFT_WITH[bots]}{word} Return with:\n    p2pdice resume abababab"
 
 
 def test_completion_offers_the_legal_moves_and_the_words() -> None:
