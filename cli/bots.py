@@ -189,7 +189,7 @@ class ProgramBot:
             self._greet_with(ruleset, 0, (self.name, "player"))
             return await self._greet(self._program)
         except _FaultError as error:
-            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}") from None
+            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}", has_run=True) from None
         finally:
             await self.close()
 

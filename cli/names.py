@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePath
@@ -15,6 +16,11 @@ from protocol.nicknames import outline
 FALLBACK: Final = "Player"
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """One for each seat of the largest table."""
+_INTERPRETER: Final = re.compile(
+    r"(env|uv|uvx|pipx|py|pythonw?|pypy|node|nodejs|deno|bun|java|ruby|perl|php|lua|luajit|rscript|julia|racket|guile"
+    r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
+)
+"""What runs a program that is named after it."""
 
 NameOption = Annotated[
     str | None,
@@ -55,8 +61,11 @@ def program_name(command: Sequence[str]) -> str:
     >>> program_name(["./my-bot", "--cautious"])
     'my-bot'
     """
-    files = [word for word in command[1:] if not word.startswith("-") and Path(word).is_file()]
-    return PurePath(files[0] if files else command[0]).stem
+    program = PurePath(command[0])
+    files = []
+    if _INTERPRETER.fullmatch(program.name.lower()):
+        files = [word for word in command[1:] if not word.startswith("-") and Path(word).is_file()]
+    return PurePath(files[0]).stem if files else program.stem
 
 
 def bot_nickname(name: str, owner: str = "", taken: Collection[str] = ()) -> str:

@@ -37,7 +37,11 @@ _LOG_PAUSE: Final = 0.05
 
 
 class ProgramError(Exception):
-    """The program cannot be started."""
+    """The program cannot be started, or if it ``has_run``, it does not say what it should."""
+
+    def __init__(self, reason: str, *, has_run: bool = False) -> None:
+        super().__init__(reason)
+        self.has_run = has_run
 
 
 class Program(asyncio.SubprocessProtocol):

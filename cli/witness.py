@@ -96,12 +96,12 @@ async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
         raise not_started(error, command) from None
 
 
-def not_started(error: Exception, command: Sequence[str] = ()) -> Failure:
-    """Return what a program that cannot be started means to whoever named it.
+def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
+    """Return what a program that cannot be started, or says no hello, means to the person who named it.
 
     :param command: to be tried alone; empty if that is what was done.
     """
-    hint = "Name the program, or its interpreter and the file, as you would in a shell."
+    hints = [] if error.has_run else ["Name the program, or its interpreter and the file, as you would in a shell."]
     if command:
-        hint += f" Try it alone:\n    {command_line('bot', 'check', '--', *command)}"
-    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=hint)
+        hints.append(f"Try it alone:\n    {command_line('bot', 'check', '--', *command)}")
+    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=" ".join(hints))

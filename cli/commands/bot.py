@@ -72,9 +72,10 @@ def play(
 ) -> None:
     """Seat a program at a table; the command may be left out: bot TABLE -- CMD.
 
-    Its nickname is what it calls itself, unless --name says otherwise; it is started once before, to learn that. What
-    happens is told as at a table of your own. Faults of the program (late, malformed or illegal answers, crashes)
-    are told when they happen, a default is played for it, and they are counted at the end.
+    Before it sits down, it is started once, to see whether it speaks the protocol. Its nickname is what it calls
+    itself, unless --name says otherwise. What happens is told as at a table of your own. Faults of the program (late,
+    malformed or illegal answers, crashes) are told when they happen, a default is played for it, and they are counted
+    at the end.
     """
     from cli.commands.join import choose, seat_at
     from cli.commands.tables import look_around

@@ -88,7 +88,7 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700 or sys.platform == "win32"
     if how == "leaves":
         host.type("quit")
-        left = "You have left, and your bots with you; the match goes on when you are back. Return with:"
+        left = "You have left, and your bots with you; the match waits until you are back. Return with:"
         assert left in host.finish()[1].splitlines()
     else:
         host.kill_9()
@@ -297,6 +297,7 @@ def test_a_program_that_cannot_play_is_known_before_the_table_is_opened(
     assert done.returncode == ExitCode.FAILURE
     told = done.stderr.splitlines()
     assert complaint in told[0]
+    assert ("Name the program, or its interpreter" in done.stderr) == ("cannot be started" in told[0])
     assert told[-1].startswith("    p2pdice bot check -- ")
     assert done.stdout == ""
     assert not (tmp_path / "home" / "bots").exists()
@@ -324,3 +325,14 @@ def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path) -> None:
     (tmp_path / "odd.py").touch()
     assert program_name(["python3", "-u", str(tmp_path / "odd.py"), "--fast"]) == "odd"
     assert program_name(["/opt/odd"]) == "odd"
+
+
+@pytest.mark.parametrize(
+    "interpreter", ["python3.12", "/usr/bin/node", "C:/Python/py.exe", "java -jar", "sh", "env perl"]
+)
+def test_a_file_that_a_program_reads_is_not_its_name(tmp_path: Path, interpreter: str) -> None:
+    program, weights = tmp_path / "mybot.sh", tmp_path / "weights.bin"
+    for path in (program, weights):
+        path.touch()
+    assert program_name([str(program), str(weights)]) == "mybot"
+    assert program_name([*interpreter.split(), str(program), str(weights)]) == "mybot"
