@@ -48,6 +48,17 @@ def _visible(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a line takes that can be printed: two for each wide character of East Asia.
+
+    >>> columns("five"), columns("五"), columns("e\u0301")
+    (4, 2, 1)
+    """
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
+
+
 def can_show(text: str, stream: TextIO) -> bool:
     """Tell whether ``stream`` can encode ``text``: Windows consoles and ``LANG=C`` often cannot."""
     try:

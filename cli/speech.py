@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from cli.choices import FUNDS, TICKETS, choices, is_stake
-from cli.render import NUMBERS, listing
+from cli.render import NUMBERS, columns, escape, listing
 from p2pdice import Bid, Exact, Liar, MalformedMove, Move, Play, Power, RulesError, Side, Stake, View, apply, parse_move
 from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY
 
@@ -175,8 +175,8 @@ def _bids(plain: str) -> Iterator[Bid]:
         del tokens[-1]  # of 5s
     first, *between, last = tokens if len(tokens) > 1 else ("", "")
     number = [first, *(token for token in between if token not in ("x", "of", "times"))]
-    if len(number) > 1 and first == "1":
-        del number[0]  # it announces a bid, as in the strict text
+    if len(number) > 1 and first == "1" and plain.startswith(f"1 {number[1]}") and number[1][0] != "0":
+        del number[0]  # it announces a bid, as in the strict text; in 1,005 or 1 005 it is a part of the number
     quantity = _quantity(number)
     if 1 <= quantity <= MAX_QUANTITY:
         yield from (Bid(quantity, face) for face in _faces(last))
@@ -269,7 +269,7 @@ def _examples(view: View) -> list[str]:
 def _fitted(before: str, moves: Sequence[str], after: str) -> str:
     """Return as many moves as fit into one line between two texts: the first ones, and the last, often to pass."""
     shown = list(moves)
-    while len(text := f"{before}{_alternatives(shown)}{after}") > WIDTH and len(shown) > 2:
+    while columns(text := f"{before}{_alternatives(shown)}{after}") > WIDTH and len(shown) > 2:
         if "…" in shown:
             gap = shown.index("…")
             del shown[gap - 1 if gap else 1]
@@ -284,5 +284,9 @@ def _alternatives(moves: Sequence[str]) -> str:
 
 
 def _quoted(line: str) -> str:
-    shown = ascii(line.strip()[: _QUOTED + 1])
-    return shown if len(shown) <= _QUOTED + 2 else f"{shown[: _QUOTED + 1]}…{shown[0]}"
+    shown = escape(line.strip()[: _QUOTED + 1])
+    if columns(shown) > _QUOTED:
+        while columns(shown) >= _QUOTED:
+            shown = shown[:-1]
+        shown += "…"
+    return f"'{shown}'"

@@ -85,6 +85,22 @@ def test_what_can_mean_several_things_is_asked(line: str, seen: View, meanings: 
     assert meanings in answer(line, seen)
 
 
+@pytest.mark.parametrize("line", ["1,005 fives", "1 005 5", "1,5 fives", "1-3 fives", "1 x 3 fives", "1, 3 5"])
+def test_a_number_that_begins_with_one_is_not_cut_short(line: str) -> None:
+    """The 1 was taken for the one before a bid, as in 1 3x5, and 1,005 fives played as five fives."""
+    assert f"{line!r} is no move" in answer(line, turn("classic", "2x3"))
+    assert hear_bid(line) is None
+
+
+def test_what_was_typed_is_repeated_as_it_was_typed_as_far_as_a_terminal_can_show_it() -> None:
+    seen = turn("classic", "2x3")
+    assert answer("drei fünfer", seen).startswith("'drei fünfer' is no move")
+    assert answer("三個五", seen).startswith("'三個五' is no move")
+    assert answer("a\x1b[2J\u202eb", seen).startswith("'a\\x1b[2J\\u202eb' is no move")
+    assert answer("nineteen thousand fives", seen).startswith("'nineteen thousa…' is no move")
+    assert answer("三" * 20, seen).startswith(f"'{'三' * 7}…' is no move")
+
+
 def test_a_beginning_means_the_only_thing_that_is_legal() -> None:
     assert said("3 t", turn("classic", "2x3")) == "3x3"  # 3x2 would not raise
     assert said("accuser", turn("joker", "2x3", "liar", players=3)) == "accuser"
