@@ -47,12 +47,16 @@ def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     if ctx.invoked_subcommand is None:
         list_matches(ctx, as_json)
     elif as_json:
-        raise typer.BadParameter("it stands behind list.", param_hint="--json")
+        instead = command_line("matches", "list", "--json")
+        raise typer.BadParameter(f"it is only for the list, as in: {instead}", param_hint="--json")
 
 
 @app.command("list")
 def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """List the matches that are kept here: the unfinished ones, then the finished ones, newest first."""
+    """List the matches that are kept here.
+
+    First come the unfinished ones, then the finished ones; of each kind the newest first.
+    """
     from protocol.home import Home
 
     home = Home(ctx.ensure_object(Settings).open_home())

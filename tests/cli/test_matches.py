@@ -107,6 +107,19 @@ def test_nothing_is_done_while_another_process_uses_the_home(
     assert done.stdout == ""
 
 
+def test_an_option_of_the_list_is_not_taken_for_one_of_another_command(p2pdice: Run) -> None:
+    done = p2pdice("matches", "--json", "save", "last")
+    assert done.returncode == ExitCode.USAGE
+    told = " ".join(done.stderr.replace("│", " ").split())
+    assert "it is only for the list, as in: p2pdice matches list --json" in told
+
+
+def test_help_says_of_each_command_in_full_what_it_does(p2pdice: Run) -> None:
+    told = p2pdice("matches", "--help", COLUMNS="80").stdout
+    assert "…" not in told
+    assert "..." not in told.partition("Commands")[2]
+
+
 def test_a_wrong_name_is_told(p2pdice: Run, match: str) -> None:
     other = "f" if match[0] != "f" else "e"
     done = p2pdice("matches", "forget", other, "--yes")
