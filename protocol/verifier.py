@@ -60,7 +60,7 @@ class Verdict:
     fingerprints: tuple[str, ...] = ()
     """Of the players' identity keys, in the same order."""
     alike: tuple[str, ...] = ()
-    """Those of the nicknames that can be taken for each other."""
+    """Those of the nicknames that are easily confused."""
     winners: tuple[str, ...] = ()
     winner_identities: tuple[str, ...] = ()
     """The winners' fingerprints."""
@@ -232,9 +232,9 @@ class _Reading:
         state = position.state
         where = "before the first round" if state is None else f"in round {state.round}"
         assert position.kind is not None
-        awaited = f"{_AWAITED[position.kind]} by {', '.join(names[author] for author in missing)}"
+        awaited = f"{', '.join(names[author] for author in missing)} to {_AWAITED[position.kind]}"
         return replace(
-            self._verdict(Judgement.INCOMPLETE, f"nothing wrong so far; the file ends {where}, awaiting {awaited}"),
+            self._verdict(Judgement.INCOMPLETE, f"nothing wrong so far; the file ends {where}, waiting for {awaited}"),
             round=None if state is None else state.round,
             awaited=tuple(self.record.genesis.roster[author].join.nickname for author in missing),
         )
@@ -302,13 +302,13 @@ def _labels(record: Record) -> tuple[str, ...]:
     )
 
 
-_AWAITED: Final = {
-    Kind.COMMIT: "a commitment",
-    Kind.LOCK: "a lock on the history",
-    Kind.REVEAL: "a share of the dice",
-    Kind.MOVE: "a move",
-    Kind.OPEN: "the opening of the dice",
-    Kind.STAKE: "a stake",
+_AWAITED: Final = {  # what the missing players have not done
+    Kind.COMMIT: "commit",
+    Kind.LOCK: "confirm the history",
+    Kind.REVEAL: "reveal a share of the dice",
+    Kind.MOVE: "move",
+    Kind.OPEN: "open the dice",
+    Kind.STAKE: "open a stake",
 }
 _DISORDER: Final = {
     Outcome.ADDED: "a message stands out of order, or is none of the history",

@@ -30,8 +30,8 @@ Examples:
 \b
 Exit codes: 0 fair, 10 misconduct proven, 11 incomplete, 12 unreadable or
 altered, 13 fair but with claims that cannot be proven, or played by somebody
-whom --trust does not name, 1 missing file or none. With several files the
-worst one counts, in the order 10, 12, 1, 11, 13, 0.
+whom --trust does not name, 1 a file is missing or is not a regular file. With
+several files the worst one counts, in the order 10, 12, 1, 11, 13, 0.
 """
 
 app = application()
@@ -46,7 +46,7 @@ def verify(
             "--trust",
             metavar="FINGERPRINT",
             show_default=False,
-            help="Say who else played; again, or with commas, for several.",
+            help="A player you trust, yourself included; repeat it, or separate several with commas.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per file.")] = False,
@@ -56,7 +56,7 @@ def verify(
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
     matter where the file comes from. Names are what players call themselves; who they are, their fingerprints say.
     """
-    trusted = _fingerprints(trust or ())
+    trusted = None if trust is None else _fingerprints(trust)
     reports = [report for path in files if (report := _verify_file(path, trusted, as_json)) is not None]
     if not as_json and any(report.verdict.players for report in reports):
         print(LIMITS)
@@ -64,15 +64,19 @@ def verify(
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
 
 
-LIMITS: Final = "What no file can show: that its keys belong to different people, and when they played."
+LIMITS: Final = "No file can show whether its keys belong to different people, or when they played."
 
 
-def _fingerprints(given: Iterable[str]) -> frozenset[str] | None:
-    """Return the fingerprints that somebody typed; None if they typed none."""
+def _fingerprints(given: Iterable[str]) -> frozenset[str]:
+    """Return the fingerprints that somebody typed.
+
+    :raises typer.BadParameter: if one of them is none. An empty text counts too: a script whose variable is unset
+        must not trust everybody.
+    """
     from protocol.keys import parse_fingerprint
 
     try:
-        return frozenset(parse_fingerprint(each) for text in given for each in text.split(",") if each.strip()) or None
+        return frozenset(parse_fingerprint(each) for text in given for each in text.split(","))
     except ValueError as error:
         raise typer.BadParameter(f"{error}.", param_hint="--trust") from None
 
@@ -156,13 +160,13 @@ def read_transcript(path: Path) -> bytes:
     _require_file(path.stat().st_mode)
     with open(path, "rb", opener=_open_without_waiting) as file:
         _require_file(os.fstat(file.fileno()).st_mode)  # another may have taken its place
-        return file.read(TRANSCRIPT + 1) or b""
+        return file.read(TRANSCRIPT + 1)
 
 
 def _require_file(mode: int) -> None:
     if not stat.S_ISREG(mode):
-        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device"
-        raise OSError(f"a {kind}, not a file; give it the file of a transcript or proof")
+        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device or a socket"
+        raise OSError(f"this is a {kind}; name a transcript or proof file")
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -177,7 +181,7 @@ def describe(report: Report) -> list[str]:
     head = {
         "fair": "FAIR.",
         "misconduct": f"MISCONDUCT by {culprit}, proven by their own signature.",
-        "incomplete": "INCOMPLETE, nothing wrong so far.",
+        "incomplete": "INCOMPLETE.",
         "altered": "UNREADABLE OR ALTERED; this blames nobody.",
         "unproven": "FAIR, but with claims that cannot be proven.",
     }[verdict.verdict]
@@ -187,11 +191,11 @@ def describe(report: Report) -> list[str]:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
         if report.date is not None:
             date = report.date[:16].replace("T", " ")
-            lines.append(f"The file is of {date}, which proves nothing: no date is signed.")
+            lines.append(f"File last modified {date}; that is no evidence, as no date is signed.")
     lines += _players(report)
     if verdict.alike:
         alike = listing([escape(name) for name in verdict.alike])
-        lines.append(f"Names that can be taken for each other: {alike}. Only the fingerprints tell who is who.")
+        lines.append(f"Names that are easily confused: {alike}. Only the fingerprints tell them apart.")
     if verdict.signatures:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
         lines.append(f"{checked[:1].upper()}{checked[1:]} checked and right.")

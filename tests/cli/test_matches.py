@@ -63,7 +63,7 @@ def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     verdict = p2pdice("verify", "--json", str(path))
     assert verdict.returncode == ExitCode.INCOMPLETE
     data = json.loads(verdict.stdout)
-    assert "the file ends in round 1, awaiting a move by player " in data["reason"]
+    assert "the file ends in round 1, waiting for player " in data["reason"]
     assert len(data["awaited"]) == 1
     assert json.loads(p2pdice("matches", "--json").stdout)["matches"][0]["transcript"] == str(path)
 

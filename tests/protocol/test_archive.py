@@ -75,7 +75,7 @@ def test_of_two_players_who_is_left_alone_has_a_file_of_what_was_signed(tmp_path
         1,
         tuple(player.fingerprint for player in world.machines[stays].match.by_seat()),
     )
-    assert "in round 1, awaiting a share of the dice by player" in verdict.reason
+    assert "in round 1, waiting for player" in verdict.reason
 
 
 def test_the_transcript_of_a_finished_match_is_the_one_that_its_node_wrote(tmp_path: Path) -> None:
