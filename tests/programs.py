@@ -193,10 +193,10 @@ class Program:
         self.process.kill()
         self.process.wait(PATIENCE)
 
-    def end(self) -> int:
+    def end(self, patience: float = PATIENCE) -> int:
         """Wait for the end of the process and of its output; return the exit code."""
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(patience)
         except subprocess.TimeoutExpired:
             raise self.failure("the end never came") from None
         for reader in self._readers:

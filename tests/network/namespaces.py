@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -133,19 +133,20 @@ class Lan:
 def lan(laptops: int) -> Iterator[Lan]:
     """Build a LAN for one test, or skip the test with the reason why that cannot be."""
     if sys.platform != "linux" or shutil.which("ip") is None:
-        _give_up("network namespaces need Linux and its command ip")
+        give_up("network namespaces need Linux and its command ip")
     built = Lan(laptops)
     try:
         try:
             built.build()
         except subprocess.CalledProcessError as error:
-            _give_up(f"no network namespaces here: {error.stderr.strip() or error}")
+            give_up(f"no network namespaces here: {error.stderr.strip() or error}")
         yield built
     finally:
         built.demolish()
 
 
-def _give_up(reason: str) -> None:
+def give_up(reason: str) -> NoReturn:
+    """Skip the test for want of namespaces, or fail where they are required."""
     if os.environ.get("P2PDICE_REQUIRE_NETNS") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -13,6 +13,7 @@ import pytest
 from protocol.home import STORE_FILE
 from tests.network.journal import contradictions, everything_signed, stored
 from tests.network.processes import Process, Processes, agree, processes, resume, table
+from tests.tiers import thoroughly
 
 LONG = (600, 600)
 
@@ -55,7 +56,7 @@ async def play_on(at: Processes, players: dict[str, Process], names: str, match:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody copy a database that is in use")
-@pytest.mark.parametrize("names", ["C", pytest.param("A", marks=pytest.mark.slow), "AB"])
+@pytest.mark.parametrize("names", [*thoroughly(["A", "C"]), "AB"])
 async def test_a_store_put_back_from_a_backup_contradicts_nothing(tmp_path: Path, names: str) -> None:
     async with processes(tmp_path) as at:
         players = await table(at, "ABC", *journalled(tmp_path), patience=LONG)
@@ -74,7 +75,7 @@ async def test_a_store_put_back_from_a_backup_contradicts_nothing(tmp_path: Path
         await play_on(at, players, names, match)
 
 
-@pytest.mark.parametrize("count", [1, 2, pytest.param(5, marks=pytest.mark.slow), 10_000])
+@pytest.mark.parametrize("count", [1, *thoroughly([2, 5]), 10_000])
 async def test_what_a_store_lost_of_its_end_comes_back_from_the_others(tmp_path: Path, count: int) -> None:
     async with processes(tmp_path) as at:
         players = await table(at, "ABC", *journalled(tmp_path), patience=LONG)

@@ -11,6 +11,7 @@ from protocol.verifier import verify
 from tests.network.journal import blamed, contradictions, everything_signed
 from tests.network.namespaces import Lan, lan
 from tests.network.processes import Process, Processes, agree, processes
+from tests.tiers import thoroughly
 
 
 async def started(at: Processes, wire: Lan, delay: float, patience: tuple[int, int] = (120, 15)) -> list[Process]:
@@ -50,7 +51,7 @@ async def test_two_laptops_find_each_other_by_multicast_and_play_a_whole_match(t
             await agree(*await started(at, wire, delay=0))
 
 
-@pytest.mark.parametrize("seconds", [2.5, pytest.param(18.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [2.5, *thoroughly([18.0])])
 async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path, seconds: float) -> None:
     """The short time passes by retransmission; in the long one the links are found dead and made anew."""
     with lan(3) as wire:
@@ -66,7 +67,7 @@ async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path,
     nobody_contradicts_themselves(tmp_path)
 
 
-@pytest.mark.parametrize("laptop", [pytest.param(1, marks=pytest.mark.slow), 3], ids=["the host", "a guest"])
+@pytest.mark.parametrize("laptop", [*thoroughly([1]), 3], ids=["the host", "a guest"])
 async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int) -> None:
     with lan(3) as wire:
         async with processes(tmp_path) as at:
@@ -79,7 +80,7 @@ async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int
     nobody_contradicts_themselves(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tmp_path: Path) -> None:
     """Nothing that any of them knows of the others' addresses is true any more."""
     with lan(3) as wire:
@@ -97,7 +98,7 @@ async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tm
 # Partitions
 
 
-@pytest.mark.parametrize("away", [(4,), (3, 4)], ids=["one of four", "two of four"])
+@pytest.mark.parametrize("away", [*thoroughly([(4,)]), (3, 4)], ids=["one of four", "two of four"])
 async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_path: Path, away: tuple[int, ...]) -> None:
     with lan(4) as wire:
         async with processes(tmp_path) as at:
@@ -110,7 +111,7 @@ async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_pat
     assert blamed(everything_signed(tmp_path), transcript) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("laptops", [3, 4])
 async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_until_it_heals(
     tmp_path: Path, laptops: int
@@ -136,7 +137,7 @@ async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_u
     nobody_contradicts_themselves(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
     """Neither is a majority, so nobody is put out although both sides wait longer than anybody's patience."""
     with lan(4) as wire:
@@ -157,7 +158,7 @@ async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
 # Relaying
 
 
-@pytest.mark.parametrize("laptops", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("laptops", [3, *thoroughly([4])])
 async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
     with lan(laptops) as wire:
         wire.keep_apart(2, 3)
@@ -169,7 +170,7 @@ async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: 
     assert blamed(everything_signed(tmp_path), transcript) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 async def test_two_who_lose_sight_of_each_other_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
     """Longer than it takes to find a link dead: that nobody can be heard directly must cost nobody their seat."""
     with lan(3) as wire:
@@ -183,7 +184,7 @@ async def test_two_who_lose_sight_of_each_other_in_mid_match_play_on_through_the
     nobody_contradicts_themselves(tmp_path)
 
 
-@pytest.mark.parametrize("moved", [[1], [2], [1, 2]], ids=["the host", "a guest", "both"])
+@pytest.mark.parametrize("moved", [*thoroughly([[1], [2]]), [1, 2]], ids=["the host", "a guest", "both"])
 async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path: Path, moved: list[int]) -> None:
     """It dials the others itself, and who has moved too is found where multicast says."""
     with lan(3) as wire:

@@ -43,6 +43,11 @@ async def test_kill_9_of_any_of_four_at_any_moment_costs_nothing(tmp_path: Path)
     await play_with_kills(tmp_path, "ABCD", kills=6, delay=0.05, seed=1)
 
 
+@pytest.mark.thorough
+async def test_kill_9_of_any_of_four_again_and_again_costs_nothing(tmp_path: Path) -> None:
+    await play_with_kills(tmp_path, "ABCD", kills=20, delay=0.15, seed=5)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", [2, 3, 4])
@@ -90,7 +95,7 @@ async def test_all_sleep_and_whoever_wakes_first_blames_nobody(tmp_path: Path) -
 
 
 @cannot_sleep
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [9, 25])
 async def test_who_oversleeps_the_patience_of_the_others_is_out_and_blames_nobody(
     tmp_path: Path, seconds: float

@@ -1,7 +1,7 @@
 """Floods and slow peers cost a running match nothing but bounded memory.
 
 One match of processes each; the besieged is compared with a player of a match that nobody besieges. The full counts
-are behind ``--slow``; ``python -m benchmarks.siege`` prints what they cost.
+take ``--slow``; ``python -m benchmarks.siege`` prints what they cost.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.network.namespaces import lan
 from tests.network.processes import processes
 from tests.network.siege import LOOPBACK, SIEGES, Cost, Siege, measure
 from tests.programs import PATIENCE
+from tests.tiers import thoroughly
 
 pytestmark = pytest.mark.multicast
 
@@ -50,7 +51,8 @@ def assert_bounded(cost: Cost, calm: Cost) -> None:
 
 @pytest.mark.parametrize(
     "is_lan",
-    [pytest.param(False, marks=pytest.mark.slow, id="as this machine"), pytest.param(True, id="as another machine")],
+    [*thoroughly([False]), True],
+    ids=["as this machine", "as another machine"],
 )
 def test_strangers_of_all_kinds_at_once_cost_bounded_memory(tmp_path: Path, calm: Cost, is_lan: bool) -> None:
     siege = Siege(attacks=STRANGERS, lan=is_lan, delay=0.2)

@@ -138,6 +138,13 @@ def judge_bytes(history: History, offset: int, data: bytes) -> Verdict:
     return judge(history, place, data[starts[place] :]) if place >= 0 else verify(data)
 
 
+def judge_file(history: History, data: bytes) -> Verdict:
+    """Return the verdict on a whole file; if it begins with the transcript, that is not folded again."""
+    if not data.startswith(history.data):
+        return verify(data)
+    return judge(history, len(history.messages), data[len(history.data) :])
+
+
 def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
     """Return the verdict on the same file, all of it judged."""
     header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))

@@ -18,11 +18,13 @@ from tests.protocol.mutations import (
     altered_proofs,
     judge,
     judge_end,
+    judge_file,
     judge_whole,
     play,
     proofs,
 )
 from tests.simulation.signatures import cached_checks
+from tests.tiers import thoroughly
 
 MATCHES = 100
 """Of each ruleset, in a long run."""
@@ -76,7 +78,7 @@ def expect(history: History, place: int, rest: bytes, culprit: str | None, rng: 
         assert whole.signatures == known + verdict.signatures
 
 
-@pytest.mark.parametrize("players", [2, 3])
+@pytest.mark.parametrize("players", [*thoroughly([2]), 3])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_sample_of_changes(preset: str, players: int) -> None:
     rng = Random(f"{preset} {players}")
@@ -119,11 +121,27 @@ def test_proofs_and_what_looks_like_them(preset: str) -> None:
     history = play(PRESETS[preset], 3, rng.randrange(2**32))
     names = [record.join.nickname for record in history.genesis.roster]
     for data, author in proofs(history, rng):
-        verdict = verify(data)
-        assert (verdict.verdict, verdict.culprit) == (Judgement.MISCONDUCT, names[author])
+        assert judged(history, data, rng) == (Judgement.MISCONDUCT, names[author])
     for data in altered_proofs(history, rng):
-        verdict = verify(data)
-        assert (verdict.verdict, verdict.culprit) == (Judgement.ALTERED, None), verdict
+        assert judged(history, data, rng) == (Judgement.ALTERED, None)
+
+
+def judged(history: History, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
+    """Return the verdict on a file and who is blamed; now and then it is also judged from its first byte on."""
+    verdict = judge_file(history, data)
+    if not rng.randrange(10):
+        whole = verify(data)
+        assert (whole.verdict, whole.culprit, whole.step) == (verdict.verdict, verdict.culprit, verdict.step)
+    return verdict.verdict, verdict.culprit
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_change_at_every_record_of_one_match(preset: str) -> None:
+    rng = Random(f"{preset} thoroughly")
+    history = play(PRESETS[preset], 2, rng.randrange(2**32))
+    done = examine(history, list(range(len(history.messages) + 1)), rng, every_byte=False)
+    assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - SPECIAL
 
 
 @pytest.mark.slow

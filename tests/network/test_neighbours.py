@@ -1,0 +1,35 @@
+"""Who else plays on this machine, and how busy it is, is no reason for a test to fail."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.network.namespaces import HAS_OWN_NETWORK, give_up
+from tests.programs import ROOT, Program
+
+TABLES = 100
+BUSY = "while True: pass"
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(1600)
+def test_tests_of_multicast_pass_beside_a_hundred_tables_on_a_machine_twice_as_busy_as_it_can_be(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run in another process, which begins in the network of the tables, as a person's would."""
+    if not request.config.stash[HAS_OWN_NETWORK]:
+        give_up("tests have no network of their own here")
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        monkeypatch.delenv(name)
+    with ExitStack() as stack:
+        tables = Program("-m", "tests.network.neighbours", "--tables", str(TABLES), home=tmp_path)
+        stack.enter_context(tables).wait_for(lambda: tables.output, f"{TABLES} tables")
+        for _ in range(2 * (os.cpu_count() or 1)):
+            stack.enter_context(Program("-c", BUSY, home=tmp_path))
+        options = ("-q", "-n0", "-m", "multicast", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "tests"))
+        tests = stack.enter_context(Program("-m", "pytest", *options, str(ROOT / "tests"), home=tmp_path))
+        assert tests.end(patience=1500) == 0, tests.shown()
