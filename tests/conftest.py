@@ -15,8 +15,9 @@ from tests.network.namespaces import HAS_OWN_NETWORK, leave_the_network
 from tests.simulation.signatures import cached_checks
 
 # Nothing asserts how long something takes: a machine may be busy.
-hypothesis.settings.register_profile("p2pdice", deadline=None)
-hypothesis.settings.load_profile("p2pdice")
+hypothesis.settings.register_profile("ordinary", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+hypothesis.settings.load_profile("ordinary")
 
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of tests that the README's command leaves to longer runs; ``--slow`` runs what ``--thorough`` does, too."""
@@ -28,6 +29,8 @@ ENOUGH = 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("thorough") or config.getoption("slow"):
+        hypothesis.settings.load_profile("thorough")
     if config.getoption("dist", "no") == "no":  # this process runs tests itself
         config.stash[HAS_OWN_NETWORK] = leave_the_network()
     # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
@@ -53,6 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("multicast") and not config.stash.get(HAS_OWN_NETWORK, False):
             item.add_marker(pytest.mark.xdist_group("multicast"))
+        elif "demo" in getattr(item, "fixturenames", ()):  # which is played once in each process that looks at it
+            item.add_marker(pytest.mark.xdist_group("demo"))
         for tier in tiers[asked_for:]:
             if item.get_closest_marker(tier):
                 item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))

@@ -55,16 +55,17 @@ def assert_bounded(cost: Cost, calm: Cost) -> None:
     ids=["as this machine", "as another machine"],
 )
 def test_strangers_of_all_kinds_at_once_cost_bounded_memory(tmp_path: Path, calm: Cost, is_lan: bool) -> None:
-    siege = Siege(attacks=STRANGERS, lan=is_lan, delay=0.2)
+    siege = Siege(attacks=STRANGERS, lan=is_lan, dice=3, delay=0.2)
     cost = asyncio.run(measure(tmp_path, siege))
     assert cost.refused > 200
     assert_bounded(cost, calm)
 
 
+@pytest.mark.thorough
 def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm: Cost) -> None:
     """From another address the limits of strangers are those of real life."""
     with lan(3) as wire:
-        siege = Siege(attacks=(("storm", 16), ("links", 200), ("chatter", 4)), delay=0.2)
+        siege = Siege(attacks=(("storm", 16), ("links", 200), ("chatter", 4)), dice=3, delay=0.2)
         cost = asyncio.run(measure(tmp_path, siege, wire))
     assert cost.refused > 200
     assert_bounded(cost, calm)

@@ -345,7 +345,7 @@ async def test_when_the_convenor_quits_after_the_start_the_others_play_on(people
 
 
 async def test_a_convenor_who_quit_is_let_back_in_by_any_player(people: Company) -> None:
-    (convenor, near, far), _ = await people.table(3)
+    (convenor, near, far), _ = await people.table(3, patience=Patience(120, 5))
     await in_mid_match(near)
     await convenor.leave()
     where = await far.kill()  # so that one player alone knows the way
