@@ -94,7 +94,8 @@ def as_failure(error: Exception) -> Failure | None:
     if isinstance(error, KeyFileError):
         return Failure("Your identity cannot be used.", sentence(str(error)))
     if isinstance(error, StoreError):
-        return Failure(sentence(str(error)), hint="What is stored is kept; try again when the disk is well.")
+        hint = "Try again when the disk is well; what is damaged has to be put back from a backup."
+        return Failure(sentence(str(error)), hint=hint)
     if node := _node_failure(error):
         return node
     if isinstance(error, OSError):

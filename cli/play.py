@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from cli.boundary import complain
 from cli.crew import Crew
 from cli.exits import ExitCode
 from cli.lines import InterruptedByUserError
+from cli.render import sentence
 from cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def play(
         node = await Node.open(home, name, port=port, interface=interface)
         try:
             await enter(node)
+            if node.loss:
+                complain(sentence(node.loss))
             async with company(node) as crew:
                 await LineTable(node, settings, bots=crew.fingerprints).run()
         finally:

@@ -5,16 +5,18 @@ The store is held by one process at a time (:mod:`protocol.store`), so nothing h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from protocol.agreement import Agreement
 from protocol.errors import NodeError
 from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
-from protocol.home import Home
-from protocol.keys import MatchKey
+from protocol.home import STORE_FILE, Home
+from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
 from protocol.record import RejectedMessageError
-from protocol.store import HomeInUseError, Store, StoredMatch, StoreError
+from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
 
 LAST: Final = "last"
@@ -73,6 +75,54 @@ def seat(stored: StoredMatch) -> int:
     if me is None or match_id(stored.genesis) != stored.match:
         raise StoreError("its seed or its genesis is that of another match")
     return me
+
+
+def owner(stored: StoredMatch) -> bytes:
+    """Return the identity that plays a stored match from its home.
+
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if genesis, seed and match do not belong together.
+    """
+    return parse_genesis(stored.genesis).roster[seat(stored)].join.identity
+
+
+def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
+    """Return the identity of a home, and whether it was made now: never where matches were played under another one.
+
+    :raises KeyFileError: if the key cannot be used or is missing.
+    :raises StoreError: if the store cannot be read.
+    """
+    if not os.path.lexists(home.identity):
+        for stored in store.matches():
+            with suppress(MalformedGenesisError, StoreError):
+                raise KeyFileError(
+                    f"{home.identity} is missing, the key of {fingerprint(owner(stored))}, who plays the matches that "
+                    "are kept here; put it back from a backup, or begin as somebody new in another folder: --home DIR"
+                )
+    return Identity.load_or_create(home.path)
+
+
+def check_owner(stored: StoredMatch, identity: Identity) -> None:
+    """Refuse to return to a match with another key than it was begun with: its seat is another one's.
+
+    :raises NodeError: saying so.
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if what is stored is damaged.
+    """
+    if (begun := owner(stored)) != identity.public:
+        raise NodeError(
+            "failed",
+            f"match {stored.match.hex()[:8]} was begun as {fingerprint(begun)}, "
+            f"but the key of this home is now that of {identity.fingerprint}",
+            f"put the {IDENTITY_FILE} of that time back from a backup: only its owner can return",
+        )
+
+
+def describe(loss: Loss) -> str:
+    """Return what a store has lost, as a sentence without its full stop."""
+    match = f"match {loss.match.hex()[:8]}"
+    what = f"some of what was stored last of {match}" if loss.is_here else f"{match}, the last one played here,"
+    return f"{what} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
 
 
 def transcript(store: Store, stored: StoredMatch) -> bytes:

@@ -201,25 +201,29 @@ class Identity:
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not os.path.lexists(path):
+                identity = cls.generate()
                 with suppress(FileExistsError):  # another process was first
-                    return cls._create(path, passphrase), True
+                    identity.save(path, passphrase)
+                    return identity, True
             return cls._load(path, passphrase), False
         except OSError as error:
             raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error
 
-    @classmethod
-    def _create(cls, path: Path, passphrase: str | None) -> Identity:
-        identity = cls.generate()
+    def save(self, path: Path, passphrase: str | None = None) -> None:
+        """Write the key to a new file.
+
+        :raises FileExistsError: if there is one already; it stays as it is.
+        :raises OSError: if it cannot be written.
+        """
         encryption: KeySerializationEncryption = (
             BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
         )
-        pem = identity.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        pem = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
             file.flush()
             os.fsync(file.fileno())
-        return identity
 
     @classmethod
     def _load(cls, path: Path, passphrase: str | None) -> Identity:

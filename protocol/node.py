@@ -148,12 +148,16 @@ class Node:
         """
         try:
             check_nickname(name)
-            if identity is None:
-                identity, _ = Identity.load_or_create(home)
             store = archive.open_store(Home(home))
         except NicknameError as error:
             raise NodeError("failed", f"{name!r} cannot be a nickname: {error}", "choose another with --name") from None
+        except StoreError as error:
+            raise NodeError("failed", str(error)) from None
+        try:
+            if identity is None:
+                identity, _ = archive.unlock(Home(home), store)
         except (KeyFileError, StoreError) as error:
+            store.close()
             raise NodeError("failed", str(error)) from None
         whereabouts = Whereabouts(interface, is_enabled=discovery)
         return cls(Home(home), name, identity, store, port, interface, whereabouts, bounds or Limits())
@@ -257,6 +261,14 @@ class Node:
         """Return the matches of this home that can be resumed, newest first."""
         return archive.unfinished(self._store.matches())
 
+    def _finished(self) -> tuple[StoredMatch, ...]:
+        return tuple(stored for stored in self._store.matches() if stored.over)
+
+    @property
+    def loss(self) -> str:
+        """What is missing of what the store had confirmed, as a sentence without its full stop; empty if nothing is."""
+        return archive.describe(self._store.loss) if self._store.loss is not None else ""
+
     def find(self, match: str | None = None) -> StoredMatch:
         """Return the match that :meth:`resume` would return to.
 
@@ -264,7 +276,12 @@ class Node:
         """
         if match is not None and match.lower() != archive.LAST:
             return archive.find(self._store.matches(), match)
-        if not (unfinished := self.unfinished()):
+        unfinished = self.unfinished()
+        loss = self._store.loss
+        if loss is not None and not any(each.match == loss.match for each in (*unfinished[:1], *self._finished())):
+            hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
+            raise NodeError("no-match", self.loss, f"{hint}: p2pdice matches")
+        if not unfinished:
             raise NodeError("no-match", "there is no unfinished match here", "see all with: p2pdice matches")
         return unfinished[0]
 
@@ -277,6 +294,10 @@ class Node:
         :raises NodeError: if there is none like that.
         """
         stored = self.find(match)
+        try:
+            archive.check_owner(stored, self.identity)
+        except (MalformedGenesisError, StoreError) as error:
+            raise NodeError("failed", f"the stored match is damaged: {error}") from None
         try:
             await self._listen(self._port or stored.port)
         except NodeError:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from protocol.hashing import HASH_BYTES
 from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
 from protocol.messages import MalformedMessageError, Signed, parse_signed
+from protocol.newest import Note, Noted
 
 SCHEMA_VERSION: Final = 1
 
@@ -24,6 +25,9 @@ _LOG_PAGES: Final = 256
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 """What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema."""
+
+LATEST: Final = 32_503_680_000
+"""Seconds since 1970 up to the year 3000, which every system can turn into a date."""
 
 _SCHEMA: Final = """
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
@@ -75,6 +79,15 @@ class StoredMatch(NamedTuple):
         return f"StoredMatch({self.match.hex()})"  # never the seed
 
 
+class Loss(NamedTuple):
+    """What a store no longer holds, though it has confirmed it."""
+
+    match: bytes
+    """The match that was written last."""
+    is_here: bool
+    """Whether the store still knows the match, and lacks only messages."""
+
+
 class Store:
     """The durable memory of one home.
 
@@ -85,6 +98,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._ends: dict[bytes, tuple[int, int]] = {}
         """By match: its number and the place of its next message."""
+        self._note = Note(path)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created here so that it is private from its first byte on; SQLite would follow the umask.
@@ -118,10 +132,34 @@ class Store:
         if version > SCHEMA_VERSION:
             self._db.close()
             raise StoreError(f"{path} was written by a newer p2pdice (format {version}); update this one")
+        self.loss: Final = self._find_loss()
+        """What was lost before the store was opened: its log was damaged or removed, or an older file put back."""
 
     def close(self) -> None:
         """Let go of the home."""
+        self._note.close()
         self._db.close()
+
+    def _find_loss(self) -> Loss | None:
+        noted = self._note.read()
+        if noted is None:
+            return None
+        query = (
+            "SELECT (SELECT COUNT(*) FROM messages WHERE messages.match = number) "
+            "FROM matches JOIN seeds USING (match_key) WHERE matches.match = ?"
+        )
+        try:
+            found = self._db.execute(query, (noted.match,)).fetchall()
+        except _FAILURES:
+            return None  # whoever reads the store is told why that fails
+        if found and found[0][0] >= noted.messages:
+            return None
+        return Loss(noted.match, bool(found))
+
+    def _forget_note(self, match: bytes) -> None:
+        noted = self._note.read()
+        if noted is not None and noted.match == match:
+            self._note.remove()
 
     def _prepare_log(self) -> None:
         """Let the write-ahead log have its full length from the start.
@@ -158,6 +196,7 @@ class Store:
             self._ends.pop(proposal, None)
             self._write("DELETE FROM messages WHERE match = ?", (number,))
             self._write("DELETE FROM matches WHERE number = ?", (number,))
+            self._forget_note(proposal)
 
     def mark_formed(self, match: bytes) -> None:
         """Everybody has locked the genesis: the match exists and can be resumed."""
@@ -185,6 +224,7 @@ class Store:
                 )
             self._db.execute("COMMIT")
             self._ends.pop(stored.match, None)
+            self._forget_note(stored.match)
         except _FAILURES as error:
             self._roll_back()
             raise StoreError(f"cannot write to the store: {error}") from error
@@ -235,6 +275,7 @@ class Store:
             self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
             self._ends[match] = number, place + len(rows)
+            self._note.write(Noted(match, place + len(rows)))
         except _FAILURES as error:
             self._roll_back()
             raise StoreError(f"cannot write to the store: {error}") from error
@@ -273,12 +314,15 @@ class Store:
             "ORDER BY formed DESC, number DESC"
         )
         rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int))
-        if any(len(row[0]) != HASH_BYTES or not 0 <= row[-1] < 65536 for row in rows):
-            raise StoreError("the store is damaged: a match has an id or a port that is none")
-        return tuple(
+        matches = tuple(
             StoredMatch(match, genesis, seed, bool(formed), created, bool(over), port)
             for match, genesis, seed, formed, created, over, port in rows
         )
+        if not all(
+            len(each.match) == HASH_BYTES and 0 <= each.created < LATEST and 0 <= each.port < 65536 for each in matches
+        ):
+            raise StoreError("the store is damaged: a match has an id, a date or a port that is none")
+        return matches
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:

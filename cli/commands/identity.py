@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.front import application
 from cli.names import NameOption, nickname
 from cli.settings import Settings
+
+if TYPE_CHECKING:
+    from protocol.home import Home
+    from protocol.keys import Identity
 
 EPILOG: Final = """\b
 Examples:
@@ -36,11 +40,10 @@ def show(
     The fingerprint is what two people compare, by eye or over the phone, to be sure that they play with each other.
     """
     from protocol.home import Home
-    from protocol.keys import Identity
 
     home = ctx.ensure_object(Settings).open_home()
     player = nickname(name)
-    me, is_new = Identity.load_or_create(home)
+    me, is_new = _unlocked(Home(home))
     path = Home(home).identity
     if as_json:
         print(json.dumps({"name": player, "fingerprint": me.fingerprint, "key": str(path), "created": is_new}))
@@ -51,3 +54,17 @@ def show(
     print(f"Fingerprint:  {me.fingerprint}")
     print(f"Key:          {path}")
     print("Whoever has a copy of the key file can play in your name.")
+
+
+def _unlocked(home: Home) -> tuple[Identity, bool]:
+    """Return the identity, and whether it was made now."""
+    from protocol import archive
+    from protocol.keys import Identity
+
+    if home.identity.exists() or not home.store.exists():
+        return Identity.load_or_create(home.path)
+    store = archive.open_store(home)
+    try:
+        return archive.unlock(home, store)
+    finally:
+        store.close()

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.render import command_line, counted, escape, listing
+from cli.render import command_line, counted, escape, listing, sentence
 from cli.settings import Settings, is_interactive
 
 if TYPE_CHECKING:
@@ -163,6 +164,8 @@ def opened(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
     if not home.store.exists():
         raise Failure(f"No match is kept in {escape(str(home.path))}.")
     store = archive.open_store(home)
+    if store.loss is not None:
+        complain(sentence(archive.describe(store.loss)))
     try:
         yield store, store.matches()
     finally:
@@ -184,22 +187,27 @@ def line(stored: StoredMatch) -> str:
     """Return a match in a line."""
     each = data(stored)
     begun = each["begun"].replace("T", " ")
+    if not each["players"]:
+        return f"{each['match'][:8]}  {each['state']}, begun {begun}, damaged: nobody can tell who plays"
     players = listing([escape(player) for player in each["players"]])
     return f"{each['match'][:8]}  {each['state']}, begun {begun}, rules {each['rules']}, between {players}"
 
 
 def data(stored: StoredMatch, home: Home | None = None) -> dict[str, Any]:
     """Return a match as JSON-able data; ``begun`` is local time."""
-    from protocol.genesis import parse_genesis
+    from protocol.genesis import MalformedGenesisError, parse_genesis
     from protocol.rulesets import ruleset_label
 
-    genesis = parse_genesis(stored.genesis)
+    try:
+        genesis = parse_genesis(stored.genesis)
+    except MalformedGenesisError:
+        genesis = None
     path = home.transcript(stored.match) if home is not None else None
     return {
         "match": stored.match.hex(),
         "state": "finished" if stored.over else "unfinished" if stored.formed else "proposed",
         "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
-        "rules": ruleset_label(genesis.ruleset),
-        "players": [record.join.nickname for record in genesis.roster],
+        "rules": ruleset_label(genesis.ruleset) if genesis is not None else None,
+        "players": [record.join.nickname for record in genesis.roster] if genesis is not None else [],
         "transcript": str(path) if path is not None and path.exists() else None,
     }

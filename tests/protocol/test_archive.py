@@ -18,7 +18,7 @@ from protocol.home import Home
 from protocol.keys import MatchKey
 from protocol.store import Store, StoredMatch, StoreError
 from protocol.verifier import Judgement, verify
-from tests.simulation.world import World, genesis
+from tests.simulation.world import IDENTITIES, World, genesis
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -35,6 +35,7 @@ def stored(folder: Path, world: World, me: int) -> Iterator[tuple[Store, StoredM
         store.mark_formed(match)
         machine = world.machines[me]
         store.write(match, [*machine.disk, *machine.unwritten])
+        IDENTITIES[world.genesis.roster[me].join.identity].save(Home(folder).identity)
         yield store, store.matches()[0]
     finally:
         store.close()

@@ -1,5 +1,6 @@
 """A home whose store holds something else than was written: resuming says so in words, and nothing else happens."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from p2pdice import PRESETS
 from protocol.errors import NodeError
 from protocol.genesis import match_id
 from protocol.home import Home
-from protocol.keys import MatchKey
+from protocol.keys import Identity, MatchKey, fingerprint
+from protocol.messages import Kind, Message, sign
 from protocol.node import Node
 from protocol.store import Store
-from tests.simulation.world import genesis
+from tests.simulation.world import IDENTITIES, genesis
 
 MADE, SEEDS = genesis(PRESETS["classic"], 2, b"damaged")
 DATA = MADE.encoded()
@@ -26,6 +28,8 @@ def store_match(home: Path, *, seed: bytes = SEEDS[0], match: bytes = match_id(D
     if choice:
         store.add_choice(match, 4, choice)
     store.close()
+    if not Home(home).identity.exists():
+        IDENTITIES[MADE.roster[0].join.identity].save(Home(home).identity)
 
 
 async def resume(home: Path) -> str:
@@ -50,3 +54,91 @@ async def test_a_damaged_one_is_called_damaged(tmp_path: Path, damage: dict[str,
     store_match(tmp_path, **damage)  # type: ignore[arg-type]
     with pytest.raises(NodeError, match="the stored match is damaged"):
         await resume(tmp_path)
+
+
+async def test_a_match_that_was_begun_with_another_key_is_not_returned_to(tmp_path: Path) -> None:
+    store_match(tmp_path)
+    Home(tmp_path).identity.unlink()
+    other, _ = Identity.load_or_create(tmp_path)
+    node = await Node.open(tmp_path, "A", discovery=False, interface="127.0.0.1")
+    with pytest.raises(NodeError) as caught:
+        await node.resume()
+    begun = fingerprint(MADE.roster[0].join.identity)
+    assert f"was begun as {begun}, but the key of this home is now that of {other.fingerprint}" in caught.value.reason
+    assert "put the identity.key of that time back from a backup" in caught.value.hint
+    assert (node.port, node.match) == (0, None)
+    await node.close()
+
+
+async def test_where_matches_were_played_no_other_key_is_made(tmp_path: Path) -> None:
+    store_match(tmp_path)
+    Home(tmp_path).identity.unlink()
+    with pytest.raises(NodeError) as caught:
+        await resume(tmp_path)
+    assert f"identity.key is missing, the key of {fingerprint(MADE.roster[0].join.identity)}" in caught.value.reason
+    assert not Home(tmp_path).identity.exists()
+    Store(Home(tmp_path).store).close()  # and nobody holds it
+
+
+async def test_where_no_match_was_played_a_key_is_made(tmp_path: Path) -> None:
+    Store(Home(tmp_path).store).close()
+    await (await Node.open(tmp_path, "A", discovery=False)).close()
+    assert Home(tmp_path).identity.exists()
+
+
+SECOND, SECOND_SEEDS = genesis(PRESETS["classic"], 2, b"second")
+
+
+def play_two(home: Path) -> Path:
+    """Store two matches, each with a message; return a copy of the home as a crash leaves it after the second."""
+    crashed = home.with_name("crashed")
+    store = Store(Home(home).store)
+    for made, seeds in ((MADE, SEEDS), (SECOND, SECOND_SEEDS)):
+        match, key = match_id(made.encoded()), MatchKey(seeds[0])
+        store.add_seed(key.public, seeds[0])
+        store.add_match(match, made.encoded(), key.public, created=0, port=0)
+        store.mark_formed(match)
+        store.write(match, [sign(Message(match, 0, bytes(32), 0, Kind.LOCK, bytes(32)), key)])
+        if made is MADE:
+            store.close()
+            store = Store(Home(home).store)
+    IDENTITIES[MADE.roster[0].join.identity].save(Home(home).identity)
+    shutil.copytree(home, crashed)
+    store.close()
+    return crashed
+
+
+async def test_after_a_crash_the_newest_match_is_found(tmp_path: Path) -> None:
+    node = await Node.open(play_two(tmp_path / "home"), "A", discovery=False)
+    assert node.find().match == match_id(SECOND.encoded())
+    assert node.loss == ""
+    await node.close()
+
+
+@pytest.mark.parametrize("damage", ["removed", "emptied", "cut", "overwritten", "an older store"])
+async def test_an_older_match_is_not_taken_for_the_newest_that_was_lost(tmp_path: Path, damage: str) -> None:
+    home = Home(play_two(tmp_path / "home"))
+    log = home.path / "store.sqlite3-wal"
+    content = log.read_bytes()
+    if damage == "removed":
+        log.unlink()
+    elif damage == "emptied":
+        log.write_bytes(b"")
+    elif damage == "cut":
+        log.write_bytes(content[:5000])
+    elif damage == "overwritten":
+        log.write_bytes(bytes(5000) + content[5000:])
+    else:
+        for path in home.path.glob("store.sqlite3*"):
+            if not path.name.endswith("-newest"):
+                path.unlink()
+        store_match(home.path)
+    node = await Node.open(home.path, "A", discovery=False, interface="127.0.0.1")
+    with pytest.raises(NodeError) as caught:
+        await node.resume()
+    lost, older = match_id(SECOND.encoded()), match_id(DATA)
+    assert f"match {lost.hex()[:8]}, the last one played here, is missing" in caught.value.reason
+    assert "return to an older match by its id" in caught.value.hint
+    assert node.loss == caught.value.reason
+    assert node.find(older.hex()[:8]).match == older
+    await node.close()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from p2pdice import PRESETS
 from protocol.home import Home
@@ -17,9 +21,9 @@ from protocol.keys import MatchKey
 from protocol.limits import PROPOSALS
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
-from protocol.store import SCHEMA_VERSION, HomeInUseError, Store, StoreError
+from protocol.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError
 from tests.programs import Program
-from tests.simulation.world import World
+from tests.simulation.world import IDENTITIES, World
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -205,6 +209,7 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
     store.mark_formed(match)
     store._db.execute(f"UPDATE messages SET {column} = zeroblob(7) WHERE place = 3")
     store.close()
+    IDENTITIES[world.genesis.roster[0].join.identity].save(Home(tmp_path).identity)
     node = await Node.open(tmp_path, "ann", discovery=False, interface="127.0.0.1")
     with pytest.raises(NodeError, match="damaged") as caught:
         await node.resume()
@@ -222,6 +227,8 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
         "UPDATE matches SET match = 'm'",
         "UPDATE matches SET match = zeroblob(31)",
         "UPDATE matches SET port = 65536",
+        "UPDATE matches SET created = 9223372036854775807",
+        "UPDATE matches SET created = -1",
         "UPDATE matches SET formed = 'yes'",
         "UPDATE seeds SET seed = 7",
         "UPDATE choices SET text = x'ff'",
@@ -256,3 +263,106 @@ def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE seeds", b"CREATE TABLE \xffeeds"))
     with pytest.raises(StoreError, match="cannot use"):
         Store(path)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from protocol.store import Store
+from tests.protocol.test_store import KEY, MATCH, message
+store = Store(Path(sys.argv[1]))
+store.add_seed(KEY.public, b"s" * 32)
+store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
+for step in range(100_000):
+    store.write(MATCH, [message(step)])
+    print(step, flush=True)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1, 150, 400])
+def test_a_process_that_is_killed_loses_nothing_and_is_not_said_to(path: Path, after: int) -> None:
+    with Program("-c", WRITER, str(path), home=path.parent) as writer:
+        writer.wait_for(lambda: len(writer.output) > after, "the word that so much is stored")
+        writer.kill_9()
+        writer.end()
+        confirmed = int(writer.output[-1])
+    store = Store(path)
+    assert store.loss is None
+    assert len(store.messages(MATCH)) > confirmed
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what a crash leaves of a store with twenty messages, half of them in the log only."""
+    folder = tmp_path_factory.mktemp("crashed")
+    path = folder / "home" / "store.sqlite3"
+    store = Store(path)
+    store.add_seed(KEY.public, b"s" * 32)
+    store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
+    store.write(MATCH, [message(step) for step in range(10)])
+    store.close()
+    store = Store(path)
+    for step in range(10, 20):
+        store.write(MATCH, [message(step)])
+    shutil.copytree(path.parent, folder / "left")
+    store.close()
+    return folder / "left"
+
+
+@settings(max_examples=30)
+@given(at=st.integers(0, 100_000), bit=st.integers(0, 7), is_cut=st.booleans())
+def test_whatever_is_damaged_in_the_log_what_is_lost_is_noticed(crashed: Path, at: int, bit: int, is_cut: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "home" / "store.sqlite3"
+        shutil.copytree(crashed, path.parent)
+        log = path.with_name("store.sqlite3-wal")
+        content = bytearray(log.read_bytes())
+        if is_cut:
+            del content[at:]
+        else:
+            content[at] ^= 1 << bit
+        log.write_bytes(content)
+        store = Store(path)
+        held = len(store.messages(MATCH))
+        assert store.loss == (Loss(MATCH, is_here=True) if held < 20 else None)
+        store.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 48, bytes(47), bytes(4096)])
+def test_a_note_that_cannot_be_read_finds_fault_with_nothing(store: Store, path: Path, content: bytes) -> None:
+    store.write(MATCH, [message(0)])
+    store.close()
+    path.with_name("store.sqlite3-newest").write_bytes(content)
+    again = Store(path)
+    assert again.loss is None
+    again.write(MATCH, [message(1)])
+    again.close()
+
+
+def test_a_match_that_was_forgotten_is_not_missed(store: Store, path: Path) -> None:
+    store.write(MATCH, [message(0)])
+    store.forget(store.matches()[0])
+    store.close()
+    again = Store(path)
+    assert (again.loss, again.matches()) == (None, ())
+    again.close()
+
+
+def test_a_proposal_that_made_room_is_not_missed(store: Store, path: Path) -> None:
+    store.write(MATCH, [message(0)])
+    for number in range(PROPOSALS):
+        store.add_match(bytes([number]) * 32, b"genesis", KEY.public, number, 7000)
+    store.close()
+    again = Store(path)
+    assert again.loss is None
+    again.close()
+
+
+def test_messages_that_took_the_place_of_more_are_not_missed(store: Store, path: Path) -> None:
+    store.write(MATCH, [message(step) for step in range(9)])
+    store.replace(MATCH, [message(9)])
+    store.close()
+    again = Store(path)
+    assert again.loss is None
+    again.close()

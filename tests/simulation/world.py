@@ -49,6 +49,8 @@ from protocol.wire import Carried, Cut, Frame, Need, Page
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)
 """Nobody is put out for silence in an hour."""
+IDENTITIES: Final[dict[bytes, Identity]] = {}
+"""Of all players that were made, by their public keys."""
 STILL: Final = 60.0
 """Seconds in which nothing will happen: then the world stands still and its time does not go on."""
 
@@ -58,6 +60,7 @@ def join_record(seed: bytes, number: int, *, nickname: str = "", table: bytes = 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     identity = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", seed, number)))
+    IDENTITIES[identity.public] = identity
     key = MatchKey(match_seed(seed, number))
     name = nickname or f"player {number}"
     nonce = tagged_hash("test-nonce", seed, number)

@@ -13,6 +13,7 @@ from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.genesis import MalformedGenesisError
 from protocol.keys import MatchKey
 from protocol.messages import Signed
+from protocol.newest import Note
 from protocol.record import MisconductError, Record, RejectedMessageError
 from protocol.store import HomeInUseError, Store, StoreError
 from tests.fuzz.samples import SHORT, history, world
@@ -128,7 +129,7 @@ def crashed() -> tuple[bytes, bytes]:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode=WAL")
             store = Store.__new__(Store)
-            store._db, store._ends = database, {}
+            store._db, store._ends, store._note = database, {}, Note(path)
             store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
             store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)
             store.mark_formed(match)
@@ -137,6 +138,7 @@ def crashed() -> tuple[bytes, bytes]:
             store.remember_address(IDENTITY, "192.0.2.1", 7000, 1)
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             store.write(match, messages[6:])
+            store._note.close()
             return path.read_bytes(), log.read_bytes()
 
 
