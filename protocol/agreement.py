@@ -110,6 +110,9 @@ class Agreement:
         """What a LOCK signed that ours does not, by tip and author."""
         self._behind: dict[int, Signed] = {}
         """The last vote on a step behind the last complete LOCK, by author."""
+        self._tail: tuple[Place, ...] = ()
+        self._tail_before = b""
+        """The tip at which the tail was made: it names all that the tail follows from."""
         self._drafts: dict[int, Record] = {}
         """The history of a peer as far as it was shown, by peer."""
 
@@ -117,11 +120,14 @@ class Agreement:
 
     def tail(self) -> Sequence[Place]:
         """Return the steps that a vote can still change."""
-        record = self.record
-        if record.position.step == 0:
+        record, position = self.record, self.record.position
+        if position.step == 0:
             return ()  # before the match is formed anybody leaves freely
-        last = record.position.step - (record.position.kind is None)
-        return tuple(record.place(step) for step in range(max(1, record.position.locked), last + 1))
+        if self._tail_before != position.tip:
+            last = position.step - (position.kind is None)
+            self._tail = tuple(record.place(step) for step in range(max(1, position.locked), last + 1))
+            self._tail_before = position.tip
+        return self._tail
 
     def closed(self, step: int) -> Entries | None:
         """Return what a step was closed with."""

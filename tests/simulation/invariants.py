@@ -115,18 +115,19 @@ class Checks:
             return
         chain = machine.match.record.chain
         tips = self._looked.get(machine.node, [])
-        known = next(
-            (step for step, (tip, place) in enumerate(zip(tips, chain, strict=False)) if tip != place.tip),
-            min(len(tips), len(chain)),
-        )
+        # T names all that came before: whatever is equal at one step is equal up to there.
+        known = min(len(tips), len(chain))
+        while known and tips[known - 1] != chain[known - 1].tip:
+            known -= 1
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
             if step:
                 self._follows(chain[step - 1], chain[step])
-                self._steps_close_with_all(machine, chain[: step + 1])
+                self._steps_close_with_all(machine, chain, step)
                 if chain[step].happened:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
-        self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
+        if known < len(chain) or known < len(tips):
+            self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
         self._buffers_are_bounded(machine)
 
     def awake(self, machine: Machine) -> None:
@@ -141,7 +142,7 @@ class Checks:
             f"node {machine.node} was woken {wakes} times in second {now}",
         )
 
-    def before_sending(self, machine: Machine, receiver: int, frame: Frame, data: bytes) -> None:
+    def before_sending(self, machine: Machine, frame: Frame, data: bytes) -> None:
         """A frame is about to leave a node."""
         if not machine.is_honest:
             return
@@ -203,14 +204,14 @@ class Checks:
         agreed = self._agreed.setdefault(position.tip, what)
         self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
-    def _steps_close_with_all(self, machine: Machine, chain: list[Position]) -> None:
+    def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
         """Nobody is left out of a step but by identical CLOSEs of more than half of the base (protocol.md §5)."""
-        before, after = chain[-2:]
+        before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
             self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
             return
-        base = self._base(chain[:-1])
+        base = self._base(chain[:step])
         votes = [signed.message for signed in after.certificate]
         named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
         is_voted = (

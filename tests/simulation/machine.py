@@ -38,11 +38,11 @@ from protocol.effects import (
 )
 from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match import Match, StaleMoveError
-from protocol.messages import MalformedMessageError, parse_signed
+from protocol.messages import MalformedMessageError
 from protocol.outbox import Outbox
 from protocol.store import StoreError
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, decode_frame, encode_frame
+from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, encode_frame
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
@@ -91,6 +91,8 @@ class Machine:
         self._turn: YourTurn | None = None
         self._wake: Timer | None = None
         self._outbox = self._new_outbox()
+        self._encoded: tuple[Frame | None, bytes] = (None, b"")
+        """The last frame of this turn, and its bytes."""
         self._deferred: list[Callable[[], None]] = []
         disk.point = self._point
 
@@ -208,13 +210,13 @@ class Machine:
         assert self.match is not None
         match = self.match.record.match
         try:
-            frame = decode_frame(data)
+            frame = self.world.decoded(data)
         except MalformedFrameError:
             self.world.network.disconnect(self.node, author)
             return
         if isinstance(frame, Carried):
             try:
-                signed = parse_signed(frame.data, frame.signature)
+                signed = self.world.parsed(frame.data, frame.signature)
             except MalformedMessageError:
                 self.world.network.disconnect(self.node, author)
                 return
@@ -275,7 +277,7 @@ class Machine:
         return Outbox(lambda: self.plan(self.world.scheduler.now, self._flush))
 
     def _flush(self) -> None:
-        has_sent = False
+        has_sent, self._encoded = False, (None, b"")
         try:
             for step in self._outbox.steps():
                 match step:
@@ -302,9 +304,12 @@ class Machine:
         for bent in self.world.bent(self, author, frame):
             if isinstance(bent, bytes):
                 data = bent
+            elif bent is self._encoded[0]:  # the same goes to everybody: what holds for one of them holds for all
+                data = self._encoded[1]
             else:
                 data = encode_frame(bent)
-                self.world.checks.before_sending(self, author, bent, data)
+                self.world.checks.before_sending(self, bent, data)
+                self._encoded = bent, data
             self.world.network.send(self.node, author, data)
 
     def _carry_out(self, effect: Show | Accuse | Formed | Ended | Over) -> None:

@@ -21,7 +21,7 @@ from protocol.messages import Kind, parse_signed
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.wire import Carried, Page, decode_frame
 from tests.simulation.invariants import Check, Violation
-from tests.simulation.plant import replaced
+from tests.simulation.replacing import replaced
 from tests.simulation.scenario import Plan
 from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Simulation

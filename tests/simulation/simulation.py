@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
+from protocol import match
 from protocol.genesis import Genesis, MalformedGenesisError, match_id
 from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
-from protocol.wire import Frame, encode_frame
+from protocol.messages import Signed, parse_signed
+from protocol.wire import Frame, decode_frame, encode_frame
 from tests.simulation.cores import CORES
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
@@ -23,12 +26,16 @@ from tests.simulation.invariants import Check, Checks, Violation
 from tests.simulation.machine import Machine
 from tests.simulation.misbehaviour import MISBEHAVIOURS, BentMatch, Misbehaviour, Proposal
 from tests.simulation.network import Network
+from tests.simulation.replacing import replaced
 from tests.simulation.scenario import Plan
 from tests.simulation.scheduler import Scheduler, Streams, Trace
 from tests.simulation.world import TABLE, join_record, match_seed
 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
+
+DECODED: Final = 4_096
+"""Frames, and messages, of which the contents are remembered while they are on their way to everybody."""
 
 EVENTS: Final = 300_000
 """More than any match of these sizes takes, trouble included."""
@@ -99,6 +106,9 @@ class Simulation:
         self.network.usual_latency = plan.usual_latency
         self.healed_at = 0.0
         """When the last trouble so far is over."""
+        self.decoded = lru_cache(DECODED)(decode_frame)
+        """A frame that goes to everybody is decoded once; what nodes make of it they do themselves."""
+        self.parsed = lru_cache(DECODED)(parse_signed)
         self._faults = list(plan.faults)
         self._resources = ExitStack()
         self.genesis, self.seeds = self._sit_down()
@@ -229,7 +239,11 @@ class Simulation:
 
         :raises Violation: if something does not hold.
         """
-        with self._resources:
+
+        def parse(data: bytes, signature: bytes) -> Signed:
+            return self.parsed(data, signature)
+
+        with self._resources, replaced(match, parse_signed, parse):  # pages repeat what was said
             self._run()
         return self.figures
 

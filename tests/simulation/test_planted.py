@@ -14,8 +14,9 @@ from protocol.match import Match
 from protocol.messages import parse_signed
 from tests.simulation.campaign import run_seed
 from tests.simulation.invariants import Check
-from tests.simulation.plant import Bug, NoTargetError, NotCaughtError, Plant, catch, first_catch, replaced
+from tests.simulation.plant import Bug, NotCaughtError, Plant, catch, first_catch
 from tests.simulation.planted import PLANTED, WITHIN, as_row, own_messages_are_not_stored
+from tests.simulation.replacing import NoTargetError, replaced
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 
@@ -30,8 +31,8 @@ def test_a_planted_bug_is_caught(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_caught_at_no_earlier_seed_and_nothing_else_goes_wrong_before(name: str) -> None:
-    assert first_catch(PLANTED[name], WITHIN) == PLANTED[name].seed
+def test_from_seed_0_on_nothing_goes_wrong_before_a_planted_bug_is_caught(name: str) -> None:
+    assert first_catch(PLANTED[name], WITHIN) <= PLANTED[name].seed
 
 
 def test_the_page_on_reliability_names_seed_and_check_of_every_bug() -> None:

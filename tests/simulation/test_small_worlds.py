@@ -15,7 +15,7 @@ import pytest
 
 from protocol import absence as rule
 from protocol.absence import Absence, Ballot, Entries, History, Place, Vote
-from tests.simulation.plant import replaced
+from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, Table, ViolationError
 
 CLAIMS = ("one history", "nobody evicted in time", "nothing stuck")
@@ -31,10 +31,11 @@ def test_two_who_hear_each_other_and_one_who_may_not() -> None:
     assert states > 10_000
 
 
-def test_a_liar_among_players_who_hear_each_other() -> None:
+@pytest.mark.parametrize(("lies", "least"), [(1, 100), pytest.param(2, 1_000, marks=pytest.mark.thorough)])
+def test_a_liar_among_players_who_hear_each_other(lies: int, least: int) -> None:
     table = Table(3, rounds=2, liar=2)
-    states, _ = Explorer(table, table.honest, lies=2).explore(CLAIMS)
-    assert states > 1_000
+    states, _ = Explorer(table, table.honest, lies=lies).explore(CLAIMS)
+    assert states > least
 
 
 @pytest.mark.slow
@@ -77,9 +78,10 @@ def test_thousands_of_long_walks(
         explorer.walk(chance, 100)
 
 
-def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_of_both() -> None:
-    explorer, chance = Explorer(Table(3, rounds=3, liar=2)), random.Random(1)
-    assert walk_often(explorer, chance, 1500, ("forks are proven",)) > 0
+@pytest.mark.parametrize(("seed", "walks"), [(6, 150), pytest.param(1, 1_500, marks=pytest.mark.thorough)])
+def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_of_both(seed: int, walks: int) -> None:
+    explorer, chance = Explorer(Table(3, rounds=3, liar=2)), random.Random(seed)
+    assert walk_often(explorer, chance, walks, ("forks are proven",)) > 0
 
 
 def test_a_fork_need_not_show_in_the_closes_alone() -> None:
