@@ -75,21 +75,27 @@ def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
         yield from pool.map(run_seed, seeds, chunksize=8)
 
 
-def shrink(plan: Plan) -> Plan:
-    """Return a plan that fails in the same check with as few faults as leaving one out at a time finds."""
-
-    def kind(result: Result) -> str:
-        return result.violated or result.failure.split(":")[0]
-
-    wanted = kind(run_plan(plan))
-    is_smaller = bool(wanted)
+def smallest(plan: Plan, is_wanted: Callable[[Plan], bool]) -> Plan:
+    """Return a plan that is wanted as this one is, with as few faults as leaving one out at a time finds."""
+    is_smaller = True
     while is_smaller:
         is_smaller = False
         for index in reversed(range(len(plan.faults))):
             smaller = replace(plan, faults=plan.faults[:index] + plan.faults[index + 1 :])
-            if kind(run_plan(smaller)) == wanted:
+            if is_wanted(smaller):
                 plan, is_smaller = smaller, True
     return plan
+
+
+def shrink(plan: Plan) -> Plan:
+    """Return a plan that fails in the same check with as few faults as possible; the same one if it does not fail."""
+
+    def kind(plan: Plan) -> str:
+        result = run_plan(plan)
+        return result.violated or result.failure.split(":")[0]
+
+    wanted = kind(plan)
+    return smallest(plan, lambda smaller: kind(smaller) == wanted) if wanted else plan
 
 
 def as_markdown(total: Figures) -> str:

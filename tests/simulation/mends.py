@@ -1,0 +1,204 @@
+"""What once went wrong and was mended: each mend can be watched while it makes a difference, and be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from protocol import limits, verifier
+from protocol.absence import Absence, Ballot
+from protocol.agreement import Agreement, Reception
+from protocol.awaiting import Awaiting
+from protocol.effects import Over
+from protocol.match import RECEIPTS, Match
+from protocol.messages import VOTES, Message, Signed
+from protocol.position import Position
+from protocol.proofs import contradiction
+from protocol.record import MisconductError, Record
+from protocol.transcript import open_transcript, write_transcript
+from protocol.verifier import Verdict, verify
+from tests.simulation import invariants
+from tests.simulation import machine as machine_module
+from tests.simulation.disk import MemoryDisk
+from tests.simulation.plant import Plant
+from tests.simulation.replacing import replaced, replaced_value
+
+Mend = Callable[[Plant, bool], AbstractContextManager[None]]
+"""Counts in the plant how often the mend makes a difference; undone, it makes none."""
+
+
+def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Who waits only for a vote about a cheat asks the others, who may have left the step behind."""
+    mended = Agreement.is_astray
+
+    def watched(agreement: Agreement) -> bool:
+        unmended = bool(agreement._foreign) or agreement.absence.round >= 0
+        if not unmended and agreement.record.is_complete:
+            plant.runs()
+        return unmended or (agreement.record.is_complete and not is_undone)
+
+    return replaced_value(Agreement, mended, property(watched))
+
+
+def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """A proof by two votes counts also for who has that step behind a complete LOCK."""
+    compare = Agreement._compare_behind_lock
+
+    def watched(agreement: Agreement, signed: Signed) -> Reception:
+        last = agreement._behind.get(signed.message.author)
+        is_proof = last is not None and bool(contradiction(last, signed))
+        if is_proof and signed.message.author not in agreement.proven:
+            plant.runs()
+        if is_proof and is_undone:
+            agreement._behind[signed.message.author] = signed
+            return Reception.KNOWN
+        return compare(agreement, signed)
+
+    return replaced(Agreement, Agreement._compare_behind_lock, watched)
+
+
+def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Votes thousands of rounds ahead hold up nobody."""
+    may_join = Absence._may_join
+
+    def watched(absence: Absence, ballot: Ballot) -> bool:
+        mended = may_join(absence, ballot)
+        if not mended:
+            plant.runs()
+        return mended or is_undone
+
+    return replaced(Absence, Absence._may_join, watched)
+
+
+def who_is_dragged_ahead_is_followed(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """A round that enough others have reached is joined, however far it is."""
+    may_join = Absence._may_join
+
+    def watched(absence: Absence, ballot: Ballot) -> bool:
+        mended = may_join(absence, ballot)
+        far = absence.round + limits.VOTE_ROUNDS_AHEAD
+        unmended = ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
+        if mended != unmended:
+            plant.runs()
+        return unmended if is_undone else mended
+
+    return replaced(Absence, Absence._may_join, watched)
+
+
+def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """While patience stands still for a vote nobody waits for the moment to warn of the slow: it moves on with time."""
+    look = Awaiting.look
+
+    def watched(
+        awaiting: Awaiting,
+        now: float,
+        linked: Collection[int],
+        has_quorum: bool,
+        is_deciding: bool,
+        unheard: Collection[int],
+    ) -> float:
+        mended = look(awaiting, now, linked, has_quorum, is_deciding, unheard)
+        if is_deciding and look(awaiting, now, linked, has_quorum, False, unheard) != mended:
+            plant.runs()
+        return look(awaiting, now, linked, has_quorum, False, unheard) if is_undone else mended
+
+    return replaced(Awaiting, Awaiting.look, watched)
+
+
+def rounds_begin_after_a_restart(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Who had voted and was restarted begins a further round when the one under way has lasted long enough."""
+    rounds_due = Match._rounds_due
+
+    def watched(match: Match) -> list[tuple[bytes, float]]:
+        began = match._timers.round_began
+        due = rounds_due(match)
+        if began is None and match._timers.round_began is not None:
+            plant.runs()
+            if is_undone:
+                match._timers.round_began = None
+                return due[:-1]
+        return due
+
+    return replaced(Match, Match._rounds_due, watched)
+
+
+def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Nobody calls the end while those who are there vote about the last step."""
+    mind = Match._mind_the_end
+
+    def watched(match: Match, wake: list[float]) -> None:
+        was_over = match._over
+        mind(match, wake)
+        position = match.record.position
+        confirmed = {*position.base} - {*position.left} <= {*match.record.results}
+        ended_at = match._timers.ended_at
+        if was_over or match._over or ended_at is None:
+            return
+        if confirmed or match._now >= ended_at + RECEIPTS:
+            plant.runs()
+            if is_undone:
+                match._over = True
+                match._emit(Over(confirmed))
+        elif is_undone:
+            wake.append(ended_at + RECEIPTS)
+
+    return replaced(Match, Match._mind_the_end, watched)
+
+
+def _is_dropped(record: Record, error: MisconductError) -> bool:
+    return len(error.evidence) == 1 and not record.goes_through(error.evidence[0].message)
+
+
+def proofs_of_dropped_histories_are_left_out(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """A proof by one message, judged by a history that was taken back, is not written down."""
+
+    def watched(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
+        errors = tuple(proven)
+        dropped = [error for error in errors if _is_dropped(record, error)]
+        if dropped:
+            plant.runs()
+        if not is_undone:
+            return write_transcript(record, errors)
+        with replaced(Record, Record.goes_through, always):
+            return write_transcript(record, errors)
+
+    def always(record: Record, place: Position | Message) -> bool:
+        return True
+
+    return replaced(machine_module, write_transcript, watched)
+
+
+@contextmanager
+def two_messages_prove_what_neither_shows_alone(plant: Plant, is_undone: bool) -> Iterator[None]:
+    """Behind a transcript two messages for one slot are a proof together, though neither is part of its history."""
+    is_proof = False
+
+    def told(data: bytes) -> Verdict:
+        nonlocal is_proof
+        is_proof = open_transcript(data).is_proof
+        return verify(data)
+
+    def watched(first: Signed, second: Signed) -> str:
+        reason = contradiction(first, second)
+        if not reason or is_proof or second.message.kind in VOTES:
+            return reason
+        plant.runs()
+        return "" if is_undone else reason
+
+    with replaced(invariants, verify, told), replaced(verifier, contradiction, watched):
+        yield
+
+
+def backups_are_forgotten_at_once(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """In the simulator: what a backup does not have is on the disk no more, also before its owner starts again."""
+    lose = MemoryDisk.lose
+
+    def watched(disk: MemoryDisk, share: float) -> None:
+        own = set(disk.own)
+        lose(disk, share)
+        if disk.own != own:
+            plant.runs()
+        if is_undone:
+            disk.own = own
+
+    return replaced(MemoryDisk, MemoryDisk.lose, watched)
