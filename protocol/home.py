@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -72,10 +75,13 @@ def close_to_others(folder: Path) -> str:
     found = folder.stat()
     is_open = bool(stat.S_IMODE(found.st_mode) & _OTHERS)
     names = sorted(os.listdir(folder))
-    foreign = [name for name in names if name not in _FOLDERS and not name.startswith(_FILES)]
+    foreign = [name for name in names if name not in (*_FOLDERS, *_LITTER) and not name.startswith(_FILES)]
     if is_open and (found.st_uid != os.geteuid() or found.st_mode & stat.S_ISVTX or foreign):
         what = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else "it is not yours alone"
-        return f"{folder} is open to other accounts of this machine, and was left so, as {what}"
+        return (
+            f"{folder} is open to other accounts of this machine, and was left so, as {what}; to close it: "
+            f"chmod 700 {shlex.quote(str(folder))}"
+        )
     if is_open:
         folder.chmod(0o700)
     own = [folder / name for name in names if name not in foreign and name != IDENTITY_FILE]
@@ -88,13 +94,16 @@ _OTHERS: Final = 0o077
 _FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER)
 _FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE)
 """How the names of what lies in a home begin. A key that was open is not closed but refused: it may be known."""
+_LITTER: Final = (".DS_Store", ".directory", ".localized")
+"""What file browsers leave in every folder that they show."""
 
 
 def _close_file(path: Path, owner: int) -> None:
-    found = path.lstat()
-    mode = stat.S_IMODE(found.st_mode)
-    if mode & _OTHERS and found.st_uid == owner and not stat.S_ISLNK(found.st_mode):
-        path.chmod(mode & ~_OTHERS)
+    with suppress(FileNotFoundError):  # another process that uses the home may remove it meanwhile
+        found = path.lstat()
+        mode = stat.S_IMODE(found.st_mode)
+        if mode & _OTHERS and found.st_uid == owner and not stat.S_ISLNK(found.st_mode):
+            path.chmod(mode & ~_OTHERS)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -103,11 +112,16 @@ def write_whole(path: Path, data: bytes) -> None:
     :raises OSError: if it cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.unlink(missing_ok=True)  # as an earlier version left it, it may be open to others
-    with open(draft, "xb", opener=private_opener) as file:
-        file.write(data)
-    draft.replace(path)
+    # A name of its own: the owner may keep a file under any name that could be guessed here.
+    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
+    draft = Path(name)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def private_opener(path: str, flags: int) -> int:

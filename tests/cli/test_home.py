@@ -1,4 +1,4 @@
-"""A home is its owner's alone: one that was open is closed, with a word, and nobody else's folder is touched."""
+"""A home is its owner's alone: one that was open is closed, which is said, and nobody else's folder is touched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.home import close_to_others
+from protocol.home import close_to_others, write_whole
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
@@ -68,6 +68,7 @@ def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(
     said = close_to_others(home)
     assert said.startswith(f"{home} is open to other accounts of this machine, and was left so, as it ")
     assert (".bashrc" in said) == (what == "a file of something else")
+    assert said.endswith(f"to close it: chmod 700 {home}")
     assert {path: mode(path) for path in before} == before
 
 
@@ -77,3 +78,40 @@ def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -
     (home / "matches" / "link.p2pdice").symlink_to(elsewhere)
     close_to_others(home)
     assert mode(elsewhere) == 0o644
+
+
+def test_what_file_browsers_leave_in_a_home_does_not_keep_it_open(home: Path) -> None:
+    (home / ".DS_Store").touch(0o644)
+    assert "it is yours alone now" in close_to_others(home)
+    assert mode(home) == 0o700
+
+
+def test_a_file_that_another_process_removes_meanwhile_is_none_to_close(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the write-ahead log goes when the process that used the home ends."""
+    listdir = os.listdir
+
+    def vanish(folder: Path) -> list[str]:
+        names = listdir(folder)
+        (folder / "store.sqlite3-wal").unlink()
+        return names
+
+    monkeypatch.setattr(os, "listdir", vanish)
+    close_to_others(home)
+    assert mode(home / "matches" / "a.p2pdice") == 0o600
+
+
+def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    neighbour, saved = home / "game.part", home / "game.p2pdice"
+    neighbour.write_bytes(b"mine")
+    write_whole(saved, b"first")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(saved, b"second")
+    assert (neighbour.read_bytes(), saved.read_bytes(), mode(saved)) == (b"mine", b"first", 0o600)
+    assert {path.name for path in home.glob("game*")} == {"game.part", "game.p2pdice"}
