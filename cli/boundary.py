@@ -67,7 +67,9 @@ def _run(settings: Settings) -> int:
 
 def report(failure: Failure, stream: TextIO) -> None:
     """Print a failure as what happened, why, and what to type next."""
-    lines = (f"Error: {failure.what}", failure.why, failure.hint)
+    # A command stands alone on its line: whoever copies it gets nothing else with it.
+    choices = (f"{meaning}:\n    {typed}" for typed, meaning in failure.choices)
+    lines = (f"Error: {failure.what}", failure.why, failure.hint, *choices)
     print("\n".join(line for line in lines if line), file=stream, flush=True)
 
 
@@ -110,8 +112,10 @@ def _node_failure(error: Exception) -> Failure | None:
     if not isinstance(error, NodeError):
         return None
     hint = sentence(escape(error.hint)) if error.hint else ""
-    choices = "\n".join(f"{escape(meaning)}:\n    {escape(typed)}" for typed, meaning in error.choices)
-    return Failure(sentence(escape(str(error))), choices, hint, REFUSALS.get(error.code, ExitCode.FAILURE))
+    choices = [(escape(typed), escape(meaning)) for typed, meaning in error.choices]
+    return Failure(
+        sentence(escape(str(error))), hint=hint, code=REFUSALS.get(error.code, ExitCode.FAILURE), choices=choices
+    )
 
 
 def _unexpected(error: Exception, settings: Settings) -> Failure:

@@ -6,6 +6,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from protocol.events import TableClosed
 
 
@@ -50,11 +52,24 @@ def closing_code(event: TableClosed) -> ExitCode:
 
 
 class Failure(Exception):
-    """An expected end of a command: what happened, why, and what to type next. Every part is a sentence or empty."""
+    """An expected end of a command: what happened, why, and what to do next, each a sentence or empty.
 
-    def __init__(self, what: str, why: str = "", hint: str = "", code: ExitCode = ExitCode.FAILURE) -> None:
+    All of it can be printed as it is.
+
+    :param choices: what can be typed next, whole commands, and what each of them leads to.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        why: str = "",
+        hint: str = "",
+        code: ExitCode = ExitCode.FAILURE,
+        choices: Sequence[tuple[str, str]] = (),
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
         self.hint = hint
         self.code = code
+        self.choices = tuple(choices)

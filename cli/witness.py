@@ -65,7 +65,7 @@ async def seat_program(
     command: Sequence[str],
     move_ms: int,
     as_json: bool,
-    waiting: float = 0,
+    grace: float = 0,
 ) -> None:
     """Let a program play at a live table, as :func:`cli.driver.seat` does it, and tell what happens.
 
@@ -80,7 +80,7 @@ async def seat_program(
         witness.failed(failure)
         raise failure from None
     try:
-        await seat(home, name, interface, enter, program, witness.show, waiting)
+        await seat(home, name, interface, enter, program, witness.show, grace)
     finally:
         witness.sum_up(program)
 
@@ -101,7 +101,6 @@ def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
 
     :param command: to be tried alone; empty if that is what was done.
     """
-    hints = [] if error.has_run else ["Name the program, or its interpreter and the file, as you would in a shell."]
-    if command:
-        hints.append(f"Try it alone:\n    {command_line('bot', 'check', '--', *command)}")
-    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=" ".join(hints))
+    hint = "" if error.has_run else "Name the program, or its interpreter and the file, as you would in a shell."
+    choices = [(command_line("bot", "check", "--", *command), "Try it alone")] if command else []
+    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=hint, choices=choices)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from protocol.agreement import Agreement
-from protocol.errors import NodeError
+from protocol.errors import SEE_MATCHES, NodeError
 from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
 from protocol.home import STORE_FILE, Home
 from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
@@ -52,14 +52,13 @@ def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     """
     wanted = name.strip().lower()
     if not wanted:
-        raise NodeError("no-match", "the name of the match is empty", "see all of them with: p2pdice matches")
+        raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
     named = matches[:1] if wanted == LAST else [each for each in matches if each.match.hex().startswith(wanted)]
-    hint = "see all of them with: p2pdice matches"
     if not named:
         what = "there is no match here" if wanted == LAST or not matches else f"no match here begins with {name}"
-        raise NodeError("no-match", what, hint)
+        raise NodeError("no-match", what, choices=SEE_MATCHES)
     if len(named) > 1:
-        raise NodeError("no-match", f"{len(named)} matches begin with {name}", f"give more digits; {hint}")
+        raise NodeError("no-match", f"{len(named)} matches begin with {name}", "give more digits", SEE_MATCHES)
     return named[0]
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from protocol.addresses import Address, format_address
 from protocol.certificates import Credentials
-from protocol.errors import NodeError
+from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
 from protocol.genesis import MalformedGenesisError
 from protocol.joinline import JoinLine
 from protocol.keys import fingerprint
@@ -86,7 +86,8 @@ class Inquiry:
     async def settle(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
         """Return the places that ``resolve`` gives; of an open table that is known by name only, the one that has it.
 
-        It is resolved anew after the inquiry: what was told meanwhile counts, too.
+        After an inquiry ``resolve`` is asked again. If a name leads elsewhere by then, the new places are asked in
+        turn, :data:`ATTEMPTS` times at most. What a person picked from a list stays as it was listed.
 
         :param verb: the command that goes on with the place.
         :raises NodeError: if nobody has the table, or more than one.
@@ -200,7 +201,7 @@ class _Question:
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
-    """Tell whether somebody shows a table that was told of, or has one and lets nobody look."""
+    """Tell whether somebody shows a table that was told of, or has one and does not allow spectators."""
     match answer.said:
         case Table(name=name):
             return any((place.id, place.name) == (answer.table, name) for place in told) and _is_sound(answer)
@@ -220,21 +221,22 @@ def _is_sound(answer: _Answer) -> bool:
 
 
 def _description(answer: _Answer) -> str:
-    return f'"{answer.said.name}", hosted by {answer.host}' if isinstance(answer.said, Table) else "lets nobody look"
+    if isinstance(answer.said, Table):
+        return f'"{answer.said.name}", hosted by {answer.host}'
+    return "does not allow spectators"
 
 
 def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str]) -> NodeError:
-    hint = "see what is there with: p2pdice tables"
     for answer in answers:
         match answer.said:
             case Table() if _is_sound(answer):
-                what = f"{_description(answer)} ({fingerprint(answer.identity)})"
-                problem = f'"{name}" is not open where it is advertised: another table is, {what}'
-                return NodeError("not-found", problem, hint)
+                there = f"{_description(answer)} ({fingerprint(answer.identity)})"
+                problem = f'"{name}" is not at the address it advertises; that is {there}'
+                return NodeError("not-found", problem, choices=SEE_TABLES)
             case Propose():
-                return NodeError("refused", f'the match at "{name}" has begun already', "look on with: p2pdice watch")
+                return NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
             case Refuse(code=code, reason=reason) if code != "no-table":
                 return refusal(RefusedError(code, reason))
     if answers:
-        return NodeError("not-found", f'"{name}" is not open any more', hint)
+        return NodeError("not-found", f'"{name}" is not open any more', choices=SEE_TABLES)
     return unreachable(DialError("; ".join(problems)))

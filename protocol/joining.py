@@ -97,7 +97,8 @@ class Joining:
                 self._proposal = self._begin(frame.genesis, seat.check_proposal(frame.genesis))
             else:
                 before = seat.table
-                self._check_name(frame)
+                assert self._wanted is not None
+                self._wanted.check_name(frame.name)
                 seat.update(frame)
                 if self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
@@ -106,11 +107,6 @@ class Joining:
         except MalformedGenesisError as error:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"what the host says cannot be accepted: {error}")
-
-    def _check_name(self, frame: Table) -> None:
-        assert self._wanted is not None
-        if self._wanted.name not in ("", frame.name):
-            raise MalformedGenesisError(f'the table is called "{frame.name}", not "{self._wanted.name}"')
 
     def lost(self, identity: bytes, reason: str) -> None:
         """The table is gone with its convenor, unless the match has begun."""

@@ -22,11 +22,11 @@ from p2pdice.version import VERSION
 from protocol import archive, limits
 from protocol.addresses import Address, format_address, hosts_to_listen_at
 from protocol.admission import open_table_id, private_table_id
+from protocol.advertisement import is_table_name
 from protocol.audience import Audience
 from protocol.certificates import credentials
-from protocol.discovery import Sighting, is_table_name
 from protocol.effects import Conceded, Played
-from protocol.errors import NodeError
+from protocol.errors import SEE_MATCHES, NodeError
 from protocol.events import NodeEvent, TableMoved, TableOpened
 from protocol.genesis import (
     PLEDGES,
@@ -54,6 +54,7 @@ from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.refusals import LEFT
 from protocol.shell import Shell
+from protocol.sightings import Sighting
 from protocol.store import Store, StoredMatch, StoreError
 from protocol.surroundings import mind_surroundings
 from protocol.transport import EVERYWHERE
@@ -280,9 +281,9 @@ class Node:
         loss = self._store.loss
         if loss is not None and not any(each.match == loss.match for each in (*unfinished[:1], *self._finished())):
             hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
-            raise NodeError("no-match", self.loss, f"{hint}: p2pdice matches")
+            raise NodeError("no-match", self.loss, hint, SEE_MATCHES)
         if not unfinished:
-            raise NodeError("no-match", "there is no unfinished match here", "see all with: p2pdice matches")
+            raise NodeError("no-match", "there is no unfinished match here", choices=SEE_MATCHES)
         return unfinished[0]
 
     async def resume(self, match: str | None = None) -> str:

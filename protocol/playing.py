@@ -86,7 +86,7 @@ class Playing(Session):
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if identity in self.authors:
-            return Refuse("refused", "you have a seat in this match: return to it with p2pdice resume")
+            return Refuse("refused", "you have a seat in this match: resume it, you cannot watch it")
         return self.aim()
 
     def hear(self, identity: bytes, frame: Carried | Need | Page | Cut) -> None:

@@ -156,8 +156,7 @@ class Watching:
     def _look_at(self, lobby: Lobby, frame: Table) -> None:
         assert self._target is not None
         before = lobby.table
-        if self._target.name not in ("", frame.name):
-            raise MalformedGenesisError(f'the table is called "{frame.name}", not "{self._target.name}"')
+        self._target.check_name(frame.name)
         lobby.update(frame)
         if before is not None:
             self._shell.tell(self._shell.lobby_changed(before, frame))

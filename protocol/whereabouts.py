@@ -16,14 +16,17 @@ from typing import Final, NamedTuple
 from p2pdice import Ruleset
 from protocol.addresses import Address, parse_address
 from protocol.admission import TABLE_ID_BYTES, is_private
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Discovery, DiscoveryUnavailable, Sighting, is_table_name
-from protocol.errors import NodeError
+from protocol.advertisement import LOBBY, PLAYING, Advertisement, is_table_name
+from protocol.discovery import Discovery, DiscoveryUnavailable
+from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
+from protocol.genesis import MalformedGenesisError
 from protocol.hashing import HASH_BYTES
 from protocol.joinline import parse_join_line
 from protocol.limits import ADDRESSES_PER_PEER, CLAIMS
 from protocol.lobby import HostedTable
 from protocol.match import Match
 from protocol.rulesets import ruleset_label
+from protocol.sightings import Sighting
 from protocol.wire import PROTOCOL_VERSION
 
 FINDING: Final = 3.0
@@ -48,6 +51,14 @@ class Target(NamedTuple):
     """What a private table asks for."""
     name: str = ""
     """Of an open table, if it is known by its name only; then anybody may have told its id and its addresses."""
+
+    def check_name(self, shown: str) -> None:
+        """Check the name of the table that is shown there.
+
+        :raises MalformedGenesisError: if this table is known by another name.
+        """
+        if self.name not in ("", shown):
+            raise MalformedGenesisError(f'the table is called "{shown}", not "{self.name}"')
 
 
 class Whereabouts:
@@ -236,9 +247,9 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
 def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
     by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
     near = get_close_matches(_folded(wanted), by_fold, n=1)
-    hint = f'did you mean "{by_fold[near[0]]}"? ' if near else ""
+    hint = f'did you mean "{by_fold[near[0]]}"?' if near else ""
     problem = f'no table called "{wanted}" is advertised on this network'
-    return NodeError("not-found", problem, f"{hint}See what is there with: p2pdice tables")
+    return NodeError("not-found", problem, hint, SEE_TABLES)
 
 
 def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
@@ -249,10 +260,10 @@ def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
     name = told[0].advertisement.name
     open_ones = [each for each in told if each.advertisement.status == LOBBY]
     if not open_ones:
-        raise NodeError("refused", f'the match at "{name}" has begun already', "look on with: p2pdice watch")
+        raise NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
     tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
     if not tables:
-        raise NodeError("not-found", f'what is advertised as "{name}" is no table', "see others with: p2pdice tables")
+        raise NodeError("not-found", f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
     places: list[Target] = []
     for each in tables:
         place = Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from cli.boundary import as_failure
+from cli.boundary import as_failure, report
 from cli.exits import ExitCode, Failure
+from protocol.archive import find
 from protocol.keys import KeyFileError
 from protocol.node import NodeError
-from protocol.store import StoreError
+from protocol.store import StoredMatch, StoreError
 from tests.cli.conftest import Run
-from tests.programs import environment
+from tests.programs import ROOT, environment
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,42 @@ def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
     failure = as_failure(NodeError("refused", "go away\x1b[2J\u202e", "or\x07 else"))
     assert failure is not None
     assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "or\\x07 else.")
+
+
+NAMELESS = [StoredMatch(bytes(32), b"", b"", formed=True, created=0, over=False, port=0)]
+
+
+@pytest.mark.parametrize("name", ["ff", " "])
+def test_a_command_to_be_typed_stands_alone_on_its_line_with_nothing_behind_it(name: str) -> None:
+    """It ended with the full stop of its sentence, and was copied with it."""
+    with pytest.raises(NodeError) as caught:
+        find(NAMELESS, name)
+    failure, told = as_failure(caught.value), StringIO()
+    assert failure is not None
+    report(failure, told)
+    assert told.getvalue().endswith("See all of them:\n    p2pdice matches\n")
+
+
+def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
+    for path in sorted((ROOT / "protocol").glob("*.py")):
+        for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and "\n" not in part.value:
+                assert not re.search("[^`]p2pdice (tables|matches|watch|join|host|resume)", part.value), path
+
+
+def test_what_can_be_typed_is_listed_below_why_and_what_a_peer_wrote_in_it_is_escaped() -> None:
+    choices = (("p2pdice join 192.0.2.1:7000/A", '"Fri\x1b[2Jday", hosted by Ada'), ("p2pdice join x/B", "Eve's"))
+    failure, told = as_failure(NodeError("refused", "two answer", "ask the host", choices)), StringIO()
+    assert failure is not None
+    report(failure, told)
+    assert told.getvalue().splitlines() == [
+        "Error: Two answer.",
+        "Ask the host.",
+        '"Fri\\x1b[2Jday", hosted by Ada:',
+        "    p2pdice join 192.0.2.1:7000/A",
+        "Eve's:",
+        "    p2pdice join x/B",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from contextlib import suppress
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
+from protocol.advertisement import LOBBY, SERVICE_TYPE, Advertisement
 from protocol.certificates import client_context
-from protocol.discovery import LOBBY, SERVICE_TYPE, Advertisement
 from protocol.framing import frame_header
 from protocol.keys import MatchKey
 from protocol.messages import Kind, Message, sign

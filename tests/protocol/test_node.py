@@ -14,8 +14,9 @@ import pytest_asyncio
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import format_address
+from protocol.advertisement import SERVICE_TYPE, Advertisement
 from protocol.certificates import credentials
-from protocol.discovery import SERVICE_TYPE, Advertisement, Discovery, DiscoveryUnavailable, Sighting
+from protocol.discovery import Discovery, DiscoveryUnavailable
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -27,6 +28,7 @@ from protocol.keys import Identity
 from protocol.limits import Limits
 from protocol.link import Link
 from protocol.node import NodeError, TableSettings
+from protocol.sightings import Sighting
 from protocol.transport import listen
 from protocol.wire import (
     PROTOCOL_VERSION,
@@ -329,8 +331,9 @@ async def test_who_asks_for_one_table_is_not_seated_at_another(
         with pytest.raises(NodeError) as caught:
             await getattr(guest.node, enter)(sighting.advertisement.name)
         assert caught.value.code == "not-found"
-        assert f'"{sighting.advertisement.name}" is not open where it is advertised' in caught.value.reason
-        assert f'another table is, "Friday", hosted by Ada ({host.node.identity.fingerprint})' in caught.value.reason
+        there = f'"Friday", hosted by Ada ({host.node.identity.fingerprint})'
+        gone = f'"{sighting.advertisement.name}" is not at the address it advertises'
+        assert caught.value.reason == f"{gone}; that is {there}"
     assert guest.told(TableJoined) == []
     assert len(host.told(LobbyChanged)) == 1  # not for a moment
 

@@ -14,19 +14,13 @@ import pytest_asyncio
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.admission import private_table_id
-from protocol.discovery import (
-    LOBBY,
-    PLAYING,
-    SERVICE_TYPE,
-    Advertisement,
-    Discovery,
-    DiscoveryUnavailable,
-    Sighting,
-)
+from protocol.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.discovery import Discovery, DiscoveryUnavailable
 from protocol.errors import NodeError
 from protocol.genesis import Genesis, JoinRecord, Patience
 from protocol.match import Match
 from protocol.node import TableSettings
+from protocol.sightings import Sighting
 from protocol.whereabouts import SETTLING, Whereabouts, called, running_match
 from protocol.wire import PROTOCOL_VERSION
 from tests.network.company import CLASSIC, HOST, company
@@ -166,7 +160,7 @@ def test_names_ignore_case_unless_that_tells_two_tables_apart(
     assert tuple(each.advertisement.name for each in called(known, typed)) == names
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"? '), ("Zürich", "")])
+@pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"?'), ("Zürich", "")])
 async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str, hint: str
 ) -> None:
@@ -176,7 +170,8 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
     for look in (guest.resolve, guest.resolve_to_watch):
         with pytest.raises(NodeError, match=f'no table called "{typed}"') as caught:
             await look(typed)
-        assert (caught.value.code, caught.value.hint) == ("not-found", hint + "See what is there with: p2pdice tables")
+        assert (caught.value.code, caught.value.hint) == ("not-found", hint)
+        assert caught.value.choices == (("p2pdice tables", "See what is there"),)
 
 
 async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgotten(
