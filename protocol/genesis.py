@@ -111,16 +111,16 @@ def parse_join_record(value: Value) -> JoinRecord:
     :raises MalformedGenesisError: for anything else.
     """
     if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
-        raise MalformedGenesisError("a join record is three byte strings")
+        raise MalformedGenesisError("a player's entry is not three byte strings")
     data, identity_signature, match_signature = cast("tuple[bytes, bytes, bytes]", value)
     if len(identity_signature) != SIGNATURE_BYTES or len(match_signature) != SIGNATURE_BYTES:
         raise MalformedGenesisError(f"a signature has {SIGNATURE_BYTES} bytes")
     try:
         fields = decode(data)
     except NotCanonicalError as error:
-        raise MalformedGenesisError(f"join record: {error}") from None
+        raise MalformedGenesisError(f"a player's entry cannot be read: {error}") from None
     if type(fields) is not tuple or len(fields) != 8 or fields[0] != JOIN_TAG:
-        raise MalformedGenesisError("not a join record of this protocol version")
+        raise MalformedGenesisError("a player's entry is not one of this version of the protocol")
     _, table, identity, match_key, nickname, addresses, nonce, pledge = fields
     if not (
         type(table) is bytes
@@ -130,14 +130,14 @@ def parse_join_record(value: Value) -> JoinRecord:
         and type(nickname) is str
         and pledge in PLEDGES
     ):
-        raise MalformedGenesisError("a field of the join record has the wrong type")
+        raise MalformedGenesisError("a part of a player's entry has the wrong form")
     try:
         check_written(nickname)
         check_table_id(table)
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if identity == match_key:
-        raise MalformedGenesisError("the match key must not be the identity key")
+        raise MalformedGenesisError("a player has one key for two purposes")
     join = Join(
         table,
         cast("bytes", identity),
@@ -153,7 +153,7 @@ def parse_join_record(value: Value) -> JoinRecord:
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if not (certified and possessed):
-        raise MalformedGenesisError("a signature of the join record is wrong")
+        raise MalformedGenesisError("a signature of a player's entry is wrong")
     return JoinRecord(data, identity_signature, match_signature, join)
 
 
@@ -163,7 +163,7 @@ def _is_bytes(value: object, size: int) -> bool:
 
 def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
     if type(value) is not tuple or len(value) > JOIN_ADDRESSES:
-        raise MalformedGenesisError(f"a join record has at most {JOIN_ADDRESSES} addresses")
+        raise MalformedGenesisError(f"a player's entry has at most {JOIN_ADDRESSES} addresses")
     addresses = []
     for pair in value:
         if type(pair) is not tuple or len(pair) != 2:
@@ -193,22 +193,22 @@ def parse_genesis(data: bytes) -> Genesis:
         be, or identities or match keys are not all different.
     """
     if len(data) > GENESIS:
-        raise MalformedGenesisError(f"no genesis has more than {GENESIS} bytes")
+        raise MalformedGenesisError(f"what a match begins with has at most {GENESIS} bytes")
     try:
         fields = decode(data)
     except NotCanonicalError as error:
-        raise MalformedGenesisError(f"genesis: {error}") from None
+        raise MalformedGenesisError(f"what the match begins with cannot be read: {error}") from None
     if type(fields) is not tuple or len(fields) != 5 or fields[0] != GENESIS_TAG:
-        raise MalformedGenesisError("not a genesis of this protocol version")
+        raise MalformedGenesisError("the match is not one of this version of the protocol")
     _, table, options, patience, roster = fields
     if type(roster) is not tuple or not 2 <= len(roster) <= PLAYERS:
         raise MalformedGenesisError(f"a match has 2 to {PLAYERS} players")
     records = tuple(parse_join_record(record) for record in roster)
     if any(record.join.table != table for record in records):
-        raise MalformedGenesisError("a join record is for another table")
+        raise MalformedGenesisError("a player's entry is for another table")
     identities = [record.join.identity for record in records]
     if identities != sorted(set(identities)):
-        raise MalformedGenesisError("the roster is not sorted by identity, or an identity sits twice")
+        raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
     if len({record.join.match_key for record in records} | set(identities)) != 2 * len(records):
         raise MalformedGenesisError("two players have one match key")
     return Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)

@@ -94,7 +94,7 @@ class Hosting:
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if self._is_guest(identity):
-            return Refuse("refused", "who has a seat at this table cannot watch it, too")
+            return Refuse("refused", "you already have a seat at this table, so you cannot watch it too")
         if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
             return Refuse("full", "there is no room for more spectators before the match begins")
         return TableAim(self.table.table, "")

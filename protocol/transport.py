@@ -390,9 +390,9 @@ async def _connect(
     except ConnectionRefusedError as error:
         raise DialError(f"nobody listens at {where}") from error
     except ssl.SSLError as error:
-        raise DialError(f"at {where} something else than p2pdice answers, or another version of it") from error
+        raise DialError(f"something other than p2pdice answers at {where}, or another version of it") from error
     except ConnectionError as error:
-        raise DialError(f"{where} broke the connection off") from error
+        raise DialError(f"{where} broke off the connection") from error
     except OSError as error:
         raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
     if link.peer_key == credentials.public_key:
