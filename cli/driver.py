@@ -31,18 +31,18 @@ async def seat(
     enter: Callable[[Node], Awaitable[object]],
     bot: Bot,
     show: Show,
-    waiting: float = 0,
+    grace: float = 0,
 ) -> None:
     """Sit down at a table, and let a bot play there to the end.
 
     :param enter: hosts, joins or resumes.
-    :param waiting: seconds that another process may take to leave the home.
+    :param grace: seconds that another process may take to leave the home.
     :raises NodeError: if the home cannot be used, or the table not be entered.
     :raises Failure: if the table is closed or the node stops.
     """
     node: Node | None = None
     try:
-        node = await _opened(home, name, interface, waiting)
+        node = await _opened(home, name, interface, grace)
         await enter(node)
         await _follow(node, bot, show)
     finally:
@@ -50,8 +50,8 @@ async def seat(
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
 
 
-async def _opened(home: Path, name: str, interface: str | None, waiting: float) -> Node:
-    deadline = asyncio.get_running_loop().time() + waiting
+async def _opened(home: Path, name: str, interface: str | None, grace: float) -> Node:
+    deadline = asyncio.get_running_loop().time() + grace
     while True:
         try:
             return await Node.open(home, name, interface=interface)

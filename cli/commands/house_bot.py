@@ -52,7 +52,7 @@ def house_bot(
     from p2pdice.players import OddsPlayer
     from protocol.lobby import TableSettings
 
-    home = ctx.ensure_object(Settings).open_home()
+    home = ctx.ensure_object(Settings).private_home()
     player_name = nickname(name)
     ruleset = chosen_ruleset(rules, changes)
     open_log(home)
@@ -71,12 +71,12 @@ def house_bot(
                 await node.host(TableSettings(order.table, ruleset, seats))
 
         # Whoever was killed and resumes at once may find the bots of before still leaving.
-        waiting = 2 * PATIENCE if order.match else 0.0
+        grace = 2 * PATIENCE if order.match else 0.0
         if command:
-            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, waiting=waiting)
+            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
             return
         bot = PlayerBot(player_name, OddsPlayer(Random(seed)))  # noqa: S311 - whims; secrets never come from here
-        await seat(home, player_name, interface, enter, bot, show, waiting)
+        await seat(home, player_name, interface, enter, bot, show, grace)
 
     async def play_while_wanted() -> None:
         lines = PipedLines()

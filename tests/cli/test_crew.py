@@ -7,9 +7,11 @@ import json
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -19,11 +21,14 @@ from hypothesis import strategies as st
 from cli import crew as crew_of
 from cli import driver
 from cli.children import Order
+from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
 from cli.names import bot_nickname, house_names, program_name
+from cli.settings import Settings
 from p2pdice import PRESETS
 from protocol import archive
 from protocol.errors import NodeError
+from protocol.events import MatchFormed
 from protocol.home import Home
 from protocol.keys import Identity, fingerprint
 from protocol.lobby import TableSettings
@@ -145,9 +150,9 @@ def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: 
 async def test_a_bot_waits_until_the_one_before_has_left_its_home(tmp_path: Path) -> None:
     busy = Store(Home(tmp_path).store)
     with pytest.raises(NodeError, match="in use"):
-        await driver._opened(tmp_path, "Ben", None, waiting=0)
+        await driver._opened(tmp_path, "Ben", None, grace=0)
     asyncio.get_running_loop().call_later(3 * driver.BUSY, busy.close)
-    node = await driver._opened(tmp_path, "Ben", None, waiting=20)
+    node = await driver._opened(tmp_path, "Ben", None, grace=20)
     await node.close()
 
 
@@ -236,6 +241,60 @@ async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
             assert hired.fingerprints == set(map(fingerprint, identities))
     finally:
         await node.close()
+
+
+class OneLine:
+    """The standard input of a bot that is told what to do, and is wanted from then on."""
+
+    def __init__(self, line: str) -> None:
+        self._lines = [line]
+
+    async def read(self) -> str | None:
+        if not self._lines:
+            await asyncio.Event().wait()
+        return self._lines.pop()
+
+
+async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened(home: Path, name: str, **_: object) -> Node:
+        nodes.append(await Node.open(home, name, interface="127.0.0.1", discovery=False))
+        return nodes[-1]
+
+    async def is_formed(node: Node) -> None:
+        async for event in node.events():
+            if isinstance(event, MatchFormed):
+                return
+
+    def waited_for(node: Node) -> list[bytes]:
+        assert node.match is not None
+        return [node.match.record.genesis.roster[each].join.identity for each in node.match._clock._unhurried]
+
+    nodes: list[Node] = []
+    bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben"))
+    zoe = await opened(tmp_path / "zoe", "Zoe")
+    person = zoe.identity.public
+    zoe.party = Party(person, frozenset({bot.identity}))
+    await zoe.host(TableSettings("Friday", PRESETS["classic"], 2))
+
+    started: list[Coroutine[None, None, None]] = []
+    order = Order.to_join(zoe.join_line, zoe.party)
+    monkeypatch.setattr("cli.driver.Node", SimpleNamespace(open=opened))
+    monkeypatch.setattr("cli.commands.house_bot.PipedLines", lambda: OneLine(order.line()))
+    monkeypatch.setattr("cli.commands.house_bot.run", started.append)
+    house_bot(cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home))), None, "Ben", seed="1")
+    playing = asyncio.create_task(started[0])
+    await asyncio.wait_for(is_formed(zoe), 20)
+    assert [waited_for(node) for node in nodes] == [[person], [person]]
+
+    playing.cancel()
+    await asyncio.gather(playing, zoe.close(), return_exceptions=True)
+    again = await opened(tmp_path / "zoe", "Zoe")
+    again.party = zoe.party
+    await again.resume("last")
+    assert waited_for(again) == [person]
+    await again.close()
 
 
 @pytest.mark.thorough

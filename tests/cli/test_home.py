@@ -42,7 +42,13 @@ def test_a_home_that_was_open_is_closed_and_that_is_said_once(p2pdice: Run, home
         assert mode(path) == (0o700 if path.is_dir() else 0o600), path
 
 
-@pytest.mark.parametrize("command", ["host", "resume", "matches", "bot check -- true", "house-bot --name Bot"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *["host", "resume", "matches", "matches save last", "bot check -- true", "house-bot --name Bot"],
+        *["join 127.0.0.1:1", "watch 127.0.0.1:1", "bot 127.0.0.1:1 -- true"],
+    ],
+)
 def test_whatever_uses_a_home_closes_it(p2pdice: Run, home: Path, command: str) -> None:
     assert "it is yours alone now." in p2pdice(*command.split(), given="a\n" if "house" in command else "").stderr
     assert mode(home) == 0o700

@@ -14,11 +14,13 @@ from cli.front import build
 from cli.settings import Settings
 from p2pdice import PRESETS
 from protocol import archive
+from protocol.genesis import match_id
 from protocol.home import Home
+from protocol.keys import MatchKey
 from protocol.store import StoredMatch
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
-from tests.simulation.world import World
+from tests.simulation.world import World, genesis
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -51,6 +53,35 @@ def test_matches_are_listed_as_resume_lists_them(p2pdice: Run, match: str) -> No
     assert data == p2pdice("resume", "--list", "--json").stdout == p2pdice("matches", "list", "--json").stdout
     (listed,) = json.loads(data)["matches"]
     assert (listed["match"], listed["state"], listed["transcript"]) == (match, "unfinished", None)
+
+
+def kept(home: Home, seed: int, *, formed: bool, over: bool) -> str:
+    """Put a match into a home; return its id."""
+    store = archive.open_store(home)
+    data = genesis(CLASSIC, 2, seed.to_bytes(4, "big"))[0].encoded()
+    key = MatchKey(bytes([seed]) * 32).public
+    store.add_seed(key, bytes([seed]) * 32)
+    store.add_match(match_id(data), data, key, created=0, port=0)
+    if formed:
+        store.mark_formed(match_id(data))
+    if over:
+        store.mark_over(match_id(data))
+    store.close()
+    return match_id(data).hex()
+
+
+def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(
+    p2pdice: Run, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
+    order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
+    ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order)]
+    listed = [(each["match"], each["state"]) for each in json.loads(p2pdice("matches", "--json").stdout)["matches"]]
+    assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
+    lines = p2pdice("matches").stdout.splitlines()
+    assert [line.partition(",")[0] for line in lines[:-1]] == [f"{match[:8]}  {state}" for match, state in listed]
+    assert lines[-1] == "Return to one with: p2pdice resume MATCH"
 
 
 @pytest.mark.parametrize("name", ["last", "id"])
