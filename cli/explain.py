@@ -93,7 +93,7 @@ SIDING: Final = (
 NO_PALIFICO: Final = (
     "The rules know a special round for who drops to one die, but it never comes: everybody begins with one."
 )
-SHARED: Final = "Who go out by the same call share a place{tie}."
+SHARED: Final = "Players who go out on the same call share a place{tie}."
 PALIFICO: Final = (
     "When a player drops to one die for the first time, they lead the next round, and it is special: ones are not"
     " wild, a raise names more dice of any face or as many of a higher face, and only a player with one die may change"
@@ -166,7 +166,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
         "At the table.",
         (
             f"Type {typed_moves(rules)}. Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough."
-            " Type help to see more. You can concede at any time: you are out then, on the lowest place that is still"
+            " Type help to see more. You can concede at any time: you are out at once, in the lowest place still"
             " open.",
         ),
     )

@@ -71,8 +71,8 @@ def host(
             min=5,
             max=3600,
             metavar="S",
-            help="Seconds for a choice. After that most of the others, if they are more than half, go on without you."
-            " Bots of your own wait without end if nobody else plays.",
+            help="Seconds for a choice. After that, the others can go on without you if they are more than half of the"
+            " table. Your own bots wait indefinitely if nobody else is playing.",
         ),
     ] = 120,
     private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,
@@ -114,7 +114,7 @@ def host(
         private,
     )
 
-    open_log(settings.open_home())
+    open_log(settings.private_home())
     crew = run(recruits(bots, commands, player, opened.ruleset, has_guests=seated + 1 < wanted))
 
     async def enter(node: Node) -> None:

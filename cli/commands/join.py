@@ -10,17 +10,17 @@ import typer
 from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.listing import listed
 from cli.names import NameOption, nickname
 from cli.picking import pick_one
 from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.render import command_line, escape
-from cli.settings import Settings
+from cli.settings import Settings, is_interactive
+from cli.tables_shown import listed
 from cli.waiting import shown, waiting
 
 if TYPE_CHECKING:
-    from protocol.discovery import Sighting
     from protocol.node import Node
+    from protocol.sightings import Sighting
 
 EPILOG: Final = """\b
 Examples:
@@ -73,12 +73,19 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.discovery import LOBBY
+    from protocol.advertisement import LOBBY
     from protocol.whereabouts import called
 
     open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
     if not open_ones:
         hint = f"Ask the host for the join line, or open a table yourself: {command_line('host')}"
         raise Failure("No open table was found on this network.", hint=hint, code=ExitCode.UNREACHABLE)
+    names = [each.advertisement.name for each in open_ones]
+    if is_interactive():
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            print(
+                f'More than one table is called "{escape(name)}". If you pick one of these, their hosts are asked, and'
+                " if several answer, you are shown a join line for each."
+            )
     picked = pick_one(open_ones, "Which table?", command_line("join", "NAME"))
     return called(found.told, picked.advertisement.name)

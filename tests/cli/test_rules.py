@@ -174,7 +174,7 @@ def test_immunity_is_said_to_last_until_it_is_used_and_not_to_be_doubled() -> No
 def test_places_are_shared_only_where_the_page_says_so(ruleset: Ruleset, players: int, seed: int) -> None:
     *_, (_, state, _) = random_play(ruleset, players, Random(seed))
     page = " ".join(explain(ruleset, "Rules").split())
-    shared = "Who go out by the same call share a place" in page
+    shared = "Players who go out on the same call share a place" in page
     assert shared or all(len(place) == 1 for place in state.places)
     assert "all of them win" in page or len(state.winners) == 1
     assert shared == (ruleset.siding or ruleset.exact == "others-lose")
