@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import typer
 
 from cli.exits import ExitCode, Failure
-from cli.listing import Listed, describe
 from cli.render import escape
 from cli.settings import is_interactive
+from cli.tables_shown import Listed, describe
 
 
 def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:

@@ -79,7 +79,7 @@ def play(
         finally:
             await node.close()
 
-    home = settings.open_home()
+    home = settings.private_home()
     open_log(home)
     run(sit())
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol.nicknames import outline
+from protocol.nicknames import alike, outline
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo
@@ -22,12 +21,11 @@ def display_names(players: Sequence[PlayerInfo]) -> tuple[str, ...]:
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
     ('Ann [K7QF]', 'ANN [ZZ22]', 'Ben')
     """
-    outlines = Counter(outline(player.name) for player in players)
     return tuple(
         f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
-        if outlines[outline(player.name)] > 1 or outline(player.name) == "you"
+        if is_alike or outline(player.name) == "you"
         else escape(player.name)
-        for player in players
+        for player, is_alike in zip(players, alike([each.name for each in players]), strict=True)
     )
 
 

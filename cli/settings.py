@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -18,7 +18,7 @@ class Settings:
     """The options that may stand before or after the command."""
 
     home_option: Path | None = None
-    _is_home_closed: bool = False
+    _is_home_closed: bool = field(default=False, init=False)
 
     @property
     def home(self) -> Path:
@@ -31,7 +31,7 @@ class Settings:
 
         return default_home()
 
-    def open_home(self) -> Path:
+    def private_home(self) -> Path:
         """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
         from protocol.home import close_to_others
 

@@ -17,8 +17,8 @@ class Departure(NamedTuple):
     kind: Kind | None
     """What the player owed there."""
     witnesses: tuple[int, ...]
-    """Authors of the votes that nothing came, but for who was silent there: who is accused is no witness. Nobody if the
-    player resigned, else at least one: those who vote and those who stay are more than half of the base each."""
+    """Players who voted that nothing came, leaving out those accused of silence themselves. Empty if the player
+    resigned; otherwise at least one, because those who vote and those who stay are each more than half of the base."""
 
 
 def departure(chain: Sequence[Position], author: int) -> Departure | None:
@@ -30,6 +30,6 @@ def departure(chain: Sequence[Position], author: int) -> Departure | None:
 
 
 def witnesses(before: Position, after: Position) -> tuple[int, ...]:
-    """Return whose votes say that a step was to be closed without others: of who is accused the own vote is no word."""
+    """Return who voted to close a step without others, leaving out those who were accused in it themselves."""
     voters = (vote.message.author for vote in after.certificate)
     return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

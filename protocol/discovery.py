@@ -31,7 +31,7 @@ from zeroconf import (
 )
 
 from protocol.addresses import interface_addresses
-from protocol.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement, is_table_name
+from protocol.advertisement import SERVICE_TYPE, Advertisement
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     ADDRESSES_WATCHED,
@@ -46,17 +46,6 @@ from protocol.limits import (
 from protocol.multicast import Datagram, Multicast, open_multicast
 from protocol.pace import Bucket, Buckets
 from protocol.sightings import POINTER, Sighting, Sightings
-
-__all__ = [
-    "LOBBY",
-    "PLAYING",
-    "SERVICE_TYPE",
-    "Advertisement",
-    "Discovery",
-    "DiscoveryUnavailable",
-    "Sighting",
-    "is_table_name",
-]
 
 ENUMERATION: Final = "_services._dns-sd._udp.local."
 """Who asks for this wants to know which kinds of services there are (RFC 6763, §9)."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 BREACH: Final = "the other program does not keep to the protocol"
+ENDED: Final = "this program ended the connection"
 
 
 class LinkHandler(Protocol):
@@ -92,7 +93,7 @@ class Link:
         self._splitter.limit = self._limits.frame
         self._deadline = None
 
-    def close(self, reason: str = "this program ended the connection") -> None:
+    def close(self, reason: str = ENDED) -> None:
         """Send what is queued, as far as the peer takes it in time, and end the link.
 
         :param reason: what ``link_down`` is to give.

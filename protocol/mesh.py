@@ -15,7 +15,7 @@ from protocol import limits
 from protocol.addresses import Address
 from protocol.certificates import Credentials
 from protocol.limits import Limits
-from protocol.link import BREACH, Link
+from protocol.link import BREACH, ENDED, Link
 from protocol.transport import EVERYWHERE, Accept, DialError, Listener, anybody, dial_any, listen
 from protocol.wire import (
     PROTOCOL_VERSION,
@@ -143,13 +143,13 @@ class Mesh:
         for peer in self._peers.values():
             peer.link.flush()
 
-    def disconnect(self, identity: bytes, *reason: str) -> None:
+    def disconnect(self, identity: bytes, reason: str = ENDED) -> None:
         """Send what is queued for a peer and end its link.
 
-        :param reason: what the owner is told, if that is another one than that this node ended it.
+        :param reason: what the owner is told.
         """
         if (peer := self._peers.get(identity)) is not None:
-            peer.link.close(*reason)
+            peer.link.close(reason)
 
     async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
         """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.

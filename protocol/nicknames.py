@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
@@ -118,6 +119,16 @@ def _script(letter: str) -> str:
 
 _LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
 """Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
+
+
+def alike(names: Sequence[str]) -> tuple[bool, ...]:
+    """Tell for each of these names whether it looks like another of them.
+
+    >>> alike(["Ada", "Ben", "АDA"])
+    (True, False, True)
+    """
+    outlines = [outline(name) for name in names]
+    return tuple(outlines.count(each) > 1 for each in outlines)
 
 
 def outline(name: str) -> str:

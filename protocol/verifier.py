@@ -6,7 +6,7 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -17,7 +17,7 @@ from protocol.departures import witnesses
 from protocol.genesis import MalformedGenesisError
 from protocol.keys import fingerprint
 from protocol.messages import VOTES, Kind, Signed
-from protocol.nicknames import outline
+from protocol.nicknames import alike
 from protocol.position import Purpose
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
@@ -275,7 +275,7 @@ class _Reading:
             rules=ruleset_label(record.genesis.ruleset),
             players=tuple(names),
             fingerprints=tuple(fingerprint(join.identity) for join in players),
-            alike=tuple(name for name in names if _is_mistakable(name, names)),
+            alike=tuple(name for name, is_alike in zip(names, alike(names), strict=True) if is_alike),
             winners=tuple(join.nickname for join in winners),
             winner_identities=tuple(fingerprint(join.identity) for join in winners),
             steps=position.step,
@@ -288,17 +288,12 @@ def _place(signed: Signed) -> tuple[bool, int]:
     return signed.message.kind in VOTES, signed.message.author
 
 
-def _is_mistakable(name: str, names: Sequence[str]) -> bool:
-    return sum(outline(other) == outline(name) for other in names) > 1
-
-
 def _labels(record: Record) -> tuple[str, ...]:
     """Return what the players are called in a sentence: who can be taken for another, with their fingerprint."""
     joins = [entry.join for entry in record.genesis.roster]
-    names = [join.nickname for join in joins]
     return tuple(
-        f"{join.nickname} [{fingerprint(join.identity)}]" if _is_mistakable(join.nickname, names) else join.nickname
-        for join in joins
+        f"{join.nickname} [{fingerprint(join.identity)}]" if is_alike else join.nickname
+        for join, is_alike in zip(joins, alike([join.nickname for join in joins]), strict=True)
     )
 
 

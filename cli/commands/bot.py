@@ -82,7 +82,7 @@ def play(
     from cli.log import open_log
 
     command = _command(ctx)
-    home = ctx.ensure_object(Settings).open_home()
+    home = ctx.ensure_object(Settings).private_home()
     open_log(home)
     said = run(_introduced(command))
     player = nickname(name) if name is not None else bot_nickname(said)
@@ -117,7 +117,7 @@ def check(
     from cli.witness import not_started
 
     command = _command(ctx)
-    log = open_log(ctx.ensure_object(Settings).open_home())
+    log = open_log(ctx.ensure_object(Settings).private_home())
     reports: list[Report] = []
 
     async def examined() -> None:

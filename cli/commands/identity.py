@@ -41,7 +41,7 @@ def show(
     """
     from protocol.home import Home
 
-    home = ctx.ensure_object(Settings).open_home()
+    home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
     me, is_new = _unlocked(Home(home))
     path = Home(home).identity

@@ -60,7 +60,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """
     from protocol.home import Home
 
-    home = Home(ctx.ensure_object(Settings).open_home())
+    home = Home(ctx.ensure_object(Settings).private_home())
     if not home.store.exists():
         stored: Sequence[StoredMatch] = ()
     else:
@@ -90,7 +90,7 @@ def save(
     from protocol import archive
     from protocol.home import Home, write_whole
 
-    home = Home(ctx.ensure_object(Settings).open_home())
+    home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
@@ -116,7 +116,7 @@ def forget(
     from protocol import archive
     from protocol.home import Home
 
-    home = Home(ctx.ensure_object(Settings).open_home())
+    home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         if not is_sure:

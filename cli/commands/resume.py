@@ -68,7 +68,7 @@ def _list(settings: Settings, as_json: bool) -> None:
     from protocol import archive
     from protocol.home import Home
 
-    home = Home(settings.open_home())
+    home = Home(settings.private_home())
     stored: tuple[StoredMatch, ...] = ()
     if home.store.exists():
         with matches.opened(home) as (_, kept):

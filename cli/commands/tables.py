@@ -13,13 +13,14 @@ import typer
 from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.listing import Listed, changes, data, describe, listed
 from cli.play import InterfaceOption, run
 from cli.render import command_line, sentence
+from cli.tables_shown import Listed, changes, data, describe, listed
 from cli.waiting import waiting
 
 if TYPE_CHECKING:
-    from protocol.discovery import Discovery, Sighting
+    from protocol.discovery import Discovery
+    from protocol.sightings import Sighting
 
 LISTEN: Final = 2.0
 """Seconds; tables on a LAN answer within a fraction of one."""

@@ -10,12 +10,12 @@ import typer
 from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.listing import Listed, listed
 from cli.names import nickname
 from cli.picking import pick_one
 from cli.play import InterfaceOption, run
 from cli.render import command_line
 from cli.settings import Settings
+from cli.tables_shown import Listed, listed
 from cli.waiting import shown, waiting
 
 EPILOG: Final = """\b
@@ -59,7 +59,7 @@ async def _look_on(settings: Settings, target: str, interface: str | None, as_js
     from cli.log import open_log
     from protocol.node import Node
 
-    home = settings.open_home()
+    home = settings.private_home()
     open_log(home)
     node = await Node.open(home, nickname(None), interface=interface)
     try:
@@ -75,7 +75,7 @@ def _choose(found: Found) -> Listed:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.discovery import PLAYING
+    from protocol.advertisement import PLAYING
 
     matches = [each for each in listed(found.now) if each.advertisement.status == PLAYING]
     if not matches:

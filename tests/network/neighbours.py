@@ -11,7 +11,8 @@ import json
 import secrets
 import sys
 
-from protocol.discovery import LOBBY, Advertisement, Discovery
+from protocol.advertisement import LOBBY, Advertisement
+from protocol.discovery import Discovery
 
 
 async def open_tables(count: int) -> None:

@@ -22,15 +22,8 @@ from zeroconf import DNSIncoming, DNSQuestionType, DNSRecord
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
-from protocol.discovery import (
-    LOBBY,
-    PLAYING,
-    SERVICE_TYPE,
-    Advertisement,
-    Discovery,
-    DiscoveryUnavailable,
-    Sighting,
-)
+from protocol.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.discovery import Discovery, DiscoveryUnavailable
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     DATAGRAM,
@@ -41,6 +34,7 @@ from protocol.limits import (
     PLAYERS,
 )
 from protocol.multicast import Datagram
+from protocol.sightings import Sighting
 from tests.network import forger
 
 pytestmark = pytest.mark.multicast

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from cli.commands.join import choose
 from cli.commands.tables import Found
 from cli.exits import ExitCode, Failure
-from cli.listing import changes, data, describe, listed
 from cli.picking import pick, pick_one
-from protocol.discovery import LOBBY, PLAYING, Advertisement, Sighting
+from cli.tables_shown import changes, data, describe, listed
+from protocol.advertisement import LOBBY, PLAYING, Advertisement
+from protocol.sightings import Sighting
 
 FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, 1)
 MATCH = replace(FRIDAY, id="cd" * 32, seats_taken=3, status=PLAYING)
@@ -139,6 +140,20 @@ def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPa
     with pytest.raises(Failure, match="There are 2 to choose from: Friday, Sunday") as caught:
         pick_one(rows, "Which table?", "p2pdice join NAME")
     assert (caught.value.code, questions) == (ExitCode.USAGE, [])
+
+
+def test_who_picks_one_of_two_tables_with_one_name_was_told_that_the_number_does_not_decide(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Anybody can take a name over: whose table it is shows only the fingerprint, in the join line of each."""
+    monkeypatch.setattr("cli.commands.join.is_interactive", lambda: True)
+    asked(monkeypatch, "2")
+    two = (*told(FRIDAY, 1), *told(replace(FRIDAY, id="99" * 16), 2), *told(SUNDAY, 3))
+    assert choose(Found(two, two)) == two[:2]
+    assert 'More than one table is called "Friday". ' in capsys.readouterr().out
+    asked(monkeypatch, "1")
+    assert choose(Found(two[1:], two[1:])) == two[1:2]
+    assert "More than one" not in capsys.readouterr().out
 
 
 def test_who_picks_a_table_gets_all_that_was_told_by_its_name() -> None:

@@ -9,7 +9,8 @@ from cli.render import escape, number
 
 if TYPE_CHECKING:
     from protocol.addresses import Address
-    from protocol.discovery import Advertisement, Sighting
+    from protocol.advertisement import Advertisement
+    from protocol.sightings import Sighting
 
 
 class Listed(NamedTuple):
@@ -32,7 +33,7 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
     All its players tell of it. A record that says anything else of it stands apart, so that nobody can hide a match
     behind a false one. An open table has one host: two records of it are one too many, and both are shown.
     """
-    from protocol.discovery import PLAYING
+    from protocol.advertisement import PLAYING
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
@@ -67,9 +68,10 @@ def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
 def describe(row: Listed) -> str:
     """Return a table in one line."""
     from protocol.addresses import format_address
+    from protocol.advertisement import PLAYING
 
     table = row.advertisement
-    state = "playing" if table.status == "playing" else f"{table.seats_taken} of {table.seats} seats taken"
+    state = "playing" if table.status == PLAYING else f"{table.seats_taken} of {table.seats} seats taken"
     more = f" and {number(len(row.sightings) - 1)} more" if len(row.sightings) > 1 else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
     return f"{escape(table.name)}: {escape(table.rules)}, {state}, at {where}"
