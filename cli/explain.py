@@ -145,8 +145,8 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "Calling.",
         (
-            "Who says liar has all cups opened and the dice counted. If there are at least as many as the bid says, the"
-            " bidder is right, else the caller.",
+            "Whoever says liar has all cups opened and the dice counted. If there are at least as many as the bid says,"
+            " the bidder is right, else the caller.",
             VERDICTS[rules.verdict],
         ),
     )

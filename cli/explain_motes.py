@@ -85,8 +85,8 @@ _STAKES: Final = (
     " if they win, gets 150 and 10: 60 more than they staked. Everybody else loses what they staked."
 )
 _TICKETS: Final = (
-    "Who has run tickets can stake them besides (stake 50 tickets 1), and the winner gets them all; as long as nothing"
-    " is carried over, nobody has any."
+    "Whoever has run tickets can stake them besides (stake 50 tickets 1), and the winner gets them all; as long as"
+    " nothing is carried over, nobody has any."
 )
 _TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
 

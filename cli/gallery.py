@@ -36,7 +36,7 @@ class Gallery(LineTable):
         self._words["quit"] = ("stop watching", self._quit)
 
     def way_back(self) -> str:
-        """Return how to return, for who leaves now."""
+        """Return how to return, for whoever leaves now."""
         words = ["watch", self._match[:8] if self._match else self._target, *self._home_words()]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 

@@ -1,6 +1,6 @@
 """The section of departures: a player leaves in the middle of a match, by choice or not.
 
-The dice of who left stay in play until the round is settled: others bid on them, and the departed may be a party to
+The dice of whoever left stay in play until the round is settled: others bid on them, and the departed may be a party to
 a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its maker. What the
 departed owed is void, and so is what they had on the stack.
 """

@@ -1,4 +1,4 @@
-"""Exact probabilities of a bid, for who knows one hand: the dice of the others are independent and fair.
+"""Exact probabilities of a bid, for whoever knows one hand: the dice of the others are independent and fair.
 
 An unknown die stands for a bid on its face with chance 1/6, or 1/3 where ones are wild and the bid is not on them; how
 many of n stand is binomial. All results are fractions: integers all the way, so they are exact for any number of dice.

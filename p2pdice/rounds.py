@@ -42,7 +42,7 @@ def clear_cups(state: State) -> State:
 
 
 def clear_table(state: State) -> State:
-    """Put the round's bids and call behind, and clear the cups of who is out."""
+    """Put the round's bids and call behind, and clear the cups of whoever is out."""
     return position(clear_cups(state), NOBODY, (), state.phase, state.awaits, None)
 
 

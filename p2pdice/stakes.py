@@ -54,7 +54,7 @@ def check_wager(wager: Sequence[int]) -> Wager:
 def check_stakes(state: State, stakes: Sequence[Sequence[int] | None]) -> tuple[Wager, ...]:
     """Return the stakes by seat; who never opened one, or has left, has staked nothing."""
     if len(stakes) != state.players:
-        raise UnexpectedInput(f"{len(stakes)} stakes for {state.players} seats: one by seat, none for who opened none")
+        raise UnexpectedInput(f"{len(stakes)} stakes for {state.players} seats: one for each seat, None for no stake")
     for seat, stake in enumerate(stakes):
         if stake is not None and seat not in state.live:
             raise UnexpectedInput(f"seat {seat} is not in the match any more and stakes nothing")
@@ -70,7 +70,7 @@ def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
 
 
 def settlement(state: State) -> Settlement:
-    """Return what a match that is over did to coins and run tickets; nothing for who had none at stake."""
+    """Return what a match that is over did to coins and run tickets; nothing for whoever had none at stake."""
     assert state.awaits is Expect.OVER
     wagers = state.wagers or (_NOTHING,) * state.players
     winners = tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)

@@ -90,7 +90,7 @@ class Table(NamedTuple):
     leader: int
     """The seat that opened this round, or will; if it left, the next live one clockwise."""
     dice: tuple[int, ...]
-    """Dice in each cup by seat. Who left during a round keeps theirs in play until it is settled."""
+    """Dice in each cup by seat. Whoever left during a round keeps theirs in play until it is settled."""
     live: tuple[int, ...]
     """Seats that are not out, ascending."""
     round: int
@@ -136,7 +136,7 @@ class State(NamedTuple):
 
     @property
     def dice(self) -> tuple[int, ...]:
-        """Dice in each cup by seat. Who left during a round keeps theirs in play until it is settled."""
+        """Dice in each cup by seat. Whoever left during a round keeps theirs in play until it is settled."""
         return self.table.dice
 
     @property

@@ -1,8 +1,8 @@
 """The section of turns, for dice with powers: Sunset, Night and Sunrise, their windows, and the stack of the night.
 
 A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
-passes closes it. Who has nothing to play is passed over without being asked. An effect of the night first waits on the
-*stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still to be
+passes closes it. Whoever has nothing to play is passed over without being asked. An effect of the night first waits on
+the *stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still to be
 asked, by the window or, while something is on the stack, about what is on top of it. :func:`ask` drives both::
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
@@ -155,7 +155,7 @@ def resume(state: State) -> _Transition:
 
 
 def free_turn(state: State, departed: int) -> State:
-    """Give the bidding turn of who left to the next live player, who has accused nobody in vain."""
+    """Give the bidding turn of whoever left to the next live player, who has accused nobody in vain."""
     motes = _mischief(state)._replace(must_raise=False)
     return state.with_motes(motes)._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE)
 

@@ -6,7 +6,7 @@ Every step since the last completed LOCK has a :class:`Ballot`. It is opened by 
 kinds of votes of the *base* (the players and witnesses who signed the last completed LOCK), in rounds 0, 1, 2 …:
 
 ABSENT(n, entries, newest)
-    What I think the step should be closed with: for each author who owes a message its id, or empty for who is absent.
+    What I think the step should be closed with: for each author who owes a message its id, empty for the absent.
     One per voter and round. ``newest`` is the latest round in which a majority voted the same, and then the entries
     are that majority's; -1 if there is no such round.
 CLOSE(n, entries)
@@ -101,7 +101,7 @@ class Vote(NamedTuple):
     newest: int = -1
     """Of an ABSENT: the latest round with a majority of identical ABSENTs that its author knew; -1 for none."""
     source: Any = None
-    """The signed message, for who must show it to others."""
+    """The signed message, for whoever must show it to others."""
 
     def says_the_same_as(self, other: Vote) -> bool:
         """Tell whether two votes of one slot are one."""
@@ -330,7 +330,7 @@ def leaves_majority(place: Place, entries: Entries) -> bool:
 class Absence:
     """One node's part in the votes on all steps that can still change.
 
-    :param me: index of this node in the roster; None for who has no vote.
+    :param me: index of this node in the roster; None for whoever has no vote.
     """
 
     def __init__(self, me: int | None) -> None:

@@ -50,7 +50,7 @@ class Reception(Enum):
 
 
 class Kept(NamedTuple):
-    """A message that this node did not have: to be stored, and passed on to who cannot hear its author."""
+    """A message that this node did not have: to be stored, and passed on to whoever cannot hear its author."""
 
     signed: Signed
 
@@ -83,7 +83,7 @@ News = Kept | Proven | Replaced | TakenBack
 class Agreement:
     """The history of one match at one node.
 
-    :param me: index of the node in the roster; None for who has no seat.
+    :param me: index of the node in the roster; None for whoever has no seat.
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
     """
 

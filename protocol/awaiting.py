@@ -65,7 +65,7 @@ class Awaiting:
         """
         position, missing = self._record.position, self._record.missing()
         culprits = self._agreement.proven
-        # Who proved to cheat cannot give an acceptable message any more than who is gone.
+        # Whoever proved to cheat cannot give an acceptable message any more than whoever is gone.
         gone = tuple(author for author in unheard if author not in linked) or tuple(
             author
             for author in position.owed

@@ -6,7 +6,7 @@ which it bounds neither bytes nor kinds. So the bytes are bounded here, the work
 one thread for all who knock, and whoever let the stranger in is told what it took.
 
 Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
-first are bounded, too, and the records are counted for who can hold the peer back.
+first are bounded, too, and the records are counted for whoever can hold the peer back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finding tables on the LAN by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
 
-What is found here only says where to dial: the identity of who answers is proved by the link and told by its HELLO. A
-node that was killed stays advertised until its records run out, so presence is no sign of life.
+What is found here only says where to dial: the identity of whoever answers is proved by the link and told by its HELLO.
+A node that was killed stays advertised until its records run out, so presence is no sign of life.
 
 Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are
 left out, as their work for a packet grows with everything that was heard before: what is kept and done here is bounded
@@ -299,7 +299,7 @@ class Discovery:
         )
 
     def _told(self, records: list[DNSRecord], now: float) -> None:
-        # Who speaks against this node's own words is answered, so that all who look see that there are two.
+        # Whoever speaks against this node's own words is answered, so that all who look see that there are two.
         if self._own and any(self._contradicts(each) for each in records):
             self._answer_soon()
         self._sightings.hear(records, now)

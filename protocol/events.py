@@ -242,7 +242,7 @@ class Stopped:
 class Diverged:
     """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
 
-    The match cannot go on. What this program holds is to be kept for who looks for the bug.
+    The match cannot go on. What this program holds is to be kept for whoever looks for the bug.
     """
 
     step: int

@@ -100,7 +100,7 @@ class Hosting:
         return TableAim(self.table.table, "")
 
     def greet_spectator(self, identity: bytes) -> None:
-        """Show the table to who was welcomed to watch."""
+        """Show the table to whoever was welcomed to watch."""
         self._shell.post(identity, self.table.frame())
 
     def greet(self, identity: bytes) -> None:

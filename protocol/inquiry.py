@@ -66,7 +66,7 @@ class _Answer(NamedTuple):
 
     @property
     def host(self) -> str:
-        """Nickname of who shows a table."""
+        """Nickname of whoever shows a table."""
         assert isinstance(self.said, Table)
         return next((name for name, identity in self.said.players if identity == self.identity), "?")
 

@@ -21,10 +21,10 @@ HANDSHAKE: Final = 5.0
 HANDSHAKE_HELLO: Final = 2 * KIB
 """The first record of TLS from the peer, without certificates: some 300 bytes, with a post-quantum key share 1,500."""
 HANDSHAKE_FROM_DIALLER: Final = KIB
-"""The rest of the handshake from who dials: with a certificate of 275 bytes and what proves it, 500. OpenSSL would take
-100 KiB of certificates, which cost anything from half a millisecond to 0.3 s a kilobyte, as their author likes."""
+"""The rest of the handshake from whoever dials: with a certificate of 275 bytes and what proves it, 500. OpenSSL would
+take 100 KiB of certificates, which cost anything from half a millisecond to 0.3 s a kilobyte, as their author likes."""
 HANDSHAKE_FROM_LISTENER: Final = KIB + 256
-"""The same from who answers, who also says what it takes: 900."""
+"""The same from whoever answers, who also says what it takes: 900."""
 HANDSHAKE_PIECES: Final = 32
 """Pieces in which a handshake may arrive: each costs a turn of the event loop, and two or three are the rule."""
 HANDSHAKE_COST: Final = 0.005

@@ -259,7 +259,7 @@ class Link:
             self.drop("the other program does not take what it is sent")
 
     def flush(self) -> None:
-        """Send what is queued now, not at the next turn of the event loop: for who has nothing to add in this one."""
+        """Send what is queued now, not at the next turn of the event loop: when nothing is to be added in this one."""
         if self._outgoing and self._channel is not None:
             self._last_sending = self._loop.time()
             self._channel.write(b"".join(self._outgoing))

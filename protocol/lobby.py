@@ -96,7 +96,7 @@ class HostedTable:
         check_token(self.table, aim.token)
 
     def admit(self, identity: bytes, value: Value) -> None:
-        """Give the player behind a link a seat; again for who already sits here replaces the join record.
+        """Give the player behind a link a seat; again for whoever already sits here replaces the join record.
 
         :param identity: the key that the link has proven.
         :raises NotAdmittedError: if the record is wrong or there is no seat left.
@@ -128,7 +128,7 @@ class HostedTable:
         return Table(settings.name, settings.ruleset.options(), settings.seats, tuple(settings.patience), players)
 
     def genesis(self) -> Genesis:
-        """Return the proposal for who sits here now."""
+        """Return the proposal for whoever sits here now."""
         roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
         return Genesis(self.table, self.settings.ruleset, self.settings.patience, roster)
 

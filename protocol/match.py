@@ -69,7 +69,7 @@ DOUBT: Final = 3.0
 """Seconds after a link came or went during which missing messages are asked for: a player who was cut off or restarted
 may have reached, or have been given back, what others still lack."""
 RECEIPTS: Final = 3.0
-"""Seconds that a finished node waits for the RESULT of who is not linked before it calls the end unconfirmed."""
+"""Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
 
 
 class StaleMoveError(Exception):
@@ -344,7 +344,7 @@ class Match:
                     self._take_back(item.since)
 
     def _pass_on(self, signed: Signed) -> None:
-        """Forward a new message to who cannot hear its author."""
+        """Forward a new message to whoever cannot hear its author."""
         author = signed.message.author
         if author != self.me:
             for peer, cut in sorted(self._cut.items()):

@@ -143,7 +143,7 @@ class Node:
         :param port: where to listen; 0 for any free port.
         :param interface: listen and advertise only at this address of this machine.
         :param discovery: False never touches multicast.
-        :param identity: for who has unlocked it already.
+        :param identity: for whoever has unlocked it already.
         :param bounds: other limits of links than the protocol's, for tests.
         :raises NodeError: if the home is in use or unreadable, or the name is none.
         """

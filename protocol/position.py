@@ -133,7 +133,7 @@ class Position(NamedTuple):
     seats: tuple[int, ...] = ()
     """Author by seat."""
     left: tuple[int, ...] = ()
-    """Authors who resigned or were found absent, ascending. Who is merely eliminated is not among them."""
+    """Authors who resigned or were found absent, ascending. Whoever is merely eliminated is not among them."""
     standing: Standing | None = None
     """The commitments of the script under way."""
     riding: Standing | None = None

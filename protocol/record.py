@@ -12,8 +12,8 @@ A RESIGN fills any slot that its author owes once the match is formed; the autho
 can also be closed with nothing from an author, if a majority of CLOSE votes says so (:mod:`protocol.absence`): the
 author is evicted.
 
-Eliminated players are *witnesses*: they owe LOCKs, until they leave, at no further cost. Who signed the last complete
-LOCK is the *base* that votes. Nothing behind a complete LOCK is ever dropped; what came after it can be
+Eliminated players are *witnesses*: they owe LOCKs, until they leave, at no further cost. Whoever signed the last
+complete LOCK is the *base* that votes. Nothing behind a complete LOCK is ever dropped; what came after it can be
 (:meth:`Record.fork`, :meth:`Record.adopt`).
 
 The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
@@ -394,7 +394,7 @@ class Record:
         """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
 
         A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Called
-        after each step, by who looks back seldom.
+        after each step, by whoever looks back seldom.
         """
         last = len(self.chain) - 2
         if last > 0 and last % STATES_APART:

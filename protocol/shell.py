@@ -40,7 +40,7 @@ class Shell:
         self.is_silent = False
         """Nothing is taken or sent any more."""
         self.outbox: Outbox[tuple[bytes, bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
-        """What this turn of the loop has caused; its frames are encoded, each with the identity of who is sent it."""
+        """What this turn of the loop has caused; its frames are encoded, each with the identity of its receiver."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # What a turn of the loop causes

@@ -1,7 +1,7 @@
 """The tables that multicast DNS tells of, out of records that anybody on the LAN can forge. No I/O, no clock.
 
 What is kept is bounded, and so is the work for a packet: records are only written down as they are heard, and
-:meth:`Sightings.look` makes tables of them as often as its owner wants to know. Who speaks against what was said
+:meth:`Sightings.look` makes tables of them as often as its owner wants to know. Whoever speaks against what was said
 before is believed, as RFC 6762 (§10.2) has it; what was said before is kept for a while, as nobody can tell which of
 the two is true.
 """

@@ -43,7 +43,7 @@ class Verdict:
     verdict: Judgement
     reason: str
     culprit: str | None = None
-    """Nickname of who broke the rules, proven by their own signature. Others may bear the same."""
+    """Nickname of whoever broke the rules, proven by their own signature. Others may bear the same."""
     culprit_identity: str | None = None
     """The culprit's fingerprint."""
     step: int | None = None

@@ -53,8 +53,8 @@ def odds(
 ) -> None:
     """Weigh a bid: how likely it is, and each raise of it.
 
-    Exactly, for who knows the own dice and nothing of the others. Where the first bid of a round decides whether ones
-    are wild, this bid is taken for it.
+    Exact for a player who knows their own dice and nothing of the others. Where the first bid of a round decides
+    whether ones are wild, this bid is taken for it.
     """
     ruleset = chosen_ruleset(rules, changes)
     known = _hand(hand)
