@@ -52,8 +52,8 @@ class Kind(IntEnum):
     STAKE = 8
     """(bet in coins, run tickets, salt): opens the commitment to a stake."""
     ABSENT = 9
-    """(round, ids, newest): a vote on what to close the step with, an empty id standing for an absent player; ``newest``
-    is the latest round with a majority of identical votes that the voter knows, or -1: :mod:`protocol.absence`."""
+    """(round, ids, newest): a vote on what to close the step with, an empty id standing for the absent; ``newest`` is
+    the latest round with a majority of identical votes that the voter knows, or -1: :mod:`protocol.absence`."""
     CLOSE = 10
     """(round, ids): a vote to close the step with what a majority of ABSENTs of this round has named."""
 
