@@ -2,8 +2,8 @@
 
 A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
 passes closes it. Whoever has nothing to play is passed over without being asked. An effect of the night first waits on
-the *stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still to
-be asked, by the window or, while something is on the stack, about what is on top of it. :func:`ask` drives both::
+the *stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still
+to be asked, by the window or, while something is on the stack, about what is on top of it. :func:`ask` drives both::
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
 
