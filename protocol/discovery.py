@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import secrets
 from collections.abc import Iterable
@@ -26,6 +27,7 @@ from zeroconf import (
     DNSRecord,
     DNSService,
     DNSText,
+    Error,
     InterfaceChoice,
     ServiceInfo,
 )
@@ -46,6 +48,8 @@ from protocol.limits import (
 from protocol.multicast import Datagram, Multicast, open_multicast
 from protocol.pace import Bucket, Buckets
 from protocol.sightings import POINTER, Sighting, Sightings
+
+log = logging.getLogger(__name__)
 
 ENUMERATION: Final = "_services._dns-sd._udp.local."
 """Who asks for this wants to know which kinds of services there are (RFC 6763, §9)."""
@@ -263,7 +267,10 @@ class Discovery:
         for name, kind in self._sightings.questions(now):
             packet.add_question(DNSQuestion(name, kind, _IN))
         if packet.questions:
-            self._send(packet)
+            try:
+                self._send(packet)
+            except Error as error:  # by a name that somebody told, and that should have been passed over
+                log.warning("not asked by multicast: %s", error)
         return self._ask_at
 
     # What is heard

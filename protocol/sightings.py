@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, ip_address
 from itertools import islice, repeat
 from math import inf
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from zeroconf import DNSAddress, DNSPointer, DNSRecord, DNSService, DNSText
@@ -34,6 +35,7 @@ POINTER, TEXT, SERVICE, IPV4, IPV6 = 12, 16, 33, 1, 28
 """Types of records."""
 ASKING: Final = 1.0
 """Seconds between two times that the details of tables are asked for."""
+_SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _LABEL: Final = 63
 """Bytes of a label of a DNS name."""
 _NAME: Final = 253
@@ -141,7 +143,7 @@ class Sightings:
     """
 
     def __init__(self, own: str = "") -> None:
-        self._own = own.lower()
+        self._own = _key(own)
         self._services: dict[str, _Service] = {}
         self._vague: dict[str, None] = {}
         """Those that are no tables: not yet, or never."""
@@ -158,17 +160,17 @@ class Sightings:
         touched: dict[str, _Service] = {}
         records = tuple(records)
         for record in records:
-            if isinstance(record, DNSPointer) and record.type == POINTER and record.name.lower() == SERVICE_TYPE:
+            if isinstance(record, DNSPointer) and record.type == POINTER and _key(record.name) == SERVICE_TYPE:
                 self._hear_pointer(record.alias, record.ttl, now)
         for record in records:
-            name = record.name.lower()
+            name = _key(record.name)
             if isinstance(record, DNSAddress):
                 zones = told.setdefault((name, record.type), {})
                 if record.ttl and len(zones) < ADDRESSES_PER_PEER:
                     zones[record.address] = record.scope_id
             elif record.ttl and (service := self._services.get(name)) is not None:
                 if isinstance(record, DNSService) and _can_be_spelled(record.server):
-                    service.target, service.port = record.server.lower(), record.port
+                    service.target, service.port = _key(record.server), record.port
                     self._hosts.setdefault(service.target, _Host())
                 elif isinstance(record, DNSText):
                     service.hear_text(record.text)
@@ -183,7 +185,7 @@ class Sightings:
             self._forget_hosts()
 
     def _hear_pointer(self, name: str, ttl: float, now: float) -> None:
-        key = name.lower()
+        key = _key(name)
         if key == self._own or not _is_instance(key):
             return
         if not ttl:
@@ -289,6 +291,15 @@ class Sightings:
             service = self._services[key]
             times += (max(service.ask_at, self._ask_from), service.vague_since + TABLE_ANSWER)
         return min(each for each in times if each > now)
+
+
+def _key(name: str) -> str:
+    """Return the same for all spellings of a DNS name: they differ in the case of ASCII letters only (RFC 6762, §16).
+
+    Whichever spelling is written into a packet, it has as many bytes as the others. Other letters can grow in lower
+    case, and so can a name that was measured before.
+    """
+    return name.translate(_SMALL)
 
 
 def _is_instance(key: str) -> bool:

@@ -34,7 +34,7 @@ from protocol.limits import (
     PLAYERS,
 )
 from protocol.multicast import Datagram
-from protocol.sightings import Sighting
+from protocol.sightings import TEXT, Sighting
 from tests.network import forger
 
 pytestmark = pytest.mark.multicast
@@ -223,6 +223,35 @@ async def test_hostile_records_are_passed_over(opens: Opener) -> None:
     assert await find(guest, "honest")
     assert [each.advertisement.name for each in guest.tables()] == ["honest"]
     await hostile.async_close()
+
+
+def label(raw: bytes) -> bytes:
+    return bytes([len(raw)]) + raw
+
+
+@pytest.mark.parametrize(
+    ("instance", "host"),
+    [(b"evil", "\u0130".encode() * 31), ("\u212a".encode() * 15 + b"\xff" * 16, b"host")],
+    ids=["host grows in lower case", "instance shrinks in lower case"],
+)
+async def test_no_name_ends_the_looking(opens: Opener, instance: bytes, host: bytes) -> None:
+    guest, honest = await opens(), await opens()
+    name = label(instance) + forger.TYPE
+    send_on_loopback(forger.answer(forger.pointer(name), forger.service(name, label(host) + forger.LOCAL, 7000)))
+    await asyncio.sleep(3 * LOOK)
+    await honest.advertise(FRIDAY, 7000)
+    assert await find(guest, "Friday")
+
+
+async def test_a_question_that_cannot_be_written_is_logged_and_the_looking_goes_on(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    guest, honest = await opens(), await opens()
+    monkeypatch.setattr(guest._sightings, "questions", lambda now: (("x" * 70 + ".local.", TEXT),))
+    await honest.advertise(FRIDAY, 7000)
+    await eventually(lambda: "not asked by multicast" in caplog.text)
+    await honest.advertise(dataclasses.replace(FRIDAY, name="Saturday"), 7000)
+    assert await find(guest, "Saturday")
 
 
 async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

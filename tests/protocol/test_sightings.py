@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from zeroconf import DNSAddress, DNSPointer, DNSRecord, DNSService, DNSText
 
@@ -15,6 +15,7 @@ from protocol import sightings as module
 from protocol.advertisement import LOBBY, SERVICE_TYPE, Advertisement
 from protocol.limits import ADDRESSES_PER_PEER, FORMER_LIFE, TABLE_ANSWER, TABLE_LIFE, TABLES, TABLES_ASKED_FOR
 from protocol.sightings import ASKING, IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from tests.fuzz.targets.txt import check_records
 
 FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)
 HOME, ELSEWHERE = "192.0.2.1", "192.0.2.66"
@@ -86,6 +87,9 @@ def test_names_differ_in_more_than_case() -> None:
     assert seen.look(0) == ()
     seen.hear([pointer("abc"), service("ABC", "HOST.local."), told("Abc"), *addresses("host.LOCAL.", HOME)], 0)
     assert len(seen.look(0)) == 1
+    seen.hear(table("É"), 0)
+    seen.hear(table("é"), 0)
+    assert {each.instance for each in seen.look(0)} == {"abc", "É", "é"}  # whose case is told apart (RFC 6762, §16)
 
 
 def test_a_table_runs_out_and_is_not_asked_for_before() -> None:
@@ -185,6 +189,25 @@ def test_names_without_details_are_asked_for_a_few_at_a_time_and_each_in_its_tur
         assert seen.due(moment) <= moment + ASKING
         asked += {name for name, _ in questions}
     assert len(set(asked)) == 3 * TABLES_ASKED_FOR
+
+
+LABELS = st.builds(
+    lambda one, ones, other, others: one * ones + other * others,
+    st.sampled_from("xX.\u0130\u212a\ufffd") | st.characters(),
+    st.integers(0, 70),
+    st.sampled_from("xX.\u0130\u212a\ufffd") | st.characters(),
+    st.integers(0, 70),
+)
+"""Also letters that take other numbers of bytes when they are small, and the sign for what was no UTF-8."""
+
+
+@given(LABELS, LABELS)
+@example(instance="evil", target="\u0130" * 31)
+@example(instance="\u212a" * 15 + "\ufffd" * 16, target="host")
+def test_whatever_names_are_heard_what_is_asked_can_be_written(instance: str, target: str) -> None:
+    at = f"{target}.local."
+    check_records([pointer(instance), service(instance, at)])
+    check_records([pointer(instance), service(instance, at), told(instance), *addresses(at, HOME)])
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e.f", "\x1b", "x" * 64, "é" * 40, ""])
