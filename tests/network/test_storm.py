@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.network.forger import FORGERIES
-from tests.network.storm import Damage, Storm, endure
+from tests.network.namespaces import lan
+from tests.network.processes import agree, processes
+from tests.network.storm import FORGER, Damage, Storm, endure
 
 MEMORY = 32 * 1024 * 1024
 PACE = 0.9
@@ -29,6 +31,20 @@ def test_in_a_flood_a_match_goes_on_and_nobody_loses_the_seat_or_memory_without_
     assert damage.packets > 500
     assert damage.late_moves > 0
     assert damage.growth < MEMORY
+
+
+async def test_a_name_that_is_taken_over_is_not_joined_and_the_join_line_is(tmp_path: Path) -> None:
+    with lan(FORGER) as wire:
+        async with processes(tmp_path) as at:
+            host = await at.start("A", "--host", "2", "--discovery", prefix=wire.on(1))
+            line = (await host.until("opened"))["join_line"]
+            options = ("takeover", "--interface", f"10.77.0.{FORGER}", "--rate", "200")
+            forger = await at.run("tests.network.forger", *options, prefix=wire.on(FORGER))
+            await forger.until("begun")
+            misled = await at.start("B", "--join", "Friday", "--discovery", prefix=wire.on(2))
+            assert (await misled.until("failed"))["code"] == "refused"
+            guest = await at.start("C", "--join", line, "--discovery", prefix=wire.on(3))
+            await agree(host, guest)
 
 
 @pytest.fixture(scope="module")
