@@ -1,4 +1,4 @@
-"""What must hold in every world, checked while it runs. Each :class:`Check` says where its claim stands."""
+"""What must hold in every world, checked while it runs. What is checked says where its claim stands."""
 
 from __future__ import annotations
 
@@ -181,7 +181,8 @@ class Checks:
         """Nothing more will happen."""
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
-        # A liar among honest players whom faults have cut off from each other can make a fork (protocol.md §10).
+        # A liar among honest players whom faults have cut off from each other can make a fork: it is no promise
+        # (docs/threat-model.md).
         cheat = self.world.cheat
         is_excused = cheat is not None and cheat.acted > 0 and bool(self.world.plan.faults)
         self._hold(Check.ONE_HISTORY, len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
@@ -199,13 +200,13 @@ class Checks:
     # The checks
 
     def _one_state_per_history(self, machine: Machine, position: Position) -> None:
-        """Nodes at the same T have the same state (protocol.md §3)."""
+        """Nodes at the same T have the same state (SPEC.md §5)."""
         what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
         agreed = self._agreed.setdefault(position.tip, what)
         self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
-        """Nobody is left out of a step but by identical CLOSEs of more than half of the base (protocol.md §5)."""
+        """Nobody is left out of a step but by identical CLOSEs of more than half of the base (SPEC.md §6)."""
         before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
@@ -239,7 +240,7 @@ class Checks:
         return set(range(self.world.plan.players))
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
-        """No die and no coin comes from nowhere, and none is lost but by the rules (rules.md)."""
+        """No die and no coin comes from nowhere, and none is lost but by the rules (SPEC.md)."""
         after = position.state
         if before is None or after is None:
             return
@@ -278,7 +279,7 @@ class Checks:
         self._resigns_only_when_asked(machine, signed.message)
 
     def _follows(self, before: Position, after: Position) -> None:
-        """T names all that came before, as protocol.md §3 spells it: worked out here once more, by other code."""
+        """T names all that came before, as SPEC.md §5 spells it: worked out here once more, by other code."""
         if after.tip in self._followed:
             return
         self._followed.add(after.tip)
@@ -293,7 +294,7 @@ class Checks:
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
-        """Before a secret leaves, every live player has signed the same history (protocol.md, its one rule)."""
+        """Before a secret leaves, every live player has signed the same history (SPEC.md §5)."""
         assert machine.match is not None
         chain = machine.match.record.chain
         before = chain[message.step].entries.values() if message.step < len(chain) else ()
@@ -323,13 +324,13 @@ class Checks:
         )
 
     def _resigns_only_when_asked(self, machine: Machine, message: Message) -> None:
-        """A crash costs nothing (protocol.md §10); only a backup may have lost what cannot be opened any more."""
+        """A crash costs nothing (docs/threat-model.md); only a backup may have lost what cannot be opened any more."""
         if message.kind is Kind.RESIGN:
             willing = machine.has_conceded or machine.author in self._restored
             self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
-        """An honest player signs one message for one slot, whatever happens to process and disk (protocol.md §3)."""
+        """An honest player signs one message for one slot, whatever happens to process and disk (SPEC.md §5)."""
         place = slot(signed.message)
         if signed.message.kind in VOTES and place not in self._signed:
             self._votes_take_their_time(machine)
@@ -344,7 +345,7 @@ class Checks:
         )
 
     def _votes_take_their_time(self, machine: Machine) -> None:
-        """Who has voted waits for the others before the next round (protocol.md §5)."""
+        """Who has voted waits for the others before the next round (SPEC.md §6)."""
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]
@@ -364,7 +365,7 @@ class Checks:
         return False
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
-        """Whatever peers send, what a node keeps of it is bounded (protocol.md §5, §9)."""
+        """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §8)."""
         match = machine.match
         assert match is not None
         agreement = match.agreement
