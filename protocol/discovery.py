@@ -45,7 +45,7 @@ from protocol.limits import (
     LOOK,
     TABLE_LIFE,
 )
-from protocol.multicast import Datagram, Multicast, open_multicast
+from protocol.multicast import Datagram, Multicast, kept_up, open_multicast
 from protocol.pace import Bucket, Buckets
 from protocol.sightings import POINTER, Sighting, Sightings
 
@@ -110,7 +110,7 @@ class Discovery:
         """
         self._interface = interface
         self._multicast = self._open()
-        self._keeping = asyncio.create_task(self._keep())
+        self._keeping = kept_up(self._keep())
         if self._advertised is not None:
             await self.advertise(*self._advertised)
 

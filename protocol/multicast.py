@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Final, NamedTuple
 
 from zeroconf import Error, InterfaceChoice, IPVersion, autodetect_ip_version, create_sockets
 
 from protocol.limits import DATAGRAM, DATAGRAM_BURST, DATAGRAM_RATE, DATAGRAM_REST
 from protocol.pace import Bucket
+
+log = logging.getLogger(__name__)
 
 PORT: Final = 5353
 GROUPS: Final = {socket.AF_INET: "224.0.0.251", socket.AF_INET6: "ff02::fb"}
@@ -25,6 +28,18 @@ class Datagram(NamedTuple):
     """Who says to have sent it."""
     zone: int
     """The interface that it came by, as a number; 0 for IPv4."""
+
+
+def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """Begin work that goes on until it is cancelled; what ends it otherwise is logged, as nobody waits for it."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("tables are looked for no longer", exc_info=error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(ended)
+    return task
 
 
 class Multicast:
@@ -48,7 +63,7 @@ class Multicast:
             raise OSError
         for each in (self._ears, *self._mouths):
             each.setblocking(False)
-        self._listening = asyncio.create_task(self._listen())
+        self._listening = kept_up(self._listen())
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()

@@ -511,6 +511,20 @@ async def test_of_one_address_no_more_is_parsed_than_the_limit_and_others_are_he
     assert await find(guest, "x")
 
 
+async def test_what_ends_the_looking_for_tables_is_logged(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(datagram: Datagram) -> None:
+        raise RuntimeError("a defect")
+
+    guest = await opens()
+    assert guest._multicast is not None
+    monkeypatch.setattr(guest._multicast, "_hear", fail)
+    send_on_loopback(b"anything")
+    await eventually(lambda: "a defect" in caplog.text)
+    assert "tables are looked for no longer" in caplog.text
+
+
 async def test_after_a_flood_it_is_asked_again_who_is_there(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.discovery.AFTER_FLOOD", 0.1)
     guest = await opens()
