@@ -48,15 +48,18 @@ ATTEMPTS: Final = 3
 
 class _Answer(NamedTuple):
     identity: bytes
-    at: list[tuple[Target, Address]]
-    """By which records, at which addresses."""
+    at: list[Address]
     said: Table | Propose | Refuse
     table: bytes
     """Id of the table, as the answer has it."""
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        return tuple(dict.fromkeys(address for _, address in self.at))
+        return tuple(dict.fromkeys(self.at))
+
+    def is_of(self, place: Target) -> bool:
+        """Tell whether this was heard at an address of that place."""
+        return not set(self.at).isdisjoint(place.addresses)
 
     @property
     def join_line(self) -> JoinLine:
@@ -113,17 +116,17 @@ class Inquiry:
             problem = f'{many} different players answer for the table "{told[0].name}"'
             raise NodeError("refused", problem, BY_LINE, choices)
         (answer,) = having
-        identifier = answer.table or answer.at[0][0].id
-        return Target(answer.addresses, identifier, fingerprint(answer.identity), name=answer.at[0][0].name)
+        place = next(place for place in told if answer.is_of(place))
+        return Target(answer.addresses, answer.table or place.id, fingerprint(answer.identity), name=place.name)
 
     async def _ask_all(self, told: Sequence[Target]) -> tuple[list[_Answer], list[str]]:
         answers: list[_Answer] = []
         problems: list[str] = []
-        seen: dict[bytes, list[tuple[Target, Address]]] = {}
+        seen: dict[bytes, list[Address]] = {}
 
-        async def ask(place: Target, address: Address) -> None:
+        async def ask(address: Address) -> None:
             def is_new(identity: bytes) -> bool:
-                seen.setdefault(identity, []).append((place, address))
+                seen.setdefault(identity, []).append(address)
                 return len(seen[identity]) == 1
 
             try:
@@ -133,13 +136,18 @@ class Inquiry:
             else:
                 answers.append(_Answer(identity, seen[identity], said, table))
 
-        def has_answered(place: Target) -> bool:
-            return any(place is by for answer in answers for by, _ in answer.at)
+        addresses = {address for place in told for address in place.addresses}
+        asking = {address: asyncio.create_task(ask(address)) for address in addresses}
+        waiting = set(asking.values())
 
-        asking = {place: [asyncio.create_task(ask(place, address)) for address in place.addresses] for place in told}
-        waiting = {task for tasks in asking.values() for task in tasks}
+        def is_open(place: Target) -> bool:
+            """Tell whether nobody has answered there yet and somebody may."""
+            return not any(answer.is_of(place) for answer in answers) and any(
+                asking[address] in waiting for address in place.addresses
+            )
+
         try:
-            while any(not has_answered(place) and not waiting.isdisjoint(asking[place]) for place in told):
+            while any(map(is_open, told)):
                 _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if waiting:
                 await asyncio.wait(waiting, timeout=RIVALS)

@@ -201,9 +201,10 @@ TABLE_LIFE: Final = 4500
 """Seconds for which an advertised table is believed at most: as long as honest ones say (RFC 6762, §10)."""
 LOOK: Final = 0.1
 """Between two looks at what was heard of tables, however much that is."""
-CLAIMS: Final = 4
-"""Tables of one name, each at up to :data:`ADDRESSES_PER_PEER` addresses, that are dialled to find out who has it. More
-than two are hardly honest, and whoever forges more must not make others dial without end."""
+ADDRESSES_PER_NAME: Final = 4 * ADDRESSES_PER_PEER
+"""Addresses told for the tables of one name, at each of which somebody is asked who has it. One or two honest tables
+have fewer. Whoever forges more must not make others dial without end: then nobody is asked, as nobody knows whom to
+leave out."""
 FORMER_TABLES: Final = 256
 """What was told of tables before something else was: for names that change hands while somebody looks for them. Honest
 tables change a few times an hour; above this no name is trusted."""

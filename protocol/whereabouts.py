@@ -22,7 +22,7 @@ from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
 from protocol.genesis import MalformedGenesisError
 from protocol.hashing import HASH_BYTES
 from protocol.joinline import parse_join_line
-from protocol.limits import ADDRESSES_PER_PEER, CLAIMS
+from protocol.limits import ADDRESSES_PER_NAME
 from protocol.lobby import HostedTable
 from protocol.match import Match
 from protocol.rulesets import ruleset_label
@@ -253,9 +253,9 @@ def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
 
 
 def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
-    """Return a place for each open table that was told of; records with common addresses are of one table.
+    """Return a place for each record of an open table: whoever forges one must not crowd out what another says.
 
-    :raises NodeError: if there is none, or there are too many.
+    :raises NodeError: if there is none, or there are too many addresses to ask at.
     """
     name = told[0].advertisement.name
     open_ones = [each for each in told if each.advertisement.status == LOBBY]
@@ -264,22 +264,12 @@ def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
     tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
     if not tables:
         raise NodeError("not-found", f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
-    places: list[Target] = []
-    for each in tables:
-        place = Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name)
-        same = next((known for known in places if _is_one_table(known, place)), None)
-        if same is None:
-            places.append(place)
-        else:
-            addresses = tuple(dict.fromkeys((*same.addresses, *place.addresses)))
-            places[places.index(same)] = same._replace(addresses=addresses[:ADDRESSES_PER_PEER])
-    if len(places) > CLAIMS:
-        raise NodeError("refused", f'{len(places)} tables are called "{places[0].name}"', BY_LINE)
-    return tuple(places)
-
-
-def _is_one_table(one: Target, other: Target) -> bool:
-    return (one.id, one.name) == (other.id, other.name) and not set(one.addresses).isdisjoint(other.addresses)
+    if len({address for each in tables for address in each.addresses}) > ADDRESSES_PER_NAME:
+        raise NodeError("refused", f'"{name}" is advertised at more addresses than can be asked', BY_LINE)
+    places = (
+        Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name) for each in tables
+    )
+    return tuple(dict.fromkeys(places))
 
 
 def _match_id(advertisement: Advertisement) -> bytes:

@@ -141,7 +141,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"{limits.HEARD_RATE:.0f} a second are parsed, {limits.HEARD_RATE_PER_ADDRESS:.0f} of one address",
         f"at most {limits.DATAGRAM} bytes",
         f"of a table {limits.ADDRESSES_PER_PEER} addresses are kept",
-        f"at most {limits.ADDRESSES_PER_PEER} for a peer",
+        f"at most {limits.ADDRESSES_PER_PEER} for a peer and {limits.ADDRESSES_PER_NAME} for a name",
         f"answered {limits.SPECTATOR_PAGES} times at once",
         f"up to {limits.NICKNAME_CHARACTERS} characters",
         f"once in {limits.REPLACEMENT:.0f} seconds",

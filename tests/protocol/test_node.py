@@ -25,7 +25,7 @@ from protocol.events import (
 )
 from protocol.joinline import JoinLine, parse_join_line
 from protocol.keys import Identity
-from protocol.limits import Limits
+from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
 from protocol.link import Link
 from protocol.node import NodeError, TableSettings
 from protocol.sightings import Sighting
@@ -441,16 +441,47 @@ async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
     assert (await guest.until(TableJoined)).host.name == "Ada"
 
 
+@pytest.mark.parametrize("is_one_table", [True, False])
 async def test_of_very_many_tables_with_one_name_none_is_dialled(
-    people: Company, monkeypatch: pytest.MonkeyPatch
+    people: Company, is_one_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The bound is of addresses: as many false records of one table lead to as many attempts to dial."""
     host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
     await host.node.host(FRIDAY)
-    false = (replace(told(host, table=bytes([number] * 16)), addresses=((HOST, number),)) for number in range(1, 100))
-    tables_are(monkeypatch, guest, told(host), *false)
-    with pytest.raises(NodeError, match="100 tables are called") as caught:
+    shared, true = (HOST, 1), told(host)
+    false = [
+        replace(true if is_one_table else told(host, table=bytes([number] * 16)), addresses=(shared, (HOST, number)))
+        for number in range(2, ADDRESSES_PER_NAME + 1)
+    ]
+    tables_are(monkeypatch, guest, true, *false)
+    with pytest.raises(NodeError, match="at more addresses than can be asked") as caught:
         await guest.node.join("Friday")
     assert "join line" in caught.value.hint
+    tables_are(monkeypatch, guest, true, *false[1:])
+    await guest.node.join("Friday")
+
+
+@pytest.mark.parametrize("enter", ["join", "watch"])
+@pytest.mark.parametrize("sorts_first", ["Ada", "Eve"])
+async def test_no_record_crowds_out_the_addresses_of_another(
+    people: Company, enter: str, sorts_first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forger tells of as many addresses as one may, and of one that every machine with containers has."""
+    right, wrong = await people.sit("Ada"), await people.sit("Eve")
+    for each in (right, wrong):
+        await each.node.host(FRIDAY)
+    assert right.node._hosting is not None
+    assert wrong.node._hosting is not None
+    wrong.node._hosting.table.table = right.node._hosting.table.table
+    container = (HOST, 1)
+    others = tuple((HOST, number) for number in range(2, ADDRESSES_PER_PEER))
+    honest = replace(told(right), addresses=(container, (HOST, right.node.port)))
+    forged = replace(told(wrong), addresses=((HOST, wrong.node.port), container, *others), instance="y")
+    guest = await people.sit("Ben", discovery=True)
+    tables_are(monkeypatch, guest, *((honest, forged) if sorts_first == "Ada" else (forged, honest)))
+    with pytest.raises(NodeError, match="two different players answer"):
+        await getattr(guest.node, enter)("Friday")
+    assert [len(each.told(LobbyChanged)) for each in (right, wrong)] == [1, 1]
 
 
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
