@@ -9,8 +9,8 @@ from cli.exits import Failure, closing_code
 from cli.line import LineTable
 from cli.narrate import dice_by_player, narrate
 from cli.narrate_motes import graveyard
-from cli.render import command_line, listing
-from cli.seating import Seating, display_names
+from cli.render import command_line
+from cli.seating import Seating
 from cli.stream import event_line
 from protocol.events import MatchOver, MatchStarted, NodeEvent, Stopped, Suspended, TableClosed
 
@@ -42,7 +42,7 @@ class Gallery(LineTable):
 
     def take(self, event: NodeEvent) -> None:
         if isinstance(event, Suspended):
-            self._say(f"The match waits for {listing(display_names(event.awaited))}.")
+            self._say(f"The match waits for {self._seating.named(event.awaited)}.")
         else:
             super().take(event)
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from cli.choices import choices
 from cli.exits import Failure, closing_code
-from cli.explain import typed_moves
+from cli.explain import summary, typed_moves
 from cli.lines import InterruptedByUserError, Lines, open_lines
 from cli.narrate import awaited, dice_by_player, narrate
 from cli.narrate_motes import graveyard
 from cli.play import first_of
 from cli.render import bid, command_line, dice_count, hand, listing, percent, sentence
+from cli.rulesets import rules_command
 from cli.seating import Seating, display_names
 from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_bid, hear_word, nearest_word
-from p2pdice import Concede, Move, RulesError, State, events
+from p2pdice import Concede, Move, RulesError, Ruleset, State, events
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -37,6 +38,8 @@ from protocol.events import (
     Stopped,
     Suspended,
     TableClosed,
+    TableJoined,
+    TableWatched,
     TakenBack,
     YourTurn,
 )
@@ -71,6 +74,7 @@ class LineTable:
         """Id of the running match, empty before and after it."""
         self._absent: tuple[PlayerInfo, ...] = ()
         """Without whom the match cannot go on."""
+        self._ruleset: Ruleset | None = None
         self._state: State | None = None
         self._hand: tuple[int, ...] = ()
         self._turn: YourTurn | None = None
@@ -85,6 +89,7 @@ class LineTable:
             "dice": ("your dice, and how many everybody has", self._dice),
             "odds": ("the chance that the bid is true; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._who),
+            "rules": ("what is played by here, and where to read it", self._rules),
             "start": ("begin with the players who are here (the host)", self._start),
             "concede": ("give up this match", self._concede),
             "quit": ("leave; you can return to a running match", self._quit),
@@ -143,6 +148,8 @@ class LineTable:
     def take(self, event: NodeEvent) -> None:
         """Remember what an event changes, and tell it."""
         match event:
+            case TableJoined() | TableWatched():
+                self._ruleset = event.ruleset
             case LobbyChanged():
                 self._players = event.players
             case MatchFormed():
@@ -157,6 +164,7 @@ class LineTable:
                 self._match = event.match_id
                 self._players = event.players
                 self._state = event.state
+                self._ruleset = event.ruleset
                 self._seating = Seating.of(event.players, event.my_seat)
             case DiceRolled():
                 self._hand = event.hand
@@ -206,7 +214,7 @@ class LineTable:
         if self._is_confirming:
             return ("yes", "no")
         moves = choices(self._turn.view) if self._turn else []
-        return (*moves, *self._words)
+        return (*moves, *self._offered)
 
     async def _listen(self) -> None:
         while not self._has_left:
@@ -239,7 +247,7 @@ class LineTable:
             self._out_of_turn(line)
             return
         try:
-            heard = hear(line, self._turn.view, self._seating.names, self._short_words, _IN_FULL)
+            heard = hear(line, self._turn.view, self._seating.names, self._short_words, self._long_words)
         except NotUnderstoodError as error:
             self._say(str(error))
             return
@@ -252,13 +260,22 @@ class LineTable:
 
     @property
     def _short_words(self) -> list[str]:
-        return [word for word in self._words if word not in _IN_FULL]
+        return [word for word in self._offered if word not in _IN_FULL]
+
+    @property
+    def _long_words(self) -> list[str]:
+        return [word for word in self._offered if word in _IN_FULL]
+
+    @property
+    def _offered(self) -> list[str]:
+        """The words that can do something now; whoever types another one is told why it cannot."""
+        return [word for word in self._words if word != "start" or not self._match]
 
     def _out_of_turn(self, line: str) -> None:
         if word := hear_word(line, self._short_words):
             self._words[word][1]("")
         else:
-            meant = nearest_word(line, self._words)
+            meant = nearest_word(line, self._offered)
             self._say(self._no_turn() + (f" Did you mean {meant}?" if meant else ""))
 
     def _no_turn(self) -> str:
@@ -281,11 +298,13 @@ class LineTable:
 
     def _whose_turn(self) -> str:
         if self._absent:
-            return f": the match waits for {listing(display_names(self._absent))}"
+            return f": the match waits for {self._seating.named(self._absent)}"
         if self._state is None:
             return ": the match has not begun"
         if self._state.turn >= 0 and self._state.turn == self._seating.me:
-            return " yet: the others are still to be heard"  # after a return, or behind a move of one's own
+            # After a return, or behind a move of one's own.
+            unheard = self._node.match.unheard if self._node.match is not None else ()
+            return f" yet: {self._seating.named(unheard) if unheard else 'the others'} must answer first"
         waiting = awaited(self._state, self._seating)
         return f": {waiting} to move" if waiting else ""
 
@@ -299,27 +318,41 @@ class LineTable:
         elif self._state is not None:
             self._say(f"On your turn type {typed_moves(self._state.ruleset)}.")
         self._say(
-            "Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough. A bid on more dice than there"
-            " are has to be typed twice."
+            "Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough, except for what cannot be"
+            f" undone: {listing(self._long_words)}. A bid on more dice than"
+            " there are has to be typed twice."
         )
         self._say("At any time:")
         self._list_words()
 
     def _list_words(self) -> None:
-        width = max(map(len, self._words))
-        for word, (meaning, _) in self._words.items():
-            self._say(f"    {word:{width}}  {meaning}")
-        name = self._state.ruleset.name if self._state is not None else None
-        self._say(f"The rules: {command_line('rules', name or 'NAME')} in another terminal.")
+        width = max(map(len, self._offered))
+        for word in self._offered:
+            self._say(f"    {word:{width}}  {self._words[word][0]}")
+        self._say(self._where_the_rules_are())
+
+    def _rules(self, _rest: str) -> None:
+        if self._ruleset is not None:
+            self._say(sentence(summary(self._ruleset)))
+        self._say(self._where_the_rules_are())
+
+    def _where_the_rules_are(self) -> str:
+        command = command_line("rules") if self._ruleset is None else rules_command(self._ruleset)
+        return f"To read the rules, type in another terminal:\n    {command}"
 
     def _dice(self, _rest: str) -> None:
         if self._state is None:
             self._say("There are no dice yet: the match has not begun.")
         else:
-            mine = f"You have {hand(self._hand)}. " if self._hand else "You have no dice in your cup now. "
-            self._say(mine + dice_by_player(self._state.dice, self._seating))
+            self._say(self._my_dice(self._state) + dice_by_player(self._state.dice, self._seating))
             if motes := graveyard(self._state, self._seating):
                 self._say(motes)
+
+    def _my_dice(self, state: State) -> str:
+        if self._hand:
+            return f"You have {hand(self._hand)}. "
+        has_dice = self._seating.me is not None and state.dice[self._seating.me]
+        return "Your dice wait for the next roll. " if has_dice else "You have no dice left. "
 
     def _odds(self, rest: str) -> None:
         if self._state is None:

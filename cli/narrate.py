@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
 from cli.render import bid, clause, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
+from cli.rulesets import nearest_preset
 from cli.seating import Seating, display_names
 from p2pdice import Exact, Expect, Liar
 from p2pdice import events as game
@@ -40,7 +41,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.TableClosed():
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
-            return _peers(event)
+            return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
             return _course(event, seating)
         case node.Stopped():
@@ -81,12 +82,15 @@ def _table(event: node.TableOpened | node.TableMoved | node.TableJoined | node.T
 
 
 def _rules(ruleset: Ruleset) -> str:
-    return f"the rules called {ruleset.name}" if ruleset.name else "house rules"
+    if ruleset.name:
+        return f"the rules called {ruleset.name}"
+    base, changes = nearest_preset(ruleset)
+    return f"house rules ({base} with {listing(changes)})"
 
 
 def _sitting(event: node.LobbyChanged) -> str:
     changes = [
-        f"{listing(display_names(players))} {verb}{'s' if len(players) == 1 else ''}"
+        f"{listing(display_names(players, event.players))} {verb}{'s' if len(players) == 1 else ''}"
         for players, verb in ((event.joined, "join"), (event.left, "leave"))
         if players
     ]
@@ -109,12 +113,15 @@ def _match(
             if event.resumed:
                 role = "You watch" if event.my_seat is None else "You are back in"
                 match = f"{role} match {event.match_id[:8]} of {order}, by {_rules(event.ruleset)}."
-                return f"{match} {standing(event.state, seating)}"
+                mine = event.my_seat is not None and event.state.turn == event.my_seat
+                return (
+                    f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
+                )
             return f"The match begins, by {_rules(event.ruleset)}. Clockwise sit {order}."
         case node.ConcedeAccepted():
             if not event.awaited:
                 return "You give up; you are out as soon as the others have heard of it."
-            return f"You give up as soon as the match goes on: it waits for {listing(display_names(event.awaited))}."
+            return f"You give up as soon as the match goes on: it waits for {seating.named(event.awaited)}."
         case node.MatchOver():
             path = str(event.transcript)
             kept = (
@@ -125,15 +132,15 @@ def _match(
             return f"{kept} The transcript is {path}\nVerify it with:\n    {command_line('verify', path)}"
 
 
-def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved) -> str:
+def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:
     match event:
         case node.PeerLost():
-            return f"{escape(event.player.name)} cannot be reached at the moment."
+            return f"{seating.named([event.player])} cannot be reached at the moment."
         case node.PeerBack():
-            return f"{escape(event.player.name)} is back."
+            return f"{seating.named([event.player])} is back."
         case node.Misbehaved():
             proven = f"at step {event.step}, as their own signature proves"
-            told = f"{escape(event.player.name)} broke the rules {proven}: {clause(escape(event.reason))}"
+            told = f"{seating.named([event.player])} broke the rules {proven}: {clause(escape(event.reason))}"
             if event.proof is None:
                 return told
             path = str(event.proof)
@@ -143,7 +150,7 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved) -> str:
 def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
     match event:
         case node.Suspended():
-            names = listing(display_names(event.awaited))
+            names = seating.named(event.awaited)
             return f"The match waits for {names}. You may wait, or quit and resume it another day."
         case node.Continued():
             return "The match goes on."
@@ -151,7 +158,7 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
             seconds = counted(event.seconds, "second")
             if any(player.is_me for player in event.awaited):
                 return f"You have {seconds} left; then the others may go on without you."
-            names = listing(display_names(event.awaited))
+            names = seating.named(event.awaited)
             return f"Waiting for {names}. In {seconds} the others may go on without them."
         case node.TakenBack():
             void = "What happened last is void: most players have agreed on another course."
@@ -176,13 +183,16 @@ def _your_turn(event: node.YourTurn, seating: Seating) -> str:
     return f"Your turn: raise {standing_bid}, or call it: {calls}. {mine}{also}"
 
 
-def standing(state: State, seating: Seating) -> str:
-    """Return where a match stands: the round, the dice, the bid, and who is awaited."""
+def standing(state: State, seating: Seating, when: str = "") -> str:
+    """Return where a match stands: the round, the dice, the bid, and who is awaited.
+
+    :param when: what must come before the move, if it is not time for it yet.
+    """
     parts = [f"Round {state.round}.", dice_by_player(state.dice, seating)]
     if state.bid is not None:
         parts.append(f"The bid is {bid(state.bid.quantity, state.bid.face)} by {seating.who(state.bid.seat)}.")
     if waiting := awaited(state, seating):
-        parts.append(f"{waiting[:1].upper()}{waiting[1:]} to move.")
+        parts.append(f"{waiting[:1].upper()}{waiting[1:]} to move{when}.")
     return " ".join(parts)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.render import escape
+from cli.render import command_line, escape
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
@@ -51,6 +51,22 @@ def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
         return named.with_options(values)
     except RulesetError as error:
         raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--set") from None
+
+
+def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
+    """Return the preset that a ruleset differs from least, and the options that differ, as ``--set`` takes them."""
+    from p2pdice import PRESETS
+
+    options = set(ruleset.options())
+    base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
+    changed = sorted(options.difference(PRESETS[base].options()))
+    return base, tuple(f"{option}={value}" for option, value in changed)
+
+
+def rules_command(ruleset: Ruleset) -> str:
+    """Return the command that explains a ruleset, those of a house included."""
+    base, changes = nearest_preset(ruleset)
+    return command_line("rules", base, *(word for change in changes for word in ("--set", change)))
 
 
 def _preset(name: str) -> Ruleset:

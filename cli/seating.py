@@ -12,20 +12,24 @@ if TYPE_CHECKING:
     from protocol.events import PlayerInfo
 
 
-def display_names(players: Sequence[PlayerInfo]) -> tuple[str, ...]:
+def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = ()) -> tuple[str, ...]:
     """Return one name for each player, safe to print; where two look alike, with the start of the fingerprint.
 
     So does a player who calls themselves *you*, which is what sentences call the reader.
+
+    :param among: everybody at the table, if ``players`` are only some of them.
 
     >>> from protocol.events import PlayerInfo
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
     ('Ann [K7QF]', 'ANN [ZZ22]', 'Ben')
     """
+    shown = {player.fingerprint for player in players}
+    others = [player for player in among if player.fingerprint not in shown]
     return tuple(
         f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
         if is_alike or outline(player.name) == "you"
         else escape(player.name)
-        for player, is_alike in zip(players, alike([each.name for each in players]), strict=True)
+        for player, is_alike in zip(players, alike([each.name for each in (*players, *others)]), strict=False)
     )
 
 
@@ -36,11 +40,16 @@ class Seating(NamedTuple):
     """Safe to print."""
     me: int | None = None
     """The seat of the reader, who is called *you*."""
+    players: tuple[PlayerInfo, ...] = ()
 
     @classmethod
     def of(cls, players: Sequence[PlayerInfo], me: int | None) -> Seating:
         """Return the seating of players in the order of their seats."""
-        return cls(display_names(players), me)
+        return cls(display_names(players), me, tuple(players))
+
+    def named(self, players: Sequence[PlayerInfo]) -> str:
+        """Return the names of some of the players as they stand inside a sentence."""
+        return listing(display_names(players, self.players))
 
     def who(self, seat: int) -> str:
         """Return the name as it stands inside a sentence: ``you`` or ``Ada``."""

@@ -71,10 +71,11 @@ def hear(
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise NotUnderstoodError(_fitted(f"{_quoted(line)} can be ", list(map(str, meant)), ": type one of them."))
+        asked = _fitted(f"{_quoted(line)} can be ", list(map(str, meant)), ": type one of them.")
+        raise NotUnderstoodError(asked or f"{_quoted(line)} can be several moves: type more of the one you mean.")
     guess = _nearest(plain, view, names, (*words, *in_full))
     told = f"{_quoted(line)} is no move" + (f"; did you mean {guess}?" if guess else ".")
-    raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view), "."))
+    raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view), ".") or told)
 
 
 def hear_word(line: str, words: Collection[str]) -> str:
@@ -129,7 +130,12 @@ def _moves(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
         return
     calls = [move for move in view.legal if isinstance(move, Liar | Exact)] or [LIAR]
     said = list(_said(plain, calls))
-    yield from said or _begun(plain, view, names)
+    yield from said or list(_begun(plain, view, names)) or _calls(plain)
+
+
+def _calls(plain: str) -> Iterator[Move]:
+    """Yield the call that a line begins. It is illegal here: the engine says why, as to the whole word."""
+    yield from (call for call in (LIAR, EXACT) if plain and str(call).startswith(plain))
 
 
 def _stakes(plain: str) -> Iterator[Stake]:
@@ -267,14 +273,19 @@ def _examples(view: View) -> list[str]:
 
 
 def _fitted(before: str, moves: Sequence[str], after: str) -> str:
-    """Return as many moves as fit into one line between two texts: the first ones, and the last, often to pass."""
+    """Return as many moves as fit into one line between two texts: the first ones, and the last, often to pass.
+
+    Nothing, if there is no room for these two.
+    """
     shown = list(moves)
-    while columns(text := f"{before}{_alternatives(shown)}{after}") > WIDTH and len(shown) > 2:
-        if "…" in shown:
-            gap = shown.index("…")
-            del shown[gap - 1 if gap else 1]
-        else:
+    while columns(text := f"{before}{_alternatives(shown)}{after}") > WIDTH:
+        if "…" not in shown and len(shown) > 2:
             shown[-2] = "…"
+        elif len(shown) > 3:
+            gap = shown.index("…")
+            del shown[gap - 1 if gap > 1 else gap + 1]
+        else:
+            return ""
     return text
 
 

@@ -72,7 +72,8 @@ def describe(row: Listed) -> str:
 
     table = row.advertisement
     state = "playing" if table.status == PLAYING else f"{table.seats_taken} of {table.seats} seats taken"
-    more = f" and {number(len(row.sightings) - 1)} more" if len(row.sightings) > 1 else ""
+    others = len(row.sightings) - 1
+    more = f" and {number(others)} other {'address' if others == 1 else 'addresses'}" if others else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
     return f"{escape(table.name)}: {escape(table.rules)}, {state}, at {where}"
 

@@ -136,5 +136,6 @@ def _refusal(state: State, move: Bid) -> str:
     standing = bids[-1]
     allowed = raises(order(state), standing.quantity, standing.face)
     lowest = [f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]]
-    advice = f"the lowest raises are {', '.join(lowest)}{or_call}" if lowest else "nothing does, so call liar"
+    are = "raise is" if len(lowest) == 1 else "raises are"
+    advice = f"the lowest {are} {', '.join(lowest)}{or_call}" if lowest else "nothing does, so call liar"
     return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

@@ -44,6 +44,7 @@ from protocol.effects import (
     Replace,
     Send,
     Severed,
+    Show,
     Ticked,
     WakeAt,
 )
@@ -236,11 +237,13 @@ class Match:
                 self._unlink(item.author)
             case Conceded():
                 self._conceding = True
+                told = len(self._effects)
             case Ticked():
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         if isinstance(item, Conceded):
-            self._report.show(ConcedeAccepted(tuple(self.info[author] for author in self._before_concession())))
+            accepted = ConcedeAccepted(tuple(self.info[author] for author in self._before_concession()))
+            self._effects.insert(told, Show(accepted))  # before what comes of it, which is known only now
         effects, self._effects = self._effects, []
         return effects
 
@@ -252,6 +255,11 @@ class Match:
         if has_resigned or self.me in self.record.position.left or self.is_ended:
             return ()
         return self._unheard() or tuple(author for author in self.record.missing() if author != self.me)
+
+    @property
+    def unheard(self) -> tuple[PlayerInfo, ...]:
+        """Who, after a restart, must still show what they hold before this node signs anything."""
+        return tuple(self.info[author] for author in self._unheard())
 
     def _unheard(self) -> tuple[int, ...]:
         """Return who, after a restart, must still show what they hold before this node signs anything."""

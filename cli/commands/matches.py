@@ -15,9 +15,11 @@ from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.render import command_line, counted, escape, listing, sentence
+from cli.seating import display_names
 from cli.settings import Settings, is_interactive
 
 if TYPE_CHECKING:
+    from protocol.events import PlayerInfo
     from protocol.home import Home
     from protocol.store import Store, StoredMatch
 
@@ -119,21 +121,23 @@ def forget(
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
-        if not is_sure:
-            _ask(stored)
+        if not is_sure and not _wants_to_forget(stored):
+            print(f"Match {stored.match.hex()[:8]} is kept.")
+            return
         store.forget(stored)
         tidy(home, archive.unfinished(store.matches()))
     print(f"Match {stored.match.hex()[:8]} is forgotten.")
     if files := home.files(stored.match):
-        print(f"{counted(len(files), 'file').capitalize()} about it {'stays' if len(files) == 1 else 'stay'}:")
+        stay, them = ("stays", "it") if len(files) == 1 else ("stay", "them")
+        print(f"{counted(len(files), 'file').capitalize()} about it {stay}. Delete {them} if you want no trace of it:")
         for path in files:
             print(f"    {escape(str(path))}")
 
 
-def _ask(stored: StoredMatch) -> None:
-    """Return if the owner wants a match to be forgotten.
+def _wants_to_forget(stored: StoredMatch) -> bool:
+    """Ask the owner whether a match is to be forgotten.
 
-    :raises Failure: if they do not, or cannot be asked.
+    :raises Failure: if nobody can be asked.
     """
     name = stored.match.hex()[:8]
     if not is_interactive():
@@ -148,8 +152,7 @@ def _ask(stored: StoredMatch) -> None:
     except EOFError:
         print()
         answer = ""
-    if answer.strip().lower() not in ("y", "yes"):
-        raise Failure(f"Match {name} was not forgotten.")
+    return answer.strip().lower() in ("y", "yes")
 
 
 @contextmanager
@@ -189,8 +192,17 @@ def line(stored: StoredMatch) -> str:
     begun = each["begun"].replace("T", " ")
     if not each["players"]:
         return f"{each['match'][:8]}  {each['state']}, begun {begun}, damaged: nobody can tell who plays"
-    players = listing([escape(player) for player in each["players"]])
+    players = listing(display_names(_players(stored)))
     return f"{each['match'][:8]}  {each['state']}, begun {begun}, rules {each['rules']}, between {players}"
+
+
+def _players(stored: StoredMatch) -> tuple[PlayerInfo, ...]:
+    from protocol.events import PlayerInfo
+    from protocol.genesis import parse_genesis
+    from protocol.keys import fingerprint
+
+    roster = parse_genesis(stored.genesis).roster
+    return tuple(PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in roster)
 
 
 def data(stored: StoredMatch, home: Home | None = None) -> dict[str, Any]:

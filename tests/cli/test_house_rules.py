@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from hypothesis import given
 
-from cli.rulesets import LARGEST_FILE, chosen_ruleset
-from p2pdice import PRESETS
+from cli.rulesets import LARGEST_FILE, chosen_ruleset, nearest_preset, rules_command
+from p2pdice import PRESETS, Ruleset
+from tests.p2pdice.rulesets import rulesets
 
 
 def test_a_file_changes_its_base(tmp_path: Path) -> None:
@@ -53,3 +55,15 @@ def test_a_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, content: byt
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="cannot be read"):
         chosen_ruleset(str(tmp_path / "none.toml"), None)
+
+
+@given(rulesets())
+def test_every_ruleset_has_a_command_that_explains_it(ruleset: Ruleset) -> None:
+    base, changes = nearest_preset(ruleset)
+    assert chosen_ruleset(base, list(changes)) == ruleset
+    assert rules_command(ruleset) == " ".join(["p2pdice rules", base, *(f"--set {change}" for change in changes)])
+
+
+def test_the_command_for_a_preset_is_its_name() -> None:
+    for name, preset in PRESETS.items():
+        assert rules_command(preset) == f"p2pdice rules {name}"

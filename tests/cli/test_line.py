@@ -20,6 +20,8 @@ from protocol.node import NodeError
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World
 
+BEN = node.PlayerInfo("Ben", FINGERPRINT)
+
 
 class Paper:
     """Lines that are written down."""
@@ -42,7 +44,7 @@ class Table:
         self.paper = Paper(is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
-        match = SimpleNamespace(info=(), goes_on_without=lambda _: False)
+        match = SimpleNamespace(info=(), unheard=(BEN,), goes_on_without=lambda _: False)
         owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start, match=match)
         self.line = LineTable(cast("Any", owner), Settings(Path("home")), cast("Lines", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
@@ -142,6 +144,8 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
         ("od", "2x3 (two threes) is true with 100%"),
         ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
         ("start", "The match has begun already."),
+        ("rules", "To read the rules, type in another terminal:\n    p2pdice rules spot-on"),
+        ("r", "p2pdice rules spot-on"),
         ("quit", "p2pdice resume abababab --home home"),
         ("HELP", "odds     the chance that the bid is true"),
     ],
@@ -189,15 +193,70 @@ def test_help_knows_the_moves_of_this_table_only() -> None:
 
 
 def test_leaving_takes_the_whole_word() -> None:
-    for start in ("c", "conced", "q", "qui", "s", "star"):
+    for start in ("c", "conced", "q", "qui"):
         table = Table("classic")
         assert "did you mean" in table.types(start)[0]
         assert not table.conceded
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
-    assert waiting.types("conced") == [
-        "It is not your turn yet: the others are still to be heard. Did you mean concede?"
-    ]
+    assert waiting.types("conced") == ["It is not your turn yet: Ben must answer first. Did you mean concede?"]
+    assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
+
+
+def test_start_is_offered_only_before_the_match() -> None:
+    for table in (Table(), Table(is_my_turn=False)):
+        assert "start" not in table.line.completions()
+        assert not any("start" in line for line in table.types("help") + table.types("star"))
+    lobby = LineTable(cast("Any", SimpleNamespace()), Settings(), cast("Lines", Paper(True)))
+    assert "start" in lobby.completions()
+    lobby.obey("help")
+    lobby.obey("star")
+    paper = cast("Paper", lobby.lines)
+    assert any(line.startswith("    start") for line in paper.said)
+    assert paper.said[-1] == "It is not your turn: the match has not begun. Did you mean start?"
+
+
+def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
+    house = PRESETS["joker"].with_options({"dice": "2"})
+    guest = LineTable(cast("Any", SimpleNamespace()), Settings(), cast("Lines", Paper(True)))
+    guest.take(node.TableJoined("Friday", BEN, house, 2))
+    paper = cast("Paper", guest.lines)
+    assert "; house rules (joker with dice=2), two seats." in paper.said[0]
+    for word in ("rules", "help"):
+        guest.obey(word)
+        assert paper.said[-1] == "To read the rules, type in another terminal:\n    p2pdice rules joker --set dice=2"
+
+
+def test_who_plays_a_die_before_the_next_roll_is_not_told_that_they_have_none() -> None:
+    table = Table()
+    state = table.line._state
+    assert state is not None
+    told(
+        table,
+        node.Happened(events.HandsShown(((1, 2, 3, 3, 6), (1,) * 5), 2, 3, ones_wild=True, count=9, unopened=0), state),
+    )
+    assert table.types("dice") == ["Your dice wait for the next roll. Dice: you 5, Ben 5; 10 in play."]
+
+
+def test_whoever_has_a_namesake_is_named_with_their_key_wherever_they_are_named() -> None:
+    ada = node.PlayerInfo("Ada", FINGERPRINT, is_me=True)
+    one, other = node.PlayerInfo("Cy", "DNOZ-2222"), node.PlayerInfo("Cy", "VEUV-3333")
+    state = new_match(PRESETS["classic"], 3, 1)
+    for happened in (
+        node.Suspended((other,)),
+        node.ConcedeAccepted((other,)),
+        node.Overdue((other,), 5),
+        node.PeerLost(other),
+        node.LobbyChanged((ada, one, other), 3, joined=(other,)),
+    ):
+        table = Table()
+        table.line.take(node.MatchStarted("ab" * 32, PRESETS["classic"], (ada, one, other), 0, state))
+        (said,) = told(table, happened)
+        assert said.count("Cy") == said.count("Cy [")
+    table = Table(is_my_turn=False)
+    table.line.take(node.MatchStarted("ab" * 32, PRESETS["classic"], (ada, one, other), 0, state))
+    told(table, node.Suspended((other,)))
+    assert "the match waits for Cy [VEUV]" in table.types("3x3")[0]
 
 
 def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
@@ -206,6 +265,16 @@ def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
     assert answer.startswith("It is not your turn")
     assert table.types("dice")
     assert table.played == []
+
+
+def test_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
+    table = Table(is_my_turn=False)
+    state = table.line._state
+    assert state is not None
+    players = (node.PlayerInfo("Ada", FINGERPRINT, is_me=True), BEN)
+    (said,) = told(table, node.MatchStarted("ab" * 32, PRESETS["spot-on"], players, 0, state, resumed=True))
+    assert said.endswith("You are to move as soon as the others have answered.")
+    assert table.types("3x3") == ["It is not your turn yet: Ben must answer first."]
 
 
 def test_conceding_is_confirmed_at_a_terminal() -> None:
@@ -224,7 +293,6 @@ def test_conceding_through_a_pipe_needs_no_answer() -> None:
     assert table.conceded == 1
 
 
-BEN = node.PlayerInfo("Ben", FINGERPRINT)
 WAY_OUT = (
     "You need not wait. To be done with this match, quit and type:\n    p2pdice matches forget abababab --home home"
 )

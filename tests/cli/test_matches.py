@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from cli.exits import ExitCode, Failure
+from cli.commands.matches import line
+from cli.exits import ExitCode
 from cli.front import build
 from cli.settings import Settings
 from p2pdice import PRESETS
 from protocol import archive
-from protocol.genesis import match_id
+from protocol.genesis import Genesis, match_id
 from protocol.home import Home
-from protocol.keys import MatchKey
+from protocol.keys import MatchKey, fingerprint
 from protocol.store import StoredMatch
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
-from tests.simulation.world import World, genesis
+from tests.simulation.world import UNHURRIED, World, genesis, join_record
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -84,6 +85,17 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     assert lines[-1] == "Return to one with: p2pdice resume MATCH"
 
 
+def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_path: Path) -> None:
+    with archive_of(tmp_path) as (unfinished,):
+        roster = sorted(
+            (join_record(b"alike", n, nickname="Cy") for n in range(2)), key=lambda each: each.join.identity
+        )
+        alike = Genesis(roster[0].join.table, CLASSIC, UNHURRIED, tuple(roster))
+        shown = line(unfinished._replace(genesis=alike.encoded()))
+    keys = [fingerprint(each.join.identity)[:4] for each in roster]
+    assert shown.endswith(f"between Cy [{keys[0]}] and Cy [{keys[1]}]")
+
+
 @pytest.mark.parametrize("name", ["last", "id"])
 def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     p2pdice: Run, match: str, tmp_path: Path, name: str
@@ -119,7 +131,10 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
     assert match[:8] in p2pdice("matches").stdout
     done = p2pdice("matches", "forget", match[:8], "--yes")
     path = Home(tmp_path / "home").transcript(bytes.fromhex(match))
-    assert done.stdout == f"Match {match[:8]} is forgotten.\nOne file about it stays:\n    {path}\n"
+    assert (
+        done.stdout == f"Match {match[:8]} is forgotten.\n"
+        f"One file about it stays. Delete it if you want no trace of it:\n    {path}\n"
+    )
     assert path.exists()
     assert p2pdice("matches").stdout == "No match is kept here.\n"
     assert p2pdice("resume").returncode == ExitCode.FAILURE
@@ -173,11 +188,12 @@ def test_a_person_is_asked_before_a_match_is_forgotten(
     monkeypatch.setattr("builtins.input", answered)
     monkeypatch.setenv("P2PDICE_HOME", str(tmp_path / "home"))
     is_yes = answer in ("y", "YES ")
-    with nullcontext() if is_yes else pytest.raises(Failure, match="was not forgotten"):
-        build().main(["matches", "forget", match[:6]], prog_name="p2pdice", obj=Settings(), standalone_mode=False)
+    build().main(["matches", "forget", match[:6]], prog_name="p2pdice", obj=Settings(), standalone_mode=False)
     with archive_of(tmp_path) as kept:
         assert bool(kept) is not is_yes
-    assert "You can never return to it then" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "You can never return to it then" in told
+    assert (f"Match {match[:8]} is kept." in told) is not is_yes
 
 
 @contextmanager

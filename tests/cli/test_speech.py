@@ -10,7 +10,21 @@ from hypothesis import strategies as st
 
 from cli.choices import choices
 from cli.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible
-from p2pdice import Bid, Expect, Liar, Move, Ruleset, Stake, View, new_match, parse_move, view
+from p2pdice import (
+    Bid,
+    Expect,
+    Liar,
+    Move,
+    Play,
+    RulesError,
+    Ruleset,
+    Stake,
+    View,
+    apply,
+    new_match,
+    parse_move,
+    view,
+)
 from tests.p2pdice.rulesets import rulesets
 from tests.p2pdice.scripted import dealt, play, random_play, reach, rolled, rules, table
 
@@ -216,3 +230,25 @@ def test_what_is_possible_is_what_the_engine_takes() -> None:
     assert not is_possible(Bid(1, 3), turn("classic", "2x3"))
     asked = view(dealt(rules("classic", stakes="no"), 2), 0)
     assert not is_possible(Stake(5), asked)
+
+
+def test_a_call_that_is_begun_too_early_is_answered_like_the_whole_word() -> None:
+    assert said("l", turn("classic")) == said("liar", turn("classic")) == "liar"
+    assert said("ex", turn("classic", "2x3")) == "exact"
+    with pytest.raises(RulesError, match="no bid"):
+        apply(turn("classic").state, Play(0, Liar()))
+
+
+def test_what_was_left_out_of_an_answer_has_something_before_it() -> None:
+    """The answer began with the ellipsis: Legal: … or lose dark@1."""
+    losing = reach(table(2), "discard")
+    for slip in ("lose green@1", "lose nothing@all", "x" * 40):
+        told = answer(slip, view(losing, losing.turn))
+        assert "Legal: …" not in told
+        assert len(told) <= WIDTH
+
+
+def test_one_raise_is_spoken_of_as_one() -> None:
+    state = play(rolled(rules("classic"), (5, 5)), "4x6")
+    with pytest.raises(RulesError, match="4x6 does not raise 4x6: the lowest raise is 5x6, or call liar"):
+        apply(state, Play(state.turn, Bid(4, 6)))

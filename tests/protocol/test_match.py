@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar
+from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
 from protocol.canonical import Value
 from protocol.effects import Broadcast, Played, Ticked, WakeAt
@@ -227,6 +227,20 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
     assert record.position.seats.index(0) in state.out
     kinds = [signed.message.kind for position in record.chain for signed in position.entries.values()]
     assert kinds.count(Kind.RESIGN) == 1
+
+
+def test_giving_up_is_told_before_what_comes_of_it() -> None:
+    world = World(CLASSIC, 2, seed=1)
+    world.machines[0].player = Quitter(random.Random(1))
+    world.run()
+    told = world.machines[0].shown
+    (accepted,) = (place for place, event in enumerate(told) if isinstance(event, ConcedeAccepted))
+    outs = [
+        place
+        for place, event in enumerate(told)
+        if isinstance(event, Happened) and isinstance(event.event, events.PlayerOut)
+    ]
+    assert accepted < outs[0]
 
 
 def first_turn(world: World) -> int:
