@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile("thorough")
     if config.getoption("dist", "no") == "no":  # this process runs tests itself
         config.stash[HAS_OWN_NETWORK] = leave_the_network()
+    # A shell that runs tests in the background has Ctrl-C ignored, and so would be what they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
