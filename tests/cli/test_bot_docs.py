@@ -19,7 +19,7 @@ from p2pdice import Move, View
 from p2pdice.players import Player
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
-from tests.programs import ROOT, environment
+from tests.programs import PATIENCE, ROOT, environment
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "odds15.py"
@@ -98,7 +98,7 @@ def test_programs_can_be_matched_by_a_script(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     lines = done.stdout.splitlines()
     assert len(lines) == 2

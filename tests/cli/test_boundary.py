@@ -18,7 +18,7 @@ from protocol.keys import KeyFileError
 from protocol.node import NodeError
 from protocol.store import StoredMatch, StoreError
 from tests.cli.conftest import Run
-from tests.programs import ROOT, environment
+from tests.programs import PATIENCE, ROOT, environment
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_who_has_read_enough_is_not_told_so(command: str, unbuffered: str, tmp_p
     process.stdout.close()
     complaints = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=30), complaints) == (ExitCode.FAILURE, b"")
+    assert (process.wait(timeout=PATIENCE), complaints) == (ExitCode.FAILURE, b"")
 
 
 @pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])

@@ -17,7 +17,7 @@ from cli.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.referee import Referee
 from p2pdice import PRESETS
 from tests.cli.conftest import Run
-from tests.programs import MODULE, Program, environment
+from tests.programs import MODULE, PATIENCE, Program, environment
 
 
 def ask(referee: Referee, **line: Any) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def test_a_line_of_ten_megabytes_costs_one_answer_and_no_memory(tmp_path: Path) 
             env=environment(tmp_path),
             capture_output=True,
             check=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         peaks.append(int(done.stderr or 0))
     answers = [json.loads(line) for line in done.stdout.splitlines()]

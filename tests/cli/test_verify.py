@@ -24,7 +24,7 @@ from protocol.messages import Kind, Message, sign
 from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict
 from tests.cli.conftest import Run
-from tests.programs import environment
+from tests.programs import PATIENCE, environment
 from tests.simulation.world import World, join_record
 
 KEYS = {
@@ -179,7 +179,7 @@ def test_sixty_megabytes_of_garbage_take_less_than_three_hundred(tmp_path: Path,
         env=environment(tmp_path),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == ExitCode.ALTERED, done.stderr

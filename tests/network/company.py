@@ -22,11 +22,10 @@ from protocol.limits import Limits
 from protocol.node import Node
 from protocol.node import TableSettings as Settings
 from protocol.verifier import verify
+from tests.programs import PATIENCE
 
 CLASSIC = PRESETS["classic"]
 HOST = "127.0.0.1"
-PATIENCE = 30.0
-"""Seconds; far above anything that is waited for, so only a failing test takes so long."""
 WAITING = Patience()
 """What players have with each other, if a test says nothing else."""
 IMPATIENT = Patience(5, 5)

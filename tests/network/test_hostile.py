@@ -40,7 +40,8 @@ from protocol.wire import (
     TableAim,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.5, started_frame=0.5, shutdown=0.5)
 

@@ -53,7 +53,8 @@ from protocol.wire import (
     WatchAim,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 
 

@@ -36,11 +36,11 @@ from protocol.limits import (
 from protocol.multicast import Datagram
 from protocol.sightings import TEXT, Sighting
 from tests.network import forger
+from tests.programs import PATIENCE
 
 pytestmark = pytest.mark.multicast
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 10.0
 FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)
 GOOD = {b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic", b"seats": b"1/4", b"st": b"lobby"}
 

@@ -17,6 +17,7 @@ from protocol.link import Link
 from protocol.mesh import Mesh
 from protocol.transport import listen
 from protocol.wire import Aim, Frame, Hello, Refuse, TableAim
+from tests.programs import PATIENCE
 
 HOST = "127.0.0.1"
 
@@ -45,7 +46,7 @@ async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: 
     loop = asyncio.get_running_loop()
     for stranger in strangers:
         stranger.setblocking(False)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionError):
                 assert await loop.sock_recv(stranger, 1) == b""
         stranger.close()
@@ -72,7 +73,7 @@ class Peer:
         """Nothing follows from it."""
 
     async def until_linked(self, other: Peer) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not self.mesh.is_linked(other.identity.public):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
@@ -101,7 +102,7 @@ async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkey
             return where[-1]
 
         ada.mesh.keep(ben.identity.public, addresses, lambda: AIM, 0.0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not asked:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

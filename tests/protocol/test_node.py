@@ -44,7 +44,8 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, PATIENCE, Company, Player, agree, company
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, company
+from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.5)
 MULTICAST = pytest.mark.multicast
@@ -167,10 +168,10 @@ async def test_a_full_table_says_that_it_is_full(people: Company) -> None:
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     deaf = await people.sit("deaf")
     silence_towards(deaf, Carried, Table, Propose)  # takes the seat, but the match does not form
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.3):
-            await deaf.node.join(opened.join_line)
+    joining = asyncio.create_task(deaf.node.join(opened.join_line))
+    await host.until(LobbyChanged, lambda event: [player.name for player in event.joined] == ["deaf"])
     assert await refused(await people.sit("late"), opened.join_line) == "full"
+    joining.cancel()
 
 
 def silence_towards(player: Player, *kinds: type[Frame]) -> None:

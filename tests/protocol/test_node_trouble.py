@@ -32,6 +32,7 @@ from protocol.store import StoreError
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, Page
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, company, in_mid_match
+from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 
 
@@ -377,7 +378,7 @@ async def test_an_illegal_move_and_one_that_comes_too_late_cost_nothing(people: 
     (host, guest), _ = await people.table(2)
     for player in (host, guest):
         player.hold()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not (turns := [(player, turn) for player in (host, guest) for turn in player.told(YourTurn)]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     player, turn = turns[0]

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from protocol import surroundings
 from protocol.surroundings import mind_surroundings
+from tests.programs import PATIENCE
 
 pytestmark = pytest.mark.multicast
 
@@ -37,7 +38,7 @@ class Machine:
 
     async def looked(self, times: int) -> None:
         until = self.looks + times
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while self.looks < until:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
 

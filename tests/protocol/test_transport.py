@@ -42,12 +42,12 @@ from protocol.limits import (
 from protocol.link import BREACH
 from protocol.pace import Buckets
 from protocol.transport import DialError, Link, Listener, dial, dial_any, listen
+from tests.programs import PATIENCE
 from tests.protocol.chains import CHAINS, show
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
 """Everything that would take seconds takes tenths."""
 HOST = "127.0.0.1"
-PATIENCE = 10.0
 """Far above anything that is waited for: only a failing test takes so long."""
 
 
@@ -526,15 +526,22 @@ async def test_a_listener_that_goes_on_with_messages_of_tls_is_dropped() -> None
     server.close()
 
 
-async def test_records_of_one_byte_count_as_messages(opens: Opener) -> None:
+async def test_records_of_one_byte_count_as_messages(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled: list[Link] = []
+    throttle = Link._throttle
+
+    def noted(link: Link) -> None:
+        throttled.append(link)
+        throttle(link)
+
+    monkeypatch.setattr(Link, "_throttle", noted)
     table = await opens(Limits(own_machine_rate=100, burst=10, handshake=2))
     _, writer = await raw_tls(table, client_context(identity()))
     message = bytes(range(200))
     for byte in (*frame_header(message), *message):
         writer.write(bytes([byte]))
     await table.recorder.until(lambda: table.recorder.frames == [message])
-    (link,) = table.recorder.links
-    assert link._is_throttled or link._is_over_its_rate(asyncio.get_running_loop().time())
+    assert throttled
     for byte in (*frame_header(message), *message):
         writer.write(bytes([byte]))
     await table.recorder.until(lambda: table.recorder.frames == [message] * 2)  # held back, and nothing is lost

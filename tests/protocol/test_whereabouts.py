@@ -25,6 +25,7 @@ from protocol.whereabouts import SETTLING, Whereabouts, called, running_match
 from protocol.wire import PROTOCOL_VERSION
 from tests.network.company import CLASSIC, HOST, company
 from tests.network.namespaces import HAS_OWN_NETWORK
+from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 from tests.simulation.world import join_record
 
@@ -192,13 +193,13 @@ async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgo
         parsed_addresses=[HOST],
     )
     await (await hostile.async_register_service(eve, cooperating_responders=True, strict=False))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(places := await guest.resolve(table.name)) < 2:
             pass
     assert {(HOST, 7001), (HOST, 7002)} <= {address for place in places for address in place.addresses}
     await hostile.async_close()
     await host.withdraw()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while called(await guest.tables(0.1), table.name):
             pass
     assert guest._discovery is not None
@@ -213,7 +214,7 @@ async def test_where_tables_change_without_end_no_name_is_trusted(
     host, guest = await opens(), await opens()
     for port in range(7001, 7006):
         await host.advertise(table, port)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while port not in {at for each in await guest.tables(0.02) for _, at in each.addresses}:
                 pass
     with pytest.raises(NodeError, match="no name can be trusted") as caught:
