@@ -18,17 +18,19 @@ import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
-from zeroconf import DNSIncoming, DNSQuestionType, DNSRecord
+from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestionType, DNSRecord
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
 from protocol.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
-from protocol.discovery import Discovery, DiscoveryUnavailable
+from protocol.discovery import Discovery, DiscoveryUnavailable, _records
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     DATAGRAM,
     FORMER_TABLES,
+    HEARD_BURST,
     HEARD_BURST_PER_ADDRESS,
+    HEARD_RATE,
     HEARD_RATE_PER_ADDRESS,
     LOOK,
     PLAYERS,
@@ -318,6 +320,23 @@ async def test_who_is_said_to_be_gone_comes_back(opens: Opener, monkeypatch: pyt
     assert (LOOPBACK, 7000) in places(guest.told())
 
 
+@pytest.mark.parametrize("kind", [forger.PTR, forger.SRV, forger.TXT, forger.A])
+async def test_a_forged_goodbye_is_answered_at_once(opens: Opener, kind: int) -> None:
+    """Nobody asks: the node speaks up by itself, though the record says nothing else than its own."""
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    forged = DNSOutgoing(0x8400)
+    forged.add_answer_at_time(next(each for each in _records(host._service(FRIDAY, 7000), 0) if each.type == kind), 0)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    listening = asyncio.create_task(heard_from(host, ears, PATIENCE, most=2))
+    send_on_loopback(*forged.packets())
+    packets = await listening
+    ears.close()
+    assert [[bool(each.ttl) for each in packet.answers()] for packet in packets] == [[False], [True] * len(host._own)]
+
+
 async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
@@ -523,6 +542,25 @@ async def test_what_ends_the_looking_for_tables_is_logged(
     send_on_loopback(b"anything")
     await eventually(lambda: "a defect" in caplog.text)
     assert "tables are looked for no longer" in caplog.text
+
+
+async def test_of_all_addresses_together_no_more_is_parsed_than_the_limit(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends from many addresses, or says so, has no more of each than is allowed to one."""
+    parsed = 0
+
+    def parse(*arguments: Any, **options: Any) -> DNSIncoming:
+        nonlocal parsed
+        parsed += 1
+        return DNSIncoming(*arguments, **options)
+
+    monkeypatch.setattr("protocol.discovery.DNSIncoming", parse)
+    loop = asyncio.get_running_loop()
+    guest, begun = await opens(), loop.time()
+    for number, packet in enumerate(islice(forger.pointers(), 3 * HEARD_BURST)):
+        guest._heard(Datagram(packet, f"192.0.2.{number % 200}", 0))
+    assert HEARD_BURST <= parsed <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
 
 
 async def test_after_a_flood_it_is_asked_again_who_is_there(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import stat
 import sys
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from protocol.keys import (
     is_strict_public_key,
     parse_fingerprint,
 )
+from protocol.limits import KEY_FILE_BYTES
 from tests.fuzz.targets.identity import DAMAGED, PASSPHRASE
 
 
@@ -189,6 +191,44 @@ def test_a_link_that_comes_between_looking_and_opening_is_not_followed(
     monkeypatch.setattr(Path, "lstat", Path.stat)  # as if it had been the file itself when it was looked at
     with pytest.raises(KeyFileError, match="cannot use"):
         Identity.load_or_create(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+def test_a_key_that_others_can_read_is_not_used_even_if_it_comes_between_looking_and_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Identity.load_or_create(tmp_path)
+    other = tmp_path / "other"
+    Identity.generate().save(other)
+    other.chmod(0o644)
+    open_file = os.open
+
+    def exchange_and_open(path: Path, flags: int, *mode: int) -> int:
+        other.replace(path)
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", exchange_and_open)
+    with pytest.raises(KeyFileError, match="can be read by others"):
+        Identity.load_or_create(tmp_path)
+    assert not other.exists()
+
+
+def test_no_more_of_a_key_file_is_read_than_a_key_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / IDENTITY_FILE
+    Identity.generate().save(path)
+    with path.open("ab") as file:
+        file.truncate(100 * KEY_FILE_BYTES)  # takes no room on most disks
+    read: list[int] = []
+    load = keys.load_pem_private_key
+
+    def load_and_measure(data: bytes, password: bytes | None) -> object:
+        read.append(len(data))
+        return load(data, password)
+
+    monkeypatch.setattr(keys, "load_pem_private_key", load_and_measure)
+    with suppress(KeyFileError):  # libraries differ in whether something may stand behind a key
+        Identity.load_or_create(tmp_path)
+    assert read == [KEY_FILE_BYTES]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other owners")
