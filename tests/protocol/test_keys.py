@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -219,7 +219,7 @@ def test_no_more_of_a_key_file_is_read_than_a_key_can_have(tmp_path: Path, monke
     with path.open("ab") as file:
         file.truncate(100 * KEY_FILE_BYTES)  # takes no room on most disks
     read: list[int] = []
-    load = keys.load_pem_private_key
+    load = load_pem_private_key
 
     def load_and_measure(data: bytes, password: bytes | None) -> object:
         read.append(len(data))
