@@ -184,12 +184,14 @@ class ProgramBot:
         :raises ProgramError: if it cannot be started, or says no hello.
         """
         await self.open()
-        assert self._program is not None
+        program = self._program
+        assert program is not None
         try:
             self._greet_with(ruleset, 0, (self.name, "player"))
-            return await self._greet(self._program)
+            return await self._greet(program)
         except _FaultError as error:
-            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}", has_run=True) from None
+            said = f", and wrote: {program.complaint}" if program.complaint else ""
+            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}{said}", has_run=True) from None
         finally:
             await self.close()
 

@@ -83,8 +83,9 @@ class Report:
 async def check(command: Sequence[str], move_ms: int, progress: Callable[[Trial], None]) -> Report:
     """Let a program play by every preset against house players; each match is a new run of it.
 
-    :raises ProgramError: if it cannot be started.
+    :raises ProgramError: if it cannot be started, or says no hello.
     """
+    await ProgramBot(command).introduce(PRESETS["classic"])  # what cannot even do that is told once, and why
     report = Report(command[0])
     for rules in PRESETS:
         for players in TABLES:

@@ -32,6 +32,8 @@ _REAPING: Final = 2.0
 """Seconds in which a killed process is gone, unless the system is in trouble."""
 _LOGGED_BYTES: Final = 65_536
 """Of one run's standard error; more would push out what else is in the log."""
+_COMPLAINT: Final = 200
+"""Characters of a line on standard error that are repeated to people."""
 _LOG_PAUSE: Final = 0.05
 """Seconds between two looks at standard error: a flood is drained at a few megabytes a second."""
 
@@ -54,6 +56,8 @@ class Program(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self._is_gone = asyncio.Event()
         self._logged = 0
+        self.complaint = ""
+        """The last line on its standard error, unescaped: what a program that ends has to say about it."""
         self._is_killed = False
         self._transport: asyncio.SubprocessTransport
 
@@ -157,7 +161,9 @@ class Program(asyncio.SubprocessProtocol):
     def _log(self, data: bytes) -> None:
         kept = data[: max(0, _LOGGED_BYTES - self._logged)]
         if kept:
-            log.warning("%s", kept.decode(errors="replace").rstrip("\n"))
+            text = kept.decode(errors="replace").rstrip()
+            self.complaint = text.splitlines()[-1][:_COMPLAINT].strip() if text else self.complaint
+            log.warning("%s", text)
             self._logged += len(kept)
             if self._logged >= _LOGGED_BYTES:
                 log.warning("more than %d bytes on standard error: the rest is not kept", _LOGGED_BYTES)

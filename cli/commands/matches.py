@@ -35,6 +35,8 @@ MATCH is "last", or any unique beginning of a match's id. None of these
 commands works while another p2pdice uses the home.
 """
 
+QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
+
 app = application()
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
@@ -156,17 +158,21 @@ def _wants_to_forget(stored: StoredMatch) -> bool:
 
 
 @contextmanager
-def opened(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
+def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
     """Hold the store of a home, and what is kept in it: formed matches first, of each kind the newest first.
 
-    :raises Failure: if the home has none.
-    :raises NodeError: if another process uses the home.
+    :param if_busy: what to type if another process uses the home.
+    :raises Failure: if the home has none, or another process uses it.
     """
     from protocol import archive
+    from protocol.errors import NodeError
 
     if not home.store.exists():
         raise Failure(f"No match is kept in {escape(str(home.path))}.")
-    store = archive.open_store(home)
+    try:
+        store = archive.open_store(home)
+    except NodeError as error:
+        raise Failure(sentence(escape(str(error))), hint=if_busy) from None
     if store.loss is not None:
         complain(sentence(archive.describe(store.loss)))
     try:

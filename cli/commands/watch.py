@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from cli.commands.matches import opened
 from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
@@ -49,7 +50,13 @@ def watch(
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
+    from protocol.home import Home
+
     settings = ctx.ensure_object(Settings)
+    home = Home(settings.private_home())
+    if home.store.exists():
+        with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
+            pass  # nobody is to choose a match first, and be refused then
     target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
     run(_look_on(settings, target, interface, as_json))
 

@@ -385,6 +385,8 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run,
         (("Friday",), 2, "the program is missing: it stands behind --"),
         (("Friday", "--"), 2, "the program is missing: it stands behind --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
+        (("check", "--", sys.executable, "no-such-file.py"), 1, "says no hello: it has ended, and wrote: "),
+        (("check", "--", sys.executable, "no-such-file.py"), 1, "can't open file"),
         (("127.0.0.1:1", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
         (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
     ],
@@ -395,3 +397,4 @@ def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...
     assert "Traceback" not in done.stderr
     if code != 3:
         assert complaint in done.stderr
+        assert not done.stdout

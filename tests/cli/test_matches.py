@@ -150,6 +150,7 @@ def test_nothing_is_done_while_another_process_uses_the_home(
         assert len(store.matches()) == 1
     assert done.returncode == ExitCode.FAILURE
     assert "is in use by another p2pdice" in done.stderr
+    assert "Quit the match that is played there first" in done.stderr
     assert done.stdout == ""
 
 

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
+from p2pdice import PRESETS
 from protocol.verifier import verify
 from tests.cli.conftest import Run
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
 from tests.programs import MODULE, Program
+from tests.protocol.test_archive import stored
+from tests.simulation.world import World
 
 pytestmark = pytest.mark.multicast
 
@@ -69,6 +72,14 @@ def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, cod
     assert done.returncode == code
     assert why in done.stderr.lower()
     assert done.stdout == ""
+
+
+def test_who_plays_from_this_home_is_told_before_they_choose_a_match(tmp_path: Path, p2pdice: Run) -> None:
+    with stored(tmp_path / "home", World(PRESETS["classic"], 2, 2), 0):
+        done = p2pdice("watch")
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stdout == ""
+    assert "is in use by another p2pdice.\nWatch from another home: p2pdice watch --home DIR\n" in done.stderr
 
 
 def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, p2pdice: Run) -> None:
