@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from typing import TextIO
 
 from cli.exits import REFUSALS, ExitCode, Failure
-from cli.output import discard_output
+from cli.output import discard_output, say
 from cli.render import escape, one_line, sentence
 from cli.settings import Settings
 
@@ -70,12 +70,12 @@ def report(failure: Failure, stream: TextIO) -> None:
     # A command stands alone on its line: whoever copies it gets nothing else with it.
     choices = (f"{meaning}:\n    {typed}" for typed, meaning in failure.choices)
     lines = (f"Error: {failure.what}", failure.why, failure.hint, *choices)
-    print("\n".join(line for line in lines if line), file=stream, flush=True)
+    say("\n".join(line for line in lines if line), stream)
 
 
 def complain(text: str) -> None:
     """Print a line that is no result: to standard error, so that it never mixes with data."""
-    print(text, file=sys.stderr, flush=True)
+    say(text, sys.stderr)
 
 
 def as_failure(error: Exception) -> Failure | None:

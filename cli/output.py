@@ -1,11 +1,24 @@
-"""Output that cannot be written, because whoever read it has seen enough, or the disk is full."""
+"""Sentences on a terminal or in a pipe, and output that cannot be written: its reader has gone, or the disk is full."""
 
 from __future__ import annotations
 
 import os
 import sys
+from shutil import get_terminal_size
+from typing import TextIO
+
+from cli.render import wrapped
 
 
 def discard_output() -> None:
     """Throw away what standard output still holds and will be given, or Python complains of it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print sentences: broken between words at a terminal, as they are into a file or a pipe.
+
+    :param stream: standard output, if none is given.
+    """
+    stream = stream or sys.stdout
+    print(wrapped(text, get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)

@@ -186,14 +186,28 @@ def sentence(text: str) -> str:
 def wrapped(text: str, columns: int) -> str:
     """Return ``text`` broken between words; indented lines, which are commands and columns, stay whole to be copied.
 
+    So do words that are longer than a line, such as paths, which a terminal breaks by itself; a die stays beside its
+    number.
+
     >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
     Verify it
       with this:
         p2pdice verify a-long-file-name
     """
     return "\n".join(
-        line
-        if line.startswith("    ")
-        else textwrap.fill(line, max(columns - 1, 8), subsequent_indent="  ", break_on_hyphens=False)
-        for line in text.split("\n")
+        line if line.startswith("    ") else _filled(line, max(columns - 1, 8)) for line in text.split("\n")
     )
+
+
+_DIE: Final = re.compile(f"([{FACES}]) (?=[1-6])")
+_TIED: Final = "\0"
+"""Stands for the space inside a die while lines are broken; no text to be printed holds it."""
+
+
+def _filled(line: str, width: int) -> str:
+    indent = "    " if line.startswith("  ") else "  "
+    tied = _DIE.sub(rf"\1{_TIED}", line)
+    filled = textwrap.fill(
+        tied, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False, replace_whitespace=False
+    )
+    return filled.replace(_TIED, " ")

@@ -14,6 +14,7 @@ import typer
 from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.output import say
 from cli.render import command_line, counted, escape, listing, sentence
 from cli.seating import display_names
 from cli.settings import Settings, is_interactive
@@ -145,9 +146,9 @@ def _wants_to_forget(stored: StoredMatch) -> bool:
     if not is_interactive():
         hint = f"If you are sure: {command_line('matches', 'forget', name, '--yes')}"
         raise Failure(f"Match {name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
-    print(line(stored))
+    say(line(stored))
     if not stored.over:
-        print("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
+        say("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
         print(f"To keep what there is of it: {command_line('matches', 'save', name)}")
     try:
         answer = input("Forget it? [y/N] ")
@@ -187,7 +188,7 @@ def show(stored: Sequence[StoredMatch], home: Home, as_json: bool) -> None:
         print(json.dumps({"matches": [data(each, home) for each in stored]}))
         return
     for each in stored:
-        print(line(each))
+        say(line(each))
     if any(not each.over for each in stored):
         print(f"Return to one with: {command_line('resume', 'MATCH')}")
 

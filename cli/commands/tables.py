@@ -13,6 +13,7 @@ import typer
 from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.output import say
 from cli.play import InterfaceOption, run
 from cli.render import command_line, sentence
 from cli.tables_shown import Listed, changes, data, describe, listed
@@ -59,7 +60,7 @@ async def _list(interface: str | None, as_json: bool) -> None:
         print(json.dumps({"tables": [data(each) for each in found]}))
         return
     for each in found:
-        print(describe(each))
+        say(describe(each))
     if not found:
         complain(f"No table was found. Open one with: {command_line('host')}")
 

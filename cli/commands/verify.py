@@ -16,6 +16,7 @@ import typer
 from cli.boundary import complain
 from cli.exits import ExitCode
 from cli.front import application
+from cli.output import say
 from cli.render import counted, escape, listing, sentence
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def verify(
     trusted = None if trust is None else _fingerprints(trust)
     reports = [report for path in files if (report := _verify_file(path, trusted, as_json)) is not None]
     if not as_json and any(report.verdict.players for report in reports):
-        print(LIMITS)
+        say(LIMITS)
     codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
 
@@ -138,7 +139,10 @@ def _verify_file(path: Path, trusted: frozenset[str] | None, as_json: bool) -> R
     verdict = verify(data)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
     report = Report(path, verdict, date, strangers)
-    print(json.dumps(report.to_json()) if as_json else "\n".join(describe(report)), flush=True)
+    if as_json:
+        print(json.dumps(report.to_json()), flush=True)
+    else:
+        say("\n".join(describe(report)))
     return report
 
 

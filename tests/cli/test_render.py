@@ -1,13 +1,16 @@
 """Nothing that a peer wrote can move a cursor, hide a word or pretend to be another line."""
 
 import io
+import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.render import can_show, command_line, die, escape, hand, listing
+from cli.boundary import report
+from cli.exits import Failure
+from cli.render import can_show, command_line, die, escape, hand, listing, wrapped
 from protocol.nicknames import is_unseen
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
@@ -67,3 +70,31 @@ def test_a_printed_command_is_read_back_by_the_shell(words: list[str]) -> None:
 
     if sys.platform != "win32":
         assert shlex.split(command_line(*words)) == ["p2pdice", *words]
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(10, 100))
+def test_a_die_is_never_torn_from_its_number(faces: list[int], columns: int) -> None:
+    """A line ended with the picture, and the next one began with the number."""
+    broken = wrapped(f"You have {hand(faces, pictures=True)}.", columns)
+    assert [number for _, number in re.findall("([⚀-⚅]) ([1-6])", broken)] == list(map(str, faces))
+
+
+@given(st.lists(st.text("abc/-", min_size=1, max_size=120), min_size=1, max_size=9), st.sampled_from(["", "  "]))
+@example(["/a-path" * 20], "")
+def test_no_word_is_broken(words: list[str], indent: str) -> None:
+    broken = wrapped(indent + " ".join(words), 80)
+    assert broken.split() == words
+    assert all(len(line) < 80 for line in broken.split("\n") if max(map(len, words)) < 70)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_sentences_are_broken_between_words_at_a_terminal_and_nowhere_else(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    what = " ".join(["sentence"] * 20) + "."
+    report(Failure(what), stream)
+    assert stream.getvalue().split() == ["Error:", *what.split()]
+    assert (max(map(len, stream.getvalue().splitlines())) < 80) is is_terminal
