@@ -109,7 +109,7 @@ def check(
     """Test whether a program speaks the bot protocol: bot check -- CMD.
 
     It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
-    any. What it writes to standard error goes to the log.
+    any. What it writes to standard error goes to the log. A program that says no hello is not tried any further.
     """
     from cli.conformance import check as examine
     from cli.log import open_log
