@@ -154,6 +154,9 @@ class Inquiry:
         finally:
             for task in waiting:
                 task.cancel()
+        # Each identity is asked once, and maybe by a way that a forger leads: whoever shows nothing may have the table.
+        silent = seen.keys() - {answer.identity for answer in answers}
+        answers += (_Answer(each, seen[each], Refuse("refused", "it shows nothing"), b"") for each in sorted(silent))
         return answers, list(dict.fromkeys(problems))
 
     async def _ask(

@@ -430,6 +430,24 @@ async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spec
     wrong.close()
 
 
+async def test_who_is_there_and_shows_nothing_may_have_the_table(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forger may lead us to the true host by a way of their own, and stop there: each identity is asked once."""
+    wrong, silent = await people.sit("Eve"), FakeHost()
+    await wrong.node.host(FRIDAY)
+    line = await silent.open()
+    guest = await people.sit("Ben", discovery=True, bounds=SHORT)
+    tables_are(monkeypatch, guest, told(wrong), replace(told(wrong), addresses=line.addresses))
+    with pytest.raises(NodeError, match="two different players answer") as caught:
+        await guest.node.join("Friday")
+    assert {typed.partition("/")[2] for typed, _ in caught.value.choices} == {
+        wrong.node.identity.fingerprint,
+        line.fingerprint,
+    }
+    silent.close()
+
+
 async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
