@@ -1,13 +1,14 @@
-"""Many small hostile worlds: nothing that must hold is ever broken. ``python -m tests.simulation`` runs more."""
+"""Many small hostile worlds: nothing that must hold is ever broken. ``python -m tests.simulation`` runs more.
+
+.ci/run has it look at 500.
+"""
 
 import pytest
 
 from tests.simulation.campaign import run_seed
-from tests.tiers import thoroughly
 
 GROUP = 20
 ORDINARY = 100
-THOROUGH = 500
 
 
 def assert_all_hold(seeds: range) -> None:
@@ -16,7 +17,7 @@ def assert_all_hold(seeds: range) -> None:
         pytest.fail("\n\n".join(map(str, failures)), pytrace=False)
 
 
-@pytest.mark.parametrize("group", [*range(ORDINARY // GROUP), *thoroughly(range(ORDINARY // GROUP, THOROUGH // GROUP))])
+@pytest.mark.parametrize("group", range(ORDINARY // GROUP))
 def test_what_must_hold_does(group: int) -> None:
     assert_all_hold(range(group * GROUP, (group + 1) * GROUP))
 
