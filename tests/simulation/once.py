@@ -74,7 +74,7 @@ ONCE: Final[Mapping[str, Once]] = {
             culprit=8,
         ),
     ),
-    "a proof by two votes on a step that is final for who is shown it": Once(
+    "a proof by two votes on a step that is final for whoever is shown it": Once(
         mends.votes_behind_a_lock_are_compared,
         Check.EVERY_MATCH_ENDS,
         Plan(
