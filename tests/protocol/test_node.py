@@ -439,13 +439,15 @@ async def test_who_is_there_and_shows_nothing_may_have_the_table(
     line = await silent.open()
     guest = await people.sit("Ben", discovery=True, bounds=SHORT)
     tables_are(monkeypatch, guest, told(wrong), replace(told(wrong), addresses=line.addresses))
-    with pytest.raises(NodeError, match="two different players answer") as caught:
-        await guest.node.join("Friday")
+    try:
+        with pytest.raises(NodeError, match="two different players answer") as caught:
+            await guest.node.join("Friday")
+    finally:
+        silent.close()
     assert {typed.partition("/")[2] for typed, _ in caught.value.choices} == {
         wrong.node.identity.fingerprint,
         line.fingerprint,
     }
-    silent.close()
 
 
 async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
