@@ -190,7 +190,8 @@ class ProgramBot:
             self._greet_with(ruleset, 0, (self.name, "player"))
             return await self._greet(program)
         except _FaultError as error:
-            said = f", and wrote: {program.complaint}" if program.complaint else ""
+            last_words = await program.last_words()
+            said = f", and wrote: {last_words}" if last_words else ""
             raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}{said}", has_run=True) from None
         finally:
             await self.close()

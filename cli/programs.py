@@ -56,8 +56,10 @@ class Program(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self._is_gone = asyncio.Event()
         self._logged = 0
-        self.complaint = ""
-        """The last line on its standard error, unescaped: what a program that ends has to say about it."""
+        self._complaint = ""
+        """The last line on its standard error."""
+        self._has_complained = asyncio.Event()
+        """Nothing more comes on its standard error."""
         self._is_killed = False
         self._transport: asyncio.SubprocessTransport
 
@@ -86,6 +88,16 @@ class Program(asyncio.SubprocessProtocol):
             if self._has_ended_output:
                 return None
             await self._news.wait()
+
+    async def last_words(self) -> str:
+        """Return the last line on its standard error, unescaped: what a program that ends has to say about it.
+
+        It can come a moment after the end of its standard output.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REAPING):
+                await self._has_complained.wait()
+        return self._complaint
 
     async def close(self, grace: float = GRACE) -> None:
         """End the program and whatever it started."""
@@ -146,6 +158,8 @@ class Program(asyncio.SubprocessProtocol):
         if fd == 1:
             self._has_ended_output = True
             self._news.set()
+        elif fd == 2:
+            self._has_complained.set()
 
     def process_exited(self) -> None:
         self.kill()  # its children
@@ -162,7 +176,7 @@ class Program(asyncio.SubprocessProtocol):
         kept = data[: max(0, _LOGGED_BYTES - self._logged)]
         if kept:
             text = kept.decode(errors="replace").rstrip()
-            self.complaint = text.splitlines()[-1][:_COMPLAINT].strip() if text else self.complaint
+            self._complaint = text.splitlines()[-1][:_COMPLAINT].strip() if text else self._complaint
             log.warning("%s", text)
             self._logged += len(kept)
             if self._logged >= _LOGGED_BYTES:

@@ -398,3 +398,10 @@ def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...
     if code != 3:
         assert complaint in done.stderr
         assert not done.stdout
+
+
+def test_what_a_program_says_last_is_waited_for(p2pdice: Run) -> None:
+    """Its standard error may end after its standard output, always on a busy machine."""
+    program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
+    done = p2pdice("bot", "check", "--", sys.executable, "-c", program)
+    assert "says no hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())
