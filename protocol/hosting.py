@@ -17,7 +17,8 @@ from protocol.shell import Shell
 from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
 
 FORMING_PATIENCE: Final = 2.0
-"""Seconds that the convenor waits for a guest who was lost while the match forms, before the seat is free again."""
+"""Seconds that convenor and guest wait for each other when their link is lost while the match forms, before the seat is
+free again."""
 
 
 class Hosting:

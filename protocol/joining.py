@@ -8,11 +8,12 @@ from collections.abc import Callable
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
 from protocol.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
+from protocol.hosting import FORMING_PATIENCE
 from protocol.keys import fingerprint
 from protocol.lobby import Seat
 from protocol.mesh import RefusedError
 from protocol.playing import Playing
-from protocol.refusals import closing_code, host_gone, refusal, unreachable
+from protocol.refusals import LEFT, closing_code, host_gone, refusal, unreachable
 from protocol.shell import Shell
 from protocol.transport import DialError
 from protocol.whereabouts import Target
@@ -109,8 +110,17 @@ class Joining:
             self._close(code, f"what the host says cannot be accepted: {error}")
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """The table is gone with its convenor, unless the match has begun."""
-        if self._seat is not None and identity == self._seat.convenor and not self._has_begun:
+        """The table is gone with its convenor, unless the match has begun, or forms and the link comes back in time."""
+        if self._seat is None or identity != self._seat.convenor or self._has_begun:
+            return
+        if self._proposal is None or reason == LEFT:
+            self._close("closed", host_gone(reason))
+        else:
+            self._shell.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
+
+    def _give_up(self, convenor: bytes, reason: str) -> None:
+        """Close, unless the convenor came back or the match was formed after all."""
+        if self._seat is not None and not self._has_begun and not self._shell.mesh.is_linked(convenor):
             self._close("closed", host_gone(reason))
 
     @property

@@ -114,6 +114,28 @@ async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     assert {player.name for player in late.told(MatchStarted)[0].players} == {"A", "B", "D"}
 
 
+async def test_a_link_that_breaks_while_the_match_forms_costs_nobody_the_table(people: Company) -> None:
+    """The host waits for a guest who was lost then; so the guest waits for the host, and either dials."""
+    host, guest = await people.sit("A"), await people.sit("B")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    send = guest.node._mesh.send
+    broken: list[bytes] = []
+
+    def break_once(identity: bytes, frame: bytes) -> None:
+        if frame[1] == 7 and not broken:  # the guest's signature under the genesis
+            broken.append(identity)
+            guest.node._mesh._peers[identity].link.drop("the cable was pulled")
+        else:
+            send(identity, frame)
+
+    guest.node._mesh.send = break_once  # type: ignore[method-assign]
+    await guest.node.join(opened.join_line)
+    await agree(host, guest)
+    assert broken
+    assert guest.told(TableClosed) == []
+    assert host.told(LobbyChanged)[-1].left == ()
+
+
 def say_nothing(player: Player) -> None:
     """Let a node's signed messages be lost on the way."""
     send = player.node._mesh.send
