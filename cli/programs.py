@@ -118,6 +118,7 @@ class Program(asyncio.SubprocessProtocol):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_REAPING):
                     await self._exited.wait()
+                    await self._has_complained.wait()  # the log shall have all of it
             if stdin.get_write_buffer_size():
                 stdin.abort()  # else it waits for somebody who reads it
             self._transport.close()
