@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -220,6 +221,22 @@ class Program:
             with suppress(BrokenPipeError):
                 if stream is not None:
                     stream.close()
+
+
+def side_by_side(*acts: tuple[Program, Callable[[], None]]) -> None:
+    """Do something with each of several programs at the same time.
+
+    :raises AssertionError: as soon as one of these fails. The text shows what all of the programs said.
+    """
+    with ThreadPoolExecutor(len(acts)) as pool:
+        doing = [pool.submit(act) for _, act in acts]
+        done, _ = wait(doing, return_when=FIRST_EXCEPTION)
+        failed = [error for each in done if (error := each.exception())]
+        if failed:
+            told = [str(program.failure("So far")) for program, _ in acts]
+            for program, _ in acts:
+                program.process.kill()  # nobody waits any longer
+            raise AssertionError("\n\n".join([str(failed[0]), "Side by side with:", *told])) from failed[0]
 
 
 # Processes that somebody else has started

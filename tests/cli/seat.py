@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.programs import MODULE, Program
+from tests.programs import MODULE, Program, side_by_side
 
 TURN = "Your turn: "
 OVER = "The match is over: "
@@ -66,6 +65,4 @@ def seated(home: Path, *arguments: str) -> SeatedPlayer:
 
 def play_together(*players: SeatedPlayer) -> None:
     """Let players play their match to its end, side by side."""
-    with ThreadPoolExecutor(len(players)) as pool:
-        for done in [pool.submit(player.play_to_the_end) for player in players]:
-            done.result()
+    side_by_side(*((player, player.play_to_the_end) for player in players))

@@ -7,7 +7,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from cli.exits import ExitCode
 from tests.cli.screen import Terminal
-from tests.programs import PATIENCE
+from tests.programs import PATIENCE, side_by_side
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
@@ -41,9 +40,7 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
 
 def play(*players: Terminal) -> None:
     """Let players take turns until the match is over."""
-    with ThreadPoolExecutor(len(players)) as pool:
-        for done in [pool.submit(player.play_to_the_end) for player in players]:
-            done.result()
+    side_by_side(*((player, player.play_to_the_end) for player in players))
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ async def test_a_nap_within_the_patience_of_the_others_costs_nothing(tmp_path: P
     async with processes(tmp_path) as at:
         players = await in_motion(at, tmp_path, patience=(120, 15))
         players["B"].fall_asleep()
-        await asyncio.sleep(4)
+        await asyncio.sleep(2.5)
         players["B"].wake_up()
         transcript = await agree(*players.values())
     signed = everything_signed(tmp_path)
@@ -86,7 +86,7 @@ async def test_all_sleep_and_whoever_wakes_first_blames_nobody(tmp_path: Path) -
         players = await in_motion(at, tmp_path, patience=(5, 5))
         for player in players.values():
             player.fall_asleep()
-        await asyncio.sleep(9)
+        await asyncio.sleep(6.5)  # longer than anybody's patience
         for player in players.values():
             player.wake_up()
             await asyncio.sleep(1)

@@ -48,7 +48,7 @@ def shown(world: World, me: int, kind: type) -> list[object]:
     return [event for event in world.machines[me].shown if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("players", [2, 3, 4, 5, 7, 10, *thoroughly([6, 8, 9])])
+@pytest.mark.parametrize("players", [2, 3, 4, 5, 10, *thoroughly([6, 7, 8, 9])])
 def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     world.run()
@@ -56,7 +56,7 @@ def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) 
     assert all(machine.confirmed for machine in world.machines)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 8))])
 def test_the_order_of_delivery_does_not_change_what_honest_players_agree_on(seed: int) -> None:
     world = World(CLASSIC, 3, seed)
     world.run()
@@ -99,7 +99,7 @@ def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
         assert set(opened) <= set(hands)
 
 
-@pytest.mark.parametrize("seed", [*range(8), *thoroughly(range(8, 20))])
+@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 20))])
 def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
     """Random links fail and random nodes die at random moments; all come back; the match ends as if nothing was."""
     world = World(CLASSIC, 3, seed)
@@ -123,7 +123,7 @@ def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
     assert not any(shown(world, me, Misbehaved) for me in range(3))
 
 
-@pytest.mark.parametrize("seed", [*range(6), *thoroughly(range(6, 12))])
+@pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 12))])
 def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed: int) -> None:
     world = World(CLASSIC, 3, seed)
     trouble = random.Random(seed)
@@ -148,7 +148,7 @@ def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int
     assert world.now < 15
 
 
-@pytest.mark.parametrize("seed", [*range(0, 14, 2), *thoroughly(range(1, 14, 2))])
+@pytest.mark.parametrize("seed", [*range(0, 14, 3), *thoroughly(sorted({*range(14)} - {*range(0, 14, 3)}))])
 def test_halves_that_were_cut_off_and_voted_alone_go_on_together_without_delay(seed: int) -> None:
     """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
     patience = 5

@@ -291,7 +291,7 @@ async def test_who_resumes_at_another_port_finds_all_others_by_multicast_though_
 
 async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Company) -> None:
     """It knows the end and has its transcript, but nobody else got its opening."""
-    (host, guest), _ = await people.table(2)
+    (host, guest), _ = await people.table(2, patience=Patience(120, 5))
     await in_mid_match(host, 1)
     say_nothing_more_at_the_end(host)
     host.go_on()
