@@ -8,7 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
-from cli.render import bid, clause, command_line, counted, dice_count, escape, faces, hand, listing, number, sentence
+from cli.render import (
+    bid,
+    clause,
+    columns,
+    command_line,
+    counted,
+    dice_count,
+    escape,
+    faces,
+    hand,
+    listing,
+    number,
+    sentence,
+)
 from cli.rulesets import nearest_preset
 from cli.seating import Seating, display_names
 from p2pdice import Exact, Expect, Liar
@@ -251,17 +264,8 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
 def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Seating) -> str:
     match event:
         case game.HandsShown():
-            width = max(len(seating.who(seat)) for seat in range(len(seating.names)))
-            lines = ["The cups are opened:"]
-            for seat, cup in enumerate(event.hands):
-                shown = "never opened" if cup is None else hand(cup)
-                if cup != ():
-                    lines.append(f"    {seating.who(seat):{width}}  {shown}")
-            wild = ", wild ones included" if event.ones_wild and event.face != 1 else ""
-            hidden = f", and {dice_count(event.unopened)} unknown" if event.unopened else ""
-            there = f"there {'is' if event.count == 1 else 'are'} {faces(event.count, event.face)}{wild}{hidden}"
-            lines.append(f"The bid was {faces(event.quantity, event.face)}; {there}.")
-            return "\n".join(lines)
+            lines = [cup_line(seat, event, seating) for seat, cup in enumerate(event.hands) if cup != ()]
+            return "\n".join(["The cups are opened:", *lines, tally(event)])
         case game.Judged():
             verdict = "true" if event.bid_true else "false"
             if event.call == "exact":
@@ -272,6 +276,22 @@ def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Se
         case game.RoundVoid():
             cups = listing([f"{seating.whose(seat)} cup" for seat in event.unopened])
             return f"Round {event.round} is void, as the verdict depends on {cups}: nobody loses a die."
+
+
+def cup_line(seat: int, shown: game.HandsShown, seating: Seating) -> str:
+    """Return what is in one cup, in columns below those of the others."""
+    width = max(map(columns, map(seating.who, range(len(seating.names)))))
+    cup = shown.hands[seat]
+    name = seating.who(seat)
+    return f"    {name}{' ' * (width - columns(name))}  {'never opened' if cup is None else hand(cup)}"
+
+
+def tally(shown: game.HandsShown) -> str:
+    """Return what was bid, and how many dice there are."""
+    wild = ", wild ones included" if shown.ones_wild and shown.face != 1 else ""
+    hidden = f", and {dice_count(shown.unopened)} unknown" if shown.unopened else ""
+    there = f"there {'is' if shown.count == 1 else 'are'} {faces(shown.count, shown.face)}{wild}{hidden}"
+    return f"The bid was {faces(shown.quantity, shown.face)}; {there}."
 
 
 def _dice_changed(event: game.DieLost | game.DieGained, state: State, seating: Seating) -> str:

@@ -14,11 +14,12 @@ import typer
 from cli.boundary import complain
 from cli.crew import Crew
 from cli.exits import ExitCode
-from cli.lines import InterruptedByUserError
 from cli.render import sentence
 from cli.settings import Settings
+from cli.table.face import InterruptedByUserError
 
 if TYPE_CHECKING:
+    from cli.table.showing import Showing
     from protocol.node import Node
 
 PortOption = Annotated[
@@ -54,6 +55,7 @@ def play(
     settings: Settings,
     name: str,
     enter: Enter,
+    showing: Showing,
     *,
     port: int = 0,
     interface: str | None = None,
@@ -64,8 +66,8 @@ def play(
     :param company: bots that play for as long as this player is at the table.
     """
 
-    from cli.line import LineTable
     from cli.log import open_log
+    from cli.table.table import Table
     from protocol.node import Node
 
     async def sit() -> None:
@@ -75,7 +77,7 @@ def play(
             if node.loss:
                 complain(sentence(node.loss))
             async with company(node) as crew:
-                await LineTable(node, settings, bots=crew.fingerprints).run()
+                await Table(node, settings, showing, bots=crew.fingerprints).run()
         finally:
             await node.close()
 

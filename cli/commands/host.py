@@ -6,7 +6,6 @@ import asyncio
 import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -20,6 +19,7 @@ from cli.programs import ProgramError, split_command
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
+from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.waiting import waiting
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ Play starts when all seats are taken, or when you type start.
 """
 
 app = application()
-
-
-class Interface(StrEnum):
-    """How a table is shown."""
-
-    LINE = "line"
-    """Plain sentences."""
 
 
 @app.command(epilog=EPILOG)
@@ -82,7 +75,9 @@ def host(
     ] = None,
     stakes: Annotated[bool, typer.Option("--stakes", help="Play for coins, whatever the rules: stakes=yes.")] = False,
     pledge: PledgeOption = Pledge.REDEEMED,
-    ui: Annotated[Interface, typer.Option("--ui", help="How the table is shown.")] = Interface.LINE,
+    ui: UiOption = None,
+    pace: PaceOption = None,
+    bell: BellOption = None,
 ) -> None:
     """Open a table and play at it.
 
@@ -124,7 +119,7 @@ def host(
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
         return hired(node, crew)
 
-    play(settings, player, enter, port=port, interface=interface, company=company)
+    play(settings, player, enter, showing(ui, pace, bell), port=port, interface=interface, company=company)
 
 
 def table_name(name: str) -> str:

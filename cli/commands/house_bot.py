@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.front import application
-from cli.lines import PipedLines
 from cli.names import NameOption, nickname
 from cli.play import InterfaceOption, first_of, run
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
+from cli.table.face import PipedLines
 
 if TYPE_CHECKING:
     from cli.seating import Seating

@@ -15,6 +15,7 @@ from cli.picking import pick_one
 from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.render import command_line, escape
 from cli.settings import Settings, is_interactive
+from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.tables_shown import listed
 from cli.waiting import shown, waiting
 
@@ -42,6 +43,9 @@ def join(
     pledge: PledgeOption = Pledge.REDEEMED,
     port: PortOption = 0,
     interface: InterfaceOption = None,
+    ui: UiOption = None,
+    pace: PaceOption = None,
+    bell: BellOption = None,
 ) -> None:
     """Sit down at somebody's table.
 
@@ -50,7 +54,14 @@ def join(
     """
     player = nickname(name)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
-    play(ctx.ensure_object(Settings), player, seat_at(target, pledge), port=port, interface=interface)
+    play(
+        ctx.ensure_object(Settings),
+        player,
+        seat_at(target, pledge),
+        showing(ui, pace, bell),
+        port=port,
+        interface=interface,
+    )
 
 
 def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:

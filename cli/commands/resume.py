@@ -12,6 +12,7 @@ from cli.front import application
 from cli.names import nickname
 from cli.play import InterfaceOption, PortOption, play
 from cli.settings import Settings
+from cli.table.showing import BellOption, PaceOption, UiOption, showing
 
 if TYPE_CHECKING:
     from protocol.node import Node
@@ -35,6 +36,9 @@ def resume(
     as_json: Annotated[bool, typer.Option("--json", help="With --list: one JSON object.")] = False,
     port: PortOption = 0,
     interface: InterfaceOption = None,
+    ui: UiOption = None,
+    pace: PaceOption = None,
+    bell: BellOption = None,
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
@@ -60,7 +64,7 @@ def resume(
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
         return recalled(node, crew)
 
-    play(settings, nickname(None), enter, port=port, interface=interface, company=company)
+    play(settings, nickname(None), enter, showing(ui, pace, bell), port=port, interface=interface, company=company)
 
 
 def _list(settings: Settings, as_json: bool) -> None:

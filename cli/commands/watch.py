@@ -16,6 +16,7 @@ from cli.picking import pick_one
 from cli.play import InterfaceOption, run
 from cli.render import command_line
 from cli.settings import Settings
+from cli.table.showing import PaceOption, Showing, UiOption, showing
 from cli.tables_shown import Listed, listed
 from cli.waiting import shown, waiting
 
@@ -41,6 +42,8 @@ def watch(
     table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
     interface: InterfaceOption = None,
+    ui: UiOption = None,
+    pace: PaceOption = None,
 ) -> None:
     """Watch a match, and verify it as it is played.
 
@@ -58,12 +61,12 @@ def watch(
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
             pass  # nobody is to choose a match first, and be refused then
     target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
-    run(_look_on(settings, target, interface, as_json))
+    run(_look_on(settings, target, interface, None if as_json else showing(ui, pace, False)))
 
 
-async def _look_on(settings: Settings, target: str, interface: str | None, as_json: bool) -> None:
-    from cli.gallery import Gallery, report
+async def _look_on(settings: Settings, target: str, interface: str | None, how: Showing | None) -> None:
     from cli.log import open_log
+    from cli.table.gallery import Gallery, report
     from protocol.node import Node
 
     home = settings.private_home()
@@ -72,7 +75,7 @@ async def _look_on(settings: Settings, target: str, interface: str | None, as_js
     try:
         async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)
-        await (report(node) if as_json else Gallery(node, settings, target).run())
+        await (report(node) if how is None else Gallery(node, settings, how, target).run())
     finally:
         await node.close()
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.line import LineTable
-from cli.lines import Lines
 from cli.render import wrapped
 from cli.settings import Settings
+from cli.table.face import Face
+from cli.table.table import Table as PlayerTable
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
 from protocol import events as node
 from protocol.node import NodeError
@@ -36,6 +36,9 @@ class Paper:
     def refresh(self) -> None:
         """Nothing is shown."""
 
+    def ring(self) -> None:
+        """Nobody is called."""
+
 
 class Table:
     """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
@@ -46,7 +49,7 @@ class Table:
         self.conceded = 0
         match = SimpleNamespace(info=(), unheard=(BEN,), goes_on_without=lambda _: False)
         owner = SimpleNamespace(play=self._play, concede=self._concede, start_match=self._start, match=match)
-        self.line = LineTable(cast("Any", owner), Settings(Path("home")), cast("Lines", self.paper))
+        self.line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", self.paper))
         state, _ = apply(new_match(PRESETS[rules], 2, 1), Rolled())
         state, _ = apply(state, Play(1, Bid(2, 3)))
         self._state = state
@@ -207,20 +210,20 @@ def test_start_is_offered_only_before_the_match() -> None:
     for table in (Table(), Table(is_my_turn=False)):
         assert "start" not in table.line.completions()
         assert not any("start" in line for line in table.types("help") + table.types("star"))
-    lobby = LineTable(cast("Any", SimpleNamespace()), Settings(), cast("Lines", Paper(True)))
+    lobby = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(True)))
     assert "start" in lobby.completions()
     lobby.obey("help")
     lobby.obey("star")
-    paper = cast("Paper", lobby.lines)
+    paper = cast("Paper", lobby.face)
     assert any(line.startswith("    start") for line in paper.said)
     assert paper.said[-1] == "It is not your turn: the match has not begun. Did you mean start?"
 
 
 def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
     house = PRESETS["joker"].with_options({"dice": "2"})
-    guest = LineTable(cast("Any", SimpleNamespace()), Settings(), cast("Lines", Paper(True)))
+    guest = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(True)))
     guest.take(node.TableJoined("Friday", BEN, house, 2))
-    paper = cast("Paper", guest.lines)
+    paper = cast("Paper", guest.face)
     assert "; house rules (joker with dice=2), two seats." in paper.said[0]
     for word in ("rules", "help"):
         guest.obey(word)
@@ -229,7 +232,7 @@ def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> N
 
 def test_who_plays_a_die_before_the_next_roll_is_not_told_that_they_have_none() -> None:
     table = Table()
-    state = table.line._state
+    state = table.line.board.state
     assert state is not None
     told(
         table,
@@ -269,7 +272,7 @@ def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
 
 def test_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
     table = Table(is_my_turn=False)
-    state = table.line._state
+    state = table.line.board.state
     assert state is not None
     players = (node.PlayerInfo("Ada", FINGERPRINT, is_me=True), BEN)
     (said,) = told(table, node.MatchStarted("ab" * 32, PRESETS["spot-on"], players, 0, state, resumed=True))
@@ -322,7 +325,7 @@ def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never()
 def test_who_is_out_has_nothing_to_give_up() -> None:
     table = Table(is_interactive=True)
     table.types("concede", "yes")
-    state, _ = apply(table.line._state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
+    state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
     told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
     assert table.types("concede") == ["You are out already. You can see how it goes on, or quit."]
 
@@ -348,7 +351,9 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
         assert world.step()
     match = world.machines[0].match
     mine = frozenset(player.fingerprint for player in match.info[1 : bots + 1])
-    table = LineTable(cast("Any", SimpleNamespace(match=match)), Settings(), cast("Lines", Paper(False)), bots=mine)
+    table = PlayerTable(
+        cast("Any", SimpleNamespace(match=match)), Settings(), face=cast("Face", Paper(False)), bots=mine
+    )
     table.take(node.MatchFormed("ab" * 32))
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Return with:\n    p2pdice resume abababab"
 
@@ -361,10 +366,10 @@ def test_completion_offers_the_legal_moves_and_the_words() -> None:
 
 
 def test_before_the_match_words_say_so() -> None:
-    table = LineTable(
-        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))), Settings(), cast("Lines", Paper(True))
+    table = PlayerTable(
+        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))), Settings(), face=cast("Face", Paper(True))
     )
-    paper = cast("Paper", table.lines)
+    paper = cast("Paper", table.face)
     for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):
         table.obey(word)
     assert paper.said == [

@@ -1,4 +1,4 @@
-"""Where a player's lines come from and sentences go: a terminal with editing, or pipes."""
+"""A face of a table: where typed lines come from and sentences go. A terminal with editing, or pipes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,13 +16,16 @@ from cli.settings import is_interactive
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
+    from cli.table.showing import Showing
+    from cli.table.table import Table
+
 
 class InterruptedByUserError(Exception):
     """Ctrl-C at the prompt."""
 
 
-class Lines(Protocol):
-    """A player's end of the line mode."""
+class Face(Protocol):
+    """A person's end of a table."""
 
     is_interactive: bool
     """Whether questions can be asked."""
@@ -37,7 +40,10 @@ class Lines(Protocol):
         """Print a line, without disturbing the one being typed."""
 
     def refresh(self) -> None:
-        """Show the prompt anew: what it says has changed."""
+        """Show the prompt, or the board, anew: it has changed."""
+
+    def ring(self) -> None:
+        """Call the person, whose turn it is."""
 
 
 class PipedLines:
@@ -65,23 +71,23 @@ class PipedLines:
     def refresh(self) -> None:
         """A pipe has no prompt."""
 
+    def ring(self) -> None:
+        """A pipe has no bell."""
+
 
 class TerminalLines:
-    """Lines typed at a terminal, with history, and completion by the tab key.
-
-    :param prompt: gives the text before the line being typed.
-    :param completions: gives what can be typed now.
-    """
+    """Lines typed at a terminal, with history, and completion by the tab key."""
 
     is_interactive = True
 
-    def __init__(self, prompt: Callable[[], str], completions: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, table: Table, *, has_bell: bool) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
 
+        self._has_bell = has_bell
         self._session: PromptSession[str] = PromptSession(
-            prompt,
-            completer=WordCompleter(lambda: list(completions()), ignore_case=True, sentence=True),
+            table.prompt,
+            completer=WordCompleter(lambda: list(table.completions()), ignore_case=True, sentence=True),
             complete_while_typing=False,
             interrupt_exception=InterruptedByUserError,
         )
@@ -98,14 +104,18 @@ class TerminalLines:
     def refresh(self) -> None:
         self._session.app.invalidate()
 
+    def ring(self) -> None:
+        if self._has_bell:
+            self._session.app.output.bell()
+
 
 @contextlib.contextmanager
-def open_lines(prompt: Callable[[], str], completions: Callable[[], Iterable[str]]) -> Iterator[Lines]:
-    """Give the lines that suit this process: a terminal's if both ends are one, else pipes. Inside a running loop."""
+def open_face(table: Table, showing: Showing) -> Iterator[Face]:
+    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop."""
     if not is_interactive():
         yield PipedLines()
         return
     from prompt_toolkit.patch_stdout import patch_stdout
 
     with patch_stdout():
-        yield TerminalLines(prompt, completions)
+        yield TerminalLines(table, has_bell=showing.bell)

@@ -6,48 +6,50 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from cli.exits import Failure, closing_code
-from cli.line import LineTable
-from cli.narrate import dice_by_player, narrate
-from cli.narrate_motes import graveyard
+from cli.narrate import narrate
 from cli.render import command_line
 from cli.seating import Seating
 from cli.stream import event_line
-from protocol.events import MatchOver, MatchStarted, NodeEvent, Stopped, Suspended, TableClosed
+from cli.table.board import Told
+from cli.table.table import Table
+from protocol.events import MatchOver, MatchStarted, Stopped, Suspended, TableClosed
 
 if TYPE_CHECKING:
     from cli.settings import Settings
+    from cli.table.showing import Showing
     from protocol.node import Node
 
 PLAYERS_ONLY = ("start", "concede")
 
 
-class Gallery(LineTable):
+class Gallery(Table):
     """A table that is watched. Nothing that is typed reaches it.
 
     :param target: what was typed to come here.
     """
 
-    def __init__(self, node: Node, settings: Settings, target: str) -> None:
-        super().__init__(node, settings)
+    def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
+        super().__init__(node, settings, showing)
         self._target = target
         for word in PLAYERS_ONLY:
-            del self._words[word]
-        self._words["dice"] = ("how many dice everybody has", self._dice)
-        self._words["quit"] = ("stop watching", self._quit)
+            del self.words[word]
+        self.words["dice"] = ("how many dice everybody has", self._dice)
+        self.words["quit"] = ("stop watching", self._quit)
 
     def way_back(self) -> str:
         """Return how to return, for whoever leaves now."""
-        words = ["watch", self._match[:8] if self._match else self._target, *self._home_words()]
+        words = ["watch", self.board.match[:8] if self.board.match else self._target, *self._home_words()]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 
-    def take(self, event: NodeEvent) -> None:
+    def take(self, event: Told) -> None:
         if isinstance(event, Suspended):
-            self._say(f"The match waits for {self._seating.named(event.awaited)}.")
+            self.board.take(event)
+            self._say(f"The match waits for {self.board.seating.named(event.awaited)}.")
         else:
             super().take(event)
 
     async def _end_of_input(self) -> None:
-        if self.lines.is_interactive:
+        if self.face.is_interactive:
             await super()._end_of_input()
         else:
             await asyncio.Event().wait()  # nobody types, and there is still something to be seen
@@ -58,14 +60,6 @@ class Gallery(LineTable):
     def _help(self, _rest: str) -> None:
         self._say("You watch; the moves are made by others. You can type:")
         self._list_words()
-
-    def _dice(self, _rest: str) -> None:
-        if self._state is None:
-            self._say("There are no dice yet: the match has not begun.")
-            return
-        self._say(dice_by_player(self._state.dice, self._seating))
-        if motes := graveyard(self._state, self._seating):
-            self._say(motes)
 
 
 async def report(node: Node) -> None:

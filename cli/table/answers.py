@@ -1,0 +1,145 @@
+"""What a table answers when it is asked: sentences about a board, the same for players, watchers and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cli.narrate import awaited, dice_by_player
+from cli.narrate_motes import graveyard
+from cli.render import bid, dice_count, hand, listing, number, percent
+from cli.seating import display_names
+from cli.speech import hear_bid
+
+if TYPE_CHECKING:
+    from cli.table.board import Board
+    from p2pdice import State
+    from protocol.events import PlayerInfo
+
+NOT_BEGUN = "the match has not begun."
+
+
+def table(board: Board) -> Iterator[str]:
+    """Yield what is on the table: a line for each thing."""
+    if board.state is None:
+        yield from players(board)
+        return
+    yield f"Round {board.state.round}."
+    yield from bids(board)
+    yield dice(board)
+    if waiting := whose_turn(board):
+        yield f"{waiting[:1].upper()}{waiting[1:]}."
+
+
+def bids(board: Board) -> Iterator[str]:
+    """Yield the bids of this round, the last one at the end."""
+    if board.state is None:
+        yield f"There are no bids yet: {NOT_BEGUN}"
+    elif not board.state.bids:
+        yield "There is no bid in this round yet."
+    else:
+        *before, last = [f"{board.seating.who(each.seat)} {each.quantity}x{each.face}" for each in board.state.bids]
+        if before:
+            yield f"Bids of this round: {', '.join([*before, last])}."
+        standing = board.state.bids[-1]
+        yield f"The bid is {bid(standing.quantity, standing.face)} by {board.seating.who(standing.seat)}."
+
+
+def dice(board: Board) -> str:
+    """Return the reader's dice, and how many everybody has."""
+    if board.state is None:
+        return f"There are no dice yet: {NOT_BEGUN}"
+    own = "" if board.me is None else _my_dice(board, board.state)
+    lines = [own + dice_by_player(board.state.dice, board.seating)]
+    if motes := graveyard(board.state, board.seating):
+        lines.append(motes)
+    return "\n".join(lines)
+
+
+def _my_dice(board: Board, state: State) -> str:
+    if board.hand:
+        return f"You have {hand(board.hand)}. "
+    has_dice = board.me is not None and state.dice[board.me]
+    return "Your dice wait for the next roll. " if has_dice else "You have no dice left. "
+
+
+def odds(board: Board, asked: str = "") -> str:
+    """Return the chance that a bid is true.
+
+    :param asked: a bid as it is typed; empty for the standing one.
+    """
+    if board.state is None:
+        return f"There are no odds yet: {NOT_BEGUN}"
+    if asked:
+        heard = hear_bid(asked)
+        if heard is None:
+            return "Odds are of bids: type odds 3x5."
+        return _chances(board, board.state, heard.quantity, heard.face)
+    if board.state.bid is None:
+        return "There is no bid yet; type odds 3x5 to weigh one."
+    return _chances(board, board.state, board.state.bid.quantity, board.state.bid.face)
+
+
+def _chances(board: Board, state: State, quantity: int, face: int) -> str:
+    from p2pdice.odds import at_least, exactly
+
+    unknown = sum(state.dice) - len(board.hand)
+    true = percent(at_least(quantity, face, board.hand, unknown, state.ones_wild))
+    to_the_die = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
+    known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
+    if not board.hand:
+        known = f"with {dice_count(unknown)} hidden"
+    return f"{bid(quantity, face)} is true with {true}, true to the die with {to_the_die}: {known}."
+
+
+def players(board: Board) -> Iterator[str]:
+    """Yield a line for each player, with the fingerprint."""
+    if not board.players:
+        yield "Nobody is here yet."
+    state = board.state if board.seating.names else None
+    for seat, (player, name) in enumerate(zip(board.players, display_names(board.players), strict=True)):
+        marks = ["you"] if player.is_me else []
+        if state is not None:
+            marks.append("out" if seat not in state.live else dice_count(state.dice[seat]))
+            if seat == state.turn:
+                marks.append("to move")
+        if player.fingerprint in board.away:
+            marks.append("cannot be reached")
+        yield f"    {name}: {', '.join((*marks, player.fingerprint))}"
+
+
+def whose_turn(board: Board) -> str:
+    """Return who is waited for, as a clause: ``the match waits for Ada``, ``Ada is to move``; empty if nobody is."""
+    if board.absent:
+        return f"the match waits for {board.seating.named(board.absent)}"
+    if board.state is None:
+        return NOT_BEGUN.removesuffix(".")
+    waiting = awaited(board.state, board.seating)
+    return f"{waiting} to move" if waiting else ""
+
+
+def status(board: Board) -> str:
+    """Return what one has to know to make a move, in a line: the bid, the dice, whose turn it is."""
+    state = board.state
+    if state is None or not board.match:
+        return ""
+    parts = [f"Round {state.round}"]
+    if state.bid is not None:
+        parts.append(f"bid {state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}")
+    parts.append(f"{dice_count(sum(state.dice))} in play")
+    if board.hand:
+        parts.append(f"yours {' '.join(map(str, board.hand))}")
+    if waiting := whose_turn(board):
+        parts.append(waiting)
+    return f"[{'; '.join(parts)}]"
+
+
+def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
+    """Return the score of an evening: ``Ada two, Ben one``.
+
+    :param wins: matches won, by fingerprint; whoever is not at the table now is left out.
+    """
+    ranked = sorted(
+        zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)
+    )
+    return listing([f"{name} {number(wins.get(player.fingerprint, 0))}" for player, name in ranked])

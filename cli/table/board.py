@@ -1,0 +1,201 @@
+"""The board: what is on a table at one moment, folded from what its node tells. No I/O, no clock, no sentences.
+
+A player's table, a watched one and a replayed one are the same board. Screens draw it, and what is typed is understood
+by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cli.seating import Seating
+from p2pdice import Hand
+from p2pdice import events as game
+from protocol.events import (
+    Continued,
+    DiceRolled,
+    Happened,
+    LobbyChanged,
+    MatchFormed,
+    MatchOver,
+    MatchStarted,
+    NodeEvent,
+    PeerBack,
+    PeerLost,
+    PlayerInfo,
+    Suspended,
+    TableJoined,
+    TableOpened,
+    TableWatched,
+    TakenBack,
+    YourTurn,
+)
+
+if TYPE_CHECKING:
+    from p2pdice import Ruleset, State
+
+Consequence = game.DieLost | game.DieGained | game.PlayerOut
+
+
+@dataclass(frozen=True, slots=True)
+class CupOpened:
+    """One cup of a showdown is opened before the eyes of whoever looks: shown, not told by the node."""
+
+    seat: int
+    shown: game.HandsShown
+
+
+@dataclass(frozen=True, slots=True)
+class CupsSeen:
+    """What is in all cups of a new round, as far as it ever comes out: for whoever sees all in a replay."""
+
+    hands: tuple[Hand | None, ...]
+    """By seat; None for a cup that is never opened."""
+
+
+Told = NodeEvent | CupOpened | CupsSeen
+"""What a table takes."""
+
+
+@dataclass(slots=True)
+class Showdown:
+    """The end of a round: cups, count, verdict, and who lost what."""
+
+    shown: game.HandsShown
+    call: game.ChallengeCalled | None
+    opened: list[int] = field(default_factory=list)
+    """Seats whose cups are open before one's eyes, in the order of opening."""
+    is_counted: bool = False
+    """All cups are open, and the count is told."""
+    verdict: game.Judged | None = None
+    consequences: list[Consequence] = field(default_factory=list)
+
+    @property
+    def count_so_far(self) -> int:
+        """Dice in the cups opened so far that count for the bid."""
+        return sum(self.counts(face) for seat in self.opened for face in self.shown.hands[seat] or ())
+
+    def counts(self, face: int) -> bool:
+        """Tell whether a die of this face counts for the bid."""
+        return face == self.shown.face or (face == 1 and self.shown.ones_wild)
+
+
+class Board:
+    """What is known of a table. Everything is read by whoever draws; :meth:`take` alone changes it."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        """Of the table, as a peer wrote it; empty if it is not known."""
+        self.join_line = ""
+        """What another laptop types; known to the host."""
+        self.seats = 0
+        """At the open table, taken or not."""
+        self.ruleset: Ruleset | None = None
+        self.players: tuple[PlayerInfo, ...] = ()
+        """In the order of the lobby; by seat once seats are drawn."""
+        self.seating = Seating()
+        """Empty before seats are drawn."""
+        self.state: State | None = None
+        """Of the match, the last one once it is over."""
+        self.match = ""
+        """Id of the running match; empty before and after it."""
+        self.over: MatchOver | None = None
+        """The match that has ended, until the next one begins."""
+        self.hand: Hand = ()
+        """The reader's own dice, while they are in the cup."""
+        self.hands: dict[int, Hand] = {}
+        """Dice that the reader knows by seat, before cups are opened: one's own, or all in an all-seeing replay."""
+        self.turn: YourTurn | None = None
+        """What the reader is asked, until it is answered."""
+        self.away: set[str] = set()
+        """Fingerprints of those who cannot be reached."""
+        self.absent: tuple[PlayerInfo, ...] = ()
+        """Without whom the match cannot go on."""
+        self.showdown: Showdown | None = None
+        """Of the round just played, until the next one begins."""
+        self._call: game.ChallengeCalled | None = None
+
+    @property
+    def me(self) -> int | None:
+        """The reader's seat."""
+        return self.seating.me
+
+    def take(self, event: Told) -> None:
+        """Change by what was told."""
+        match event:
+            case TableOpened():
+                self.name, self.join_line = event.name, event.join_line
+            case TableJoined() | TableWatched():
+                self.name, self.ruleset, self.seats = event.name, event.ruleset, event.seats
+            case LobbyChanged():
+                self._sit(event)
+            case MatchFormed():
+                self.match = event.match_id
+            case MatchStarted():
+                self._start(event)
+            case Suspended():
+                self.absent = event.awaited
+            case Continued():
+                self.absent = ()
+            case PeerLost():
+                self.away.add(event.player.fingerprint)
+            case PeerBack():
+                self.away.discard(event.player.fingerprint)
+            case MatchOver():
+                self.match, self.over, self.turn, self.absent = "", event, None, ()
+            case _:
+                self._play(event)
+
+    def _sit(self, event: LobbyChanged) -> None:
+        self.players, self.seats = event.players, event.seats
+        if not self.match:
+            self.seating = Seating()
+
+    def _start(self, event: MatchStarted) -> None:
+        self.match, self.over = event.match_id, None
+        self.players = event.players
+        self.state = event.state
+        self.ruleset = event.ruleset
+        self.seating = Seating.of(event.players, event.my_seat)
+        self.hand, self.turn, self.showdown, self.absent = (), None, None, ()
+        self.hands.clear()
+
+    def _play(self, event: Told) -> None:
+        match event:
+            case DiceRolled():
+                self.hand = event.hand
+                if self.me is not None:
+                    self.hands[self.me] = event.hand
+            case CupsSeen():
+                self.hands = {seat: hand for seat, hand in enumerate(event.hands) if hand}
+            case YourTurn():
+                self.turn, self.absent = event, ()
+                self.hand = event.view.hand
+            case TakenBack():
+                self.state, self.turn, self.showdown = event.state, None, None
+            case CupOpened():
+                if self.showdown is None:
+                    self.showdown = Showdown(event.shown, self._call)
+                self.showdown.opened.append(event.seat)
+            case Happened():
+                self.state, self.turn = event.state, None
+                self._happen(event.event)
+
+    def _happen(self, event: game.Event) -> None:
+        match event:
+            case game.RoundStarted():
+                self.showdown, self._call = None, None
+            case game.ChallengeCalled():
+                self._call = event
+            case game.HandsShown():
+                if self.showdown is None:
+                    self.showdown = Showdown(event, self._call)
+                self.showdown.opened = [seat for seat, cup in enumerate(event.hands) if cup]
+                self.showdown.is_counted = True
+                self.hand = ()
+                self.hands.clear()
+            case game.Judged() if self.showdown is not None:
+                self.showdown.verdict = event
+            case game.DieLost() | game.DieGained() | game.PlayerOut() if self.showdown is not None:
+                self.showdown.consequences.append(event)

@@ -1,0 +1,136 @@
+"""The pace at which a person is shown what happens: bots bid in milliseconds, and four bids at once are none.
+
+A matter of showing only. The node takes and gives messages whenever they come; what it tells waits here until enough
+time has passed since what was shown before. So moves of people, who take longer anyhow, are not held back at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+from cli.table.board import CupOpened, Told
+from p2pdice import events as game
+from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, YourTurn
+
+_SECONDS: Final[dict[type, float]] = {
+    game.BidMade: 1.2,
+    game.ChallengeCalled: 1.2,
+    game.Sided: 0.8,
+    CupOpened: 0.7,
+    game.HandsShown: 0.7,
+    game.Judged: 0.8,
+    game.RoundVoid: 0.8,
+    game.DieLost: 0.7,
+    game.DieGained: 0.7,
+    game.PlayerOut: 0.7,
+    game.PhaseBegun: 0.8,
+    game.PowerPlayed: 1.2,
+    game.Passed: 0.6,
+    game.PowerStopped: 1.0,
+    game.PowerFailed: 1.0,
+    game.PlayerBlocked: 1.0,
+    game.DieDestroyed: 1.0,
+    game.RoundStarted: 1.4,
+}
+"""Seconds between what was shown before and this, at a person's pace. What is missing here is shown at once."""
+_OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)
+"""What comes at once if the reader did it."""
+
+
+def beats(event: NodeEvent) -> Iterator[Told]:
+    """Yield what an event is shown as, one thing after the other: of a showdown, each cup by itself."""
+    if isinstance(event, Happened) and isinstance(shown := event.event, game.HandsShown):
+        for seat, cup in enumerate(shown.hands):
+            if cup != ():
+                yield CupOpened(seat, shown)
+    yield event
+
+
+class Pace:
+    """Holds back what a node tells, so that it can be followed.
+
+    :param factor: 1 is a person's pace, 2 is half as fast, 0 shows everything at once.
+    :param longest: seconds that anything is held back at most; None for no limit.
+    """
+
+    def __init__(self, factor: float, longest: float | None = None) -> None:
+        self.longest = longest
+        self._factor = factor
+        self._me: int | None = None
+        self._shown = 0.0
+        """When something was shown last, by the loop's clock."""
+        self._is_skipping = False
+        self._skip = asyncio.Event()
+        self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
+        self._is_holding = False
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether something has happened that is not shown yet."""
+        return self._is_holding or not self._queue.empty()
+
+    def skip(self) -> None:
+        """Show at once what has happened so far."""
+        if self.is_holding:
+            self._is_skipping = True
+            self._skip.set()
+
+    def hurry(self) -> None:
+        """Hold nothing back any more."""
+        self._factor = 0.0
+        self._skip.set()
+
+    async def follow(self, events: AsyncIterator[NodeEvent]) -> AsyncIterator[Told]:
+        """Yield what is told, when it is time to show it."""
+        if not self._factor:
+            async for event in events:
+                for beat in beats(event):
+                    yield beat
+            return
+        reading = asyncio.create_task(self._read(events))
+        try:
+            while (item := await self._queue.get()) is not None:
+                arrived, event = item
+                self._is_holding = True
+                for beat in beats(event):
+                    await self._wait(beat, arrived)
+                    yield beat
+                self._is_holding = False
+                if self._queue.empty():
+                    self._is_skipping = False
+            await reading  # raises what it raised
+        finally:
+            reading.cancel()
+
+    async def _read(self, events: AsyncIterator[NodeEvent]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async for event in events:
+                self._queue.put_nowait((loop.time(), event))
+        finally:
+            self._queue.put_nowait(None)
+
+    async def _wait(self, beat: Told, arrived: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = self._shown + self._seconds(beat) * self._factor
+        if self.longest is not None:
+            until = min(until, arrived + self.longest)
+        if not self._is_skipping and until > loop.time():
+            self._skip.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._skip.wait()
+            except TimeoutError:
+                pass
+        if isinstance(beat, MatchStarted):
+            self._me = beat.my_seat
+        if self._seconds(beat) or isinstance(beat, YourTurn | DiceRolled):
+            self._shown = loop.time()
+
+    def _seconds(self, beat: Told) -> float:
+        told = beat.event if isinstance(beat, Happened) else beat
+        if isinstance(told, _OWN) and told.seat == self._me:
+            return 0.0
+        return _SECONDS.get(type(told), 0.0)

@@ -1,0 +1,61 @@
+"""How a table is shown: on the full screen or in lines, at which pace, with a bell or without."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+import typer
+
+from cli.settings import is_interactive
+
+
+class Ui(StrEnum):
+    """The two faces of a table."""
+
+    SCREEN = "screen"
+    """The whole terminal, painted anew when something changes."""
+    LINE = "line"
+    """Plain sentences, one below the other."""
+
+
+class Showing(NamedTuple):
+    """How one table is shown."""
+
+    ui: Ui = Ui.LINE
+    pace: float = 0.0
+    """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
+    bell: bool = False
+
+
+UiOption = Annotated[
+    Ui | None,
+    typer.Option("--ui", show_default=False, help="How the table is shown ."),
+]
+PaceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--pace",
+        min=0,
+        max=10,
+        metavar="F",
+        show_default=False,
+        help="How slowly moves are shown: 1 is a person's pace, 2 twice as slow, 0 shows them at once.",
+    ),
+]
+BellOption = Annotated[
+    bool | None, typer.Option("--bell/--no-bell", show_default=False, help="Ring when it is your turn.")
+]
+
+
+def showing(ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
+    """Return how a table is shown: as asked for, else as this process can.
+
+    Through pipes nobody needs time to follow, so everything is shown at once.
+    """
+    is_person = is_interactive()
+    return Showing(
+        ui if ui is not None else Ui.LINE,
+        pace if pace is not None else 0.0,
+        bell if bell is not None else is_person,
+    )

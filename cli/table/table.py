@@ -1,0 +1,391 @@
+"""A table that a person sits at: what happens is put on the board and told, what is typed is obeyed.
+
+Both run side by side, whoever's turn it is. The face shows it, in plain lines or as a full screen. Keys of the screen
+type lines, so a table knows of nothing but lines, and keys can do nothing that words cannot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from cli.choices import choices
+from cli.exits import Failure, closing_code
+from cli.explain import summary, typed_moves
+from cli.narrate import narrate
+from cli.play import first_of
+from cli.render import command_line, listing, sentence
+from cli.rulesets import rules_command
+from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word
+from cli.table import answers
+from cli.table.board import Board, Told
+from cli.table.face import InterruptedByUserError, open_face
+from cli.table.pace import Pace
+from cli.table.showing import Showing
+from cli.table.telling import tell
+from p2pdice import Concede, Move, RulesError
+from protocol.events import ConcedeAccepted, MatchOver, Stopped, Suspended, TableClosed, YourTurn
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from cli.table.face import Face
+    from protocol.node import Node
+
+
+_IN_FULL: Final = ("start", "concede", "quit")
+"""Words whose beginnings are not enough: what they do is not undone by the next line."""
+
+
+class Table:
+    """One player's table.
+
+    :param showing: how it is shown.
+    :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
+    :param bots: fingerprints of the players whom this one has seated: they leave and return together.
+    :param again: goes back to the table after a match; what was typed behind the word is given to it. Without one, the
+        evening ends with the match.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        settings: Settings,
+        showing: Showing = Showing(),  # noqa: B008 - it is immutable
+        face: Face | None = None,
+        *,
+        bots: frozenset[str] = frozenset(),
+        again: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        self.board = Board()
+        """What is on the table."""
+        self.pace = Pace(showing.pace)
+        """At which it is shown."""
+        self.bots = bots
+        self.wins: dict[str, int] = {}
+        """Matches won in this evening, by fingerprint."""
+        self._node = node
+        self._settings = settings
+        self._showing = showing
+        self._face = face
+        self._again = again
+        self._returning: asyncio.Task[None] | None = None
+        """Goes back to the table."""
+        self._doubted: Move | None = None
+        """The last move of this turn, if it is to be typed again before it counts."""
+        self._is_confirming = False
+        self._is_giving_up = False
+        """The wish to concede has not taken effect yet."""
+        self._has_left = False
+        self.words: dict[str, tuple[str, Callable[[str], None]]] = {
+            "help": ("this list", self._help),
+            "table": ("what is on the table; so does Enter alone", self._show_table),
+            "bids": ("the bids of this round", self._bids),
+            "dice": ("your dice, and how many everybody has", self._dice),
+            "odds": ("the chance that the bid is true; odds 3x5 for another bid", self._odds),
+            "players": ("who plays, and the fingerprints of their keys", self._who),
+            "rules": ("what is played by here, and where to read it", self._rules),
+            "start": ("begin with the players who are here (the host)", self._start),
+            "concede": ("give up this match", self._concede),
+            "again": ("play another match at this table", self._go_again),
+            "quit": ("leave; you can return to a running match", self._quit),
+        }
+        """What can be typed at any time: what it does, and does it."""
+
+    async def run(self) -> None:
+        """Play until the evening is over or the player leaves.
+
+        :raises Failure: if the table is closed or the node stops.
+        :raises InterruptedByUserError: on Ctrl-C at the prompt.
+        """
+        if (match := self._node.match) is not None and match.is_formed:
+            self.board.match, self.board.players = match.record.match.hex(), match.info
+        with open_face(self, self._showing) as face:
+            self._face = face
+            try:
+                await first_of(self._follow(), self._listen())
+            except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
+                self._say(self.way_back())
+                raise
+            finally:
+                if self._returning is not None:
+                    self._returning.cancel()
+
+    def way_back(self) -> str:
+        """Return what becomes of the match if the player leaves now, and how to return to it."""
+        if not self.board.match:
+            return "You have left the table."
+        match = self._node.match
+        assert match is not None
+        words = ["resume", self.board.match[:8], *self._home_words()]
+        mine = {player.fingerprint for player in match.info} & self.bots
+        left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
+        if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
+            left += ". If you are away for long, the others can go on without you."
+        else:
+            left += "; the match waits until you are back."
+        return f"{left} Return with:\n    {command_line(*words)}"
+
+    def _home_words(self) -> list[str]:
+        home = self._settings.home_option
+        return [] if home is None else ["--home", str(home)]
+
+    # What the node tells
+
+    async def _follow(self) -> None:
+        async for event in self.pace.follow(self._node.events()):
+            self.take(event)
+            match event:
+                case MatchOver():
+                    if self._again is None or not self.face.is_interactive:
+                        return
+                case TableClosed():
+                    hint = f"See which tables there are: {command_line('tables')}"
+                    raise Failure(narrate(event, self.board.seating), hint=hint, code=closing_code(event))
+                case Stopped():
+                    raise Failure(narrate(event, self.board.seating), hint=self.way_back())
+
+    def take(self, event: Told) -> None:
+        """Put what happened on the board, and tell it."""
+        self.board.take(event)
+        match event:
+            case ConcedeAccepted():
+                self._is_giving_up = bool(event.awaited)
+            case YourTurn():
+                self._doubted = None
+                self.face.ring()
+        if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
+            for text in tell(event, self.board):
+                self._say(text)
+        if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
+            words = ["matches", "forget", self.board.match[:8], *self._home_words()]
+            self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
+        if isinstance(event, MatchOver):
+            self._close_match(event)
+        self.face.refresh()
+
+    def _close_match(self, event: MatchOver) -> None:
+        """Keep the score of the evening, and say how it can go on."""
+        self._is_confirming = self._is_giving_up = False
+        for seat in event.places[0]:
+            winner = event.players[seat].fingerprint
+            self.wins[winner] = self.wins.get(winner, 0) + 1
+        if self._again is not None and self.face.is_interactive:
+            if sum(self.wins.values()) > 1:
+                self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
+            self._say("Type again to play another match at this table, or quit.")
+
+    # What the player types
+
+    @property
+    def face(self) -> Face:
+        """Where lines come from and go to."""
+        assert self._face is not None
+        return self._face
+
+    def _say(self, text: str) -> None:
+        self.face.say(text)
+
+    def prompt(self) -> str:
+        """Return the text before the line being typed."""
+        if self._is_confirming:
+            return "give up this match? yes or no> "
+        return "your turn> " if self.board.turn else "> "
+
+    def completions(self) -> Iterable[str]:
+        """Return what can be typed now."""
+        if self._is_confirming:
+            return ("yes", "no")
+        moves = choices(self.board.turn.view) if self.board.turn else []
+        return (*moves, *self._offered)
+
+    async def _listen(self) -> None:
+        while not self._has_left:
+            line = await self.face.read()
+            if line is None:
+                await self._end_of_input()
+            else:
+                self.obey(line)
+                self.face.refresh()
+
+    async def _end_of_input(self) -> None:
+        self._quit("")
+
+    def obey(self, line: str) -> None:
+        """Do what a line says; whatever it is, nothing is lost by it."""
+        word, _, rest = line.strip().partition(" ")
+        word, rest = word.lower(), rest.strip()
+        if self._is_confirming:
+            self._is_confirming = False
+            if word in ("y", "yes"):
+                self._node.concede()
+            else:
+                self._say("You play on.")
+        elif word in self.words:
+            self.words[word][1](rest)
+        elif word:
+            self._move(line)
+        elif self.pace.is_holding:
+            self.pace.skip()
+        elif self.face.is_interactive:
+            self._show_table("")
+
+    def _move(self, line: str) -> None:
+        if self.board.turn is None:
+            self._out_of_turn(line)
+            return
+        try:
+            heard = hear(line, self.board.turn.view, self.board.seating.names, self._short_words, self._long_words)
+        except NotUnderstoodError as error:
+            self._say(str(error))
+            return
+        if isinstance(heard, str):
+            self.words[heard][1]("")
+        elif isinstance(heard, Concede):
+            self._concede("")
+        else:
+            self._play(heard, self.board.turn)
+
+    @property
+    def _short_words(self) -> list[str]:
+        return [word for word in self._offered if word not in _IN_FULL]
+
+    @property
+    def _long_words(self) -> list[str]:
+        return [word for word in self._offered if word in _IN_FULL]
+
+    @property
+    def _offered(self) -> list[str]:
+        """The words that can do something now; whoever types another one is told why it cannot."""
+        hidden = {"start"} if self.board.match or self.board.over is not None else set()
+        if self.board.over is None or self._again is None:
+            hidden.add("again")
+        return [word for word in self.words if word not in hidden]
+
+    def _out_of_turn(self, line: str) -> None:
+        if word := hear_word(line, self._short_words):
+            self.words[word][1]("")
+        else:
+            meant = nearest_word(line, self._offered)
+            self._say(self._no_turn() + (f" Did you mean {meant}?" if meant else ""))
+
+    def _no_turn(self) -> str:
+        return f"It is not your turn{self._whose_turn()}."
+
+    def _play(self, move: Move, turn: YourTurn) -> None:
+        from protocol.node import NodeError
+
+        if move != self._doubted and exceeds_the_dice(move, turn.view):
+            self._doubted = move
+            self._say(f"There are only {sum(turn.view.state.dice)} dice. Type it again to bid {move}.")
+            return
+        self._doubted = None
+        try:
+            self._node.play(move, turn.token)
+        except (RulesError, NodeError) as error:
+            self._say(sentence(str(error)))
+        else:
+            self.board.turn = None
+
+    def _whose_turn(self) -> str:
+        state = self.board.state
+        if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
+            # After a return, or behind a move of one's own.
+            unheard = self._node.match.unheard if self._node.match is not None else ()
+            return f" yet: {self.board.seating.named(unheard) if unheard else 'the others'} must answer first"
+        waiting = answers.whose_turn(self.board)
+        return f": {waiting}" if waiting else ""
+
+    # Words
+
+    def _help(self, _rest: str) -> None:
+        if self.board.turn is not None:
+            legal = choices(self.board.turn.view)
+            self._say("It is your turn. Type a move, such as:")
+            self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
+        elif self.board.state is not None:
+            self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
+        self._say(
+            "Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough, except for what cannot be"
+            f" undone: {listing(self._long_words)}. A bid on more dice than"
+            " there are has to be typed twice."
+        )
+        self._say("At any time:")
+        self._list_words()
+
+    def _list_words(self) -> None:
+        width = max(map(len, self._offered))
+        for word in self._offered:
+            self._say(f"    {word:{width}}  {self.words[word][0]}")
+        self._say(self._where_the_rules_are())
+
+    def _rules(self, _rest: str) -> None:
+        if self.board.ruleset is not None:
+            self._say(sentence(summary(self.board.ruleset)))
+        self._say(self._where_the_rules_are())
+
+    def _where_the_rules_are(self) -> str:
+        command = command_line("rules") if self.board.ruleset is None else rules_command(self.board.ruleset)
+        return f"To read the rules, type in another terminal:\n    {command}"
+
+    def _show_table(self, _rest: str) -> None:
+        for line in answers.table(self.board):
+            self._say(line)
+
+    def _bids(self, _rest: str) -> None:
+        for line in answers.bids(self.board):
+            self._say(line)
+
+    def _dice(self, _rest: str) -> None:
+        self._say(answers.dice(self.board))
+
+    def _odds(self, rest: str) -> None:
+        self._say(answers.odds(self.board, rest))
+
+    def _who(self, _rest: str) -> None:
+        for line in answers.players(self.board):
+            self._say(line)
+
+    def _go_again(self, rest: str) -> None:
+        if self._again is None or self.board.over is None:
+            self._say("You can go again when the match is over.")
+        elif self._returning is not None and not self._returning.done():
+            self._say("You wait for the next match already.")
+        else:
+            self._returning = asyncio.create_task(self._return(rest))
+
+    async def _return(self, rest: str) -> None:
+        from protocol.node import NodeError
+
+        assert self._again is not None
+        try:
+            await self._again(rest)
+        except NodeError as error:
+            self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+        except (Failure, RulesError) as error:
+            self._say(sentence(str(error)))
+
+    def _start(self, _rest: str) -> None:
+        from protocol.node import NodeError
+
+        if self.board.match:
+            self._say("The match has begun already.")
+            return
+        try:
+            self._node.start_match()
+        except NodeError as error:
+            self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+
+    def _concede(self, _rest: str) -> None:
+        if not self.board.match:
+            self._say("There is nothing to concede: no match is running.")
+        elif self.board.state is not None and self.board.me not in self.board.state.live:
+            self._say("You are out already. You can see how it goes on, or quit.")
+        elif self.face.is_interactive:
+            self._is_confirming = True
+        else:
+            self._node.concede()
+
+    def _quit(self, _rest: str) -> None:
+        self._has_left = True
+        self._say(self.way_back())

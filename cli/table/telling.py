@@ -1,0 +1,32 @@
+"""What is said of what happens at a table. Cups that are opened one after the other take a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cli.narrate import cup_line, narrate, tally
+from cli.render import hand
+from cli.table.board import CupOpened, CupsSeen
+from p2pdice import events as game
+from protocol.events import Happened
+
+if TYPE_CHECKING:
+    from cli.table.board import Board, Told
+
+
+def tell(event: Told, board: Board) -> Iterator[str]:
+    """Yield the sentences for what the board has just taken in."""
+    match event:
+        case CupOpened():
+            if board.showdown is not None and len(board.showdown.opened) == 1:
+                yield "The cups are opened:"
+            yield cup_line(event.seat, event.shown, board.seating)
+        case CupsSeen():
+            yield "In the cups:"
+            for seat, cup in sorted(board.hands.items()):
+                yield f"    {board.seating.who(seat)}  {hand(cup)}"
+        case Happened(event=game.HandsShown() as shown):
+            yield tally(shown)
+        case _:
+            yield narrate(event, board.seating)

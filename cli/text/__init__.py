@@ -1,0 +1,1 @@
+"""Words: how matches are named and moves are said."""
