@@ -39,6 +39,9 @@ class Face(Protocol):
     def say(self, text: str) -> None:
         """Print a line, without disturbing the one being typed."""
 
+    def remind(self, status: str) -> None:
+        """Show what one has to know to make a move, before the next prompt, where it is not in sight anyhow."""
+
     def refresh(self) -> None:
         """Show the prompt, or the board, anew: it has changed."""
 
@@ -67,6 +70,9 @@ class PipedLines:
 
     def say(self, text: str) -> None:
         print(text, flush=True)
+
+    def remind(self, status: str) -> None:
+        """A pipe has no prompt."""
 
     def refresh(self) -> None:
         """A pipe has no prompt."""
@@ -100,6 +106,9 @@ class TerminalLines:
 
     def say(self, text: str) -> None:
         print(wrapped(text, get_terminal_size().columns))
+
+    def remind(self, status: str) -> None:
+        self.say(status)
 
     def refresh(self) -> None:
         self._session.app.invalidate()

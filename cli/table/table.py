@@ -186,6 +186,10 @@ class Table:
     def _say(self, text: str) -> None:
         self.face.say(text)
 
+    def _show_status(self) -> None:
+        if not self._has_left and (status := answers.status(self.board)):
+            self.face.remind(status)
+
     def prompt(self) -> str:
         """Return the text before the line being typed."""
         if self._is_confirming:
@@ -206,6 +210,7 @@ class Table:
                 await self._end_of_input()
             else:
                 self.obey(line)
+                self._show_status()
                 self.face.refresh()
 
     async def _end_of_input(self) -> None:

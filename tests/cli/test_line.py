@@ -33,6 +33,9 @@ class Paper:
     def say(self, text: str) -> None:
         self.said.append(text)
 
+    def remind(self, status: str) -> None:
+        """It is said when it is asked for."""
+
     def refresh(self) -> None:
         """Nothing is shown."""
 
