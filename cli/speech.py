@@ -30,6 +30,8 @@ _CALL: Final = frozenset({"call", "call it"})
 """What calls the bid, and does not say as what."""
 _FILLERS: Final = frozenset({"i", "bid", "call", "say", "raise", "to", "there", "are", "is", "its", "at", "least"})
 """Words that may stand before what is meant."""
+_APOSTROPHES: Final = re.compile("['’]")
+_DIE: Final = re.compile("([a-z]+)@([0-9])")
 _VERBS: Final = frozenset({"play", "lose", "crown"})
 
 _TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -208,7 +210,7 @@ def _faces(token: str) -> list[int]:
 
 def _begun(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
     """Yield the legal moves whose words begin like these, with or without the verb. No bid: a number alone is none."""
-    words = plain.replace("yellow", "neutral").replace("gray", "grey").split()
+    words = _APOSTROPHES.sub("", plain).replace("yellow", "neutral").replace("gray", "grey").split()
     for move in view.legal:
         forms = () if isinstance(move, Bid) else _forms(move, view, names)
         if words and any(_begins(form.split(), words) for form in forms):
@@ -221,16 +223,29 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
 
 def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
     text = str(move)
-    verb, _, rest = text.partition(" ")
-    yield text
-    if verb in _VERBS:
-        yield rest
+    verb, _, _ = text.partition(" ")
+    played, between, target = text.partition(" destroy ") if " destroy " in text else text.partition(" take ")
+    wholes = (text, _owned(text, view, names), f"{played}{between}{_owned(target, view, names)}")
+    for whole in dict.fromkeys(wholes):
+        yield whole
+        if verb in _VERBS:
+            yield whole.removeprefix(verb).lstrip()
     if isinstance(move, Power) and isinstance(move.target, int):
         named = f"{move.die} on {names[move.target].lower()}"
         yield from (named, f"play {named}")
     challenge, bid = view.state.challenge, view.state.bid
     if isinstance(move, Side) and challenge is not None and bid is not None:
         yield names[challenge.seat if move.side == "accuser" else bid.seat].lower()
+
+
+def _owned(text: str, view: View, names: Sequence[str]) -> str:
+    """Return a move with its dice as people name them: ``my light``, ``adas dark``."""
+
+    def named(die: re.Match[str]) -> str:
+        seat = int(die[2])
+        return f"my {die[1]}" if seat == view.seat else f"{_APOSTROPHES.sub('', names[seat].lower())}s {die[1]}"
+
+    return _DIE.sub(named, text)
 
 
 # What to answer

@@ -135,6 +135,20 @@ def test_dice_with_powers_can_be_named_without_their_verb_and_players_by_name() 
 
 
 @pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("play dark destroy ben's blue", "play dark@0 destroy blue@1"),
+        ("dark destroy bens bl", "play dark@0 destroy blue@1"),
+        ("my dark destroy my light", "play dark@0 destroy light@0"),
+        ("dark destroy blue@1", "play dark@0 destroy blue@1"),
+    ],
+)
+def test_a_die_is_named_by_whose_it_is(line: str, meant: str) -> None:
+    night = reach(table(3, "dark@0", "light@0", "blue@1"), "night")
+    assert said(line, view(night, 0)) == meant
+
+
+@pytest.mark.parametrize(
     ("line", "stake"),
     [("50", 50), ("stake 50 coins", 50), ("0", 0), ("2", 2), ("nothing", 0), ("all", 1000), ("1,000", 1000)],
 )
