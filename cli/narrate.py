@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from cli.narrate_motes import also_playable, narrate_choice, narrate_ending, narrate_opening, narrate_playing
+from cli.narrate_motes import (
+    also_playable,
+    graveyard,
+    narrate_choice,
+    narrate_ending,
+    narrate_opening,
+    narrate_playing,
+)
 from cli.render import (
     bid,
     clause,
@@ -31,7 +38,7 @@ from protocol import events as node
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from p2pdice import Die, Ruleset, State
+    from p2pdice import Die, Hand, Ruleset, State
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -43,6 +50,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return narrate_game(event.event, event.state, seating)
         case node.DiceRolled():
             return f"You roll {hand(event.hand)}."
+        case node.CupsSeen():
+            lines = [cup_line(seat, event.hands, seating) for seat, cup in enumerate(event.hands) if cup != ()]
+            powers = graveyard(event.state, seating)
+            return "\n".join(["All dice of this round:", *lines, *([powers] if powers else [])])
         case node.YourTurn():
             return _your_turn(event, seating)
         case node.MatchStarted() | node.MatchOver() | node.MatchFormed() | node.ConcedeAccepted():
@@ -264,7 +275,7 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
 def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Seating) -> str:
     match event:
         case game.HandsShown():
-            lines = [cup_line(seat, event, seating) for seat, cup in enumerate(event.hands) if cup != ()]
+            lines = [cup_line(seat, event.hands, seating) for seat, cup in enumerate(event.hands) if cup != ()]
             return "\n".join(["The cups are opened:", *lines, tally(event)])
         case game.Judged():
             verdict = "true" if event.bid_true else "false"
@@ -278,10 +289,10 @@ def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Se
             return f"Round {event.round} is void, as the verdict depends on {cups}: nobody loses a die."
 
 
-def cup_line(seat: int, shown: game.HandsShown, seating: Seating) -> str:
+def cup_line(seat: int, hands: Sequence[Hand | None], seating: Seating) -> str:
     """Return what is in one cup, in columns below those of the others."""
     width = max(map(columns, map(seating.who, range(len(seating.names)))))
-    cup = shown.hands[seat]
+    cup = hands[seat]
     name = seating.who(seat)
     return f"    {name}{' ' * (width - columns(name))}  {'never opened' if cup is None else hand(cup)}"
 

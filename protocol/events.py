@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from p2pdice import Event as GameEvent
-    from p2pdice import Ruleset, State, View
+    from p2pdice import Hand, Ruleset, State, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,15 @@ class DiceRolled:
 
     hand: tuple[int, ...]
     """Faces, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class CupsSeen:
+    """Everybody's hand of the new round, which only a replay can tell: the transcript shows it later on."""
+
+    hands: tuple[Hand | None, ...]
+    """By seat: faces, ascending. None for a cup that was never opened."""
+    state: State
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +276,7 @@ NodeEvent = (
     | MatchFormed
     | MatchStarted
     | DiceRolled
+    | CupsSeen
     | Happened
     | YourTurn
     | ConcedeAccepted

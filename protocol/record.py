@@ -22,7 +22,7 @@ the verifier (from a file), resume (from the store) and catch-up (from a peer) a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from typing import NamedTuple, cast
@@ -402,10 +402,24 @@ class Record:
 
     def full(self, step: int) -> Position:
         """Return the position before a step with all that belongs to it, also where it was thinned."""
+        return next(self.walk(step))
+
+    def walk(self, step: int) -> Iterator[Position]:
+        """Yield the position before a step and all that follow it, each with all that belongs to it.
+
+        What was thinned is worked out again as it is come to, so that a walk holds one state at a time.
+        """
         start = step
         while self.chain[start].is_thin:
             start -= 1
         position = self.chain[start]
-        for following in self.chain[start + 1 : step + 1]:
-            position = self._after(position, following.entries, following.certificate)
-        return position
+        if start == step:
+            yield position
+        for place in range(start + 1, len(self.chain)):
+            following = self.chain[place]
+            if following.is_thin:
+                again = self._after(position, following.entries, following.certificate)
+                following = following._replace(state=again.state, happened=again.happened, is_thin=False)
+            position = following
+            if place >= step:
+                yield position

@@ -1,10 +1,13 @@
-"""The report: what the owner is told of the course of a match, each step once, also after a restart. Sans-I/O."""
+"""The report: what the owner is told of the course of a match, each step once, also after a restart. Sans-I/O.
+
+:class:`Course` turns positions into events; a node's :class:`Report` and a replay (:mod:`protocol.replay`) tell alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from p2pdice import Event, PlayerOut, State
+from p2pdice import Event, PlayerOut
 from protocol.departures import departure
 from protocol.effects import Effect, Ended, Formed, Show
 from protocol.events import (
@@ -23,6 +26,68 @@ from protocol.events import (
 from protocol.messages import Kind
 from protocol.position import Position, Purpose
 from protocol.record import MisconductError, Record
+
+
+class Course:
+    """What the course of a match is to somebody who follows it.
+
+    :param me: the index in the roster of whoever it is told to, None for a spectator.
+    :param proven: who can be proven to have broken the rules, by author.
+    :param hand: gives the dice at a position of whoever it is told to; nothing if they have none there.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        info: tuple[PlayerInfo, ...],
+        me: int | None,
+        proven: Mapping[int, MisconductError],
+        hand: Callable[[Position], tuple[int, ...]],
+    ) -> None:
+        self._record = record
+        self._info = info
+        self._me = me
+        self._proven = proven
+        self._hand = hand
+
+    def between(self, before: Position, after: Position) -> Iterator[NodeEvent]:
+        """Yield what has happened from one position to the next."""
+        if after.step == 1:
+            yield MatchFormed(self._record.match.hex())
+        if before.state is None and after.state is not None:
+            yield self._start(after, resumed=False)
+        for event, state in after.happened:
+            yield Happened(event, state, self._eviction(after, event))
+        if after.deal is not before.deal and (hand := self._hand(after)):
+            yield DiceRolled(hand)
+
+    def standing(self, position: Position) -> Iterator[NodeEvent]:
+        """Yield where the match stands, for whoever was told before what led there."""
+        if position.state is not None:
+            yield self._start(position, resumed=True)
+            if hand := self._hand(position):
+                yield DiceRolled(hand)
+
+    def _start(self, position: Position, resumed: bool) -> MatchStarted:
+        assert position.state is not None
+        seats = position.seats
+        seat = seats.index(self._me) if self._me is not None else None
+        ruleset = self._record.genesis.ruleset
+        by_seat = tuple(self._info[author] for author in seats)
+        return MatchStarted(self._record.match.hex(), ruleset, by_seat, seat, position.state, resumed)
+
+    def _eviction(self, position: Position, event: Event) -> Eviction | None:
+        if not isinstance(event, PlayerOut) or event.reason != "evicted":
+            return None
+        author = position.seats[event.seat]
+        left = departure(self._record.chain, author)
+        if left is None:
+            return None
+        witnesses = tuple(sorted(position.seats.index(witness) for witness in left.witnesses))
+        proof = self._proven.get(author)
+        if proof is not None and witnesses:
+            return Eviction(proof.step, False, witnesses, proof.reason)
+        return Eviction(left.step, left.kind is Kind.MOVE, witnesses)
 
 
 class Report:
@@ -45,9 +110,7 @@ class Report:
     ) -> None:
         self._record = record
         self._info = info
-        self._me = me
-        self._proven = proven
-        self._hand = hand
+        self._course = Course(record, info, me, proven, hand)
         self._emit = emit
         self._told = 0
         """Index into the record's chain: what came before has been told."""
@@ -81,45 +144,18 @@ class Report:
             if self._told == 1:
                 has_formed = True
                 self._emit(Formed())
-                self.show(MatchFormed(self._record.match.hex()))
-            if before.state is None and position.state is not None:
-                self._show_start(position.state, resumed=False)
-            for event, state in position.happened:
-                self.show(Happened(event, state, self._eviction(position, event)))
-            if position.deal is not before.deal and (hand := self._hand(position)):
-                self.show(DiceRolled(hand))
+            for event in self._course.between(before, position):
+                self.show(event)
             if position.purpose is Purpose.END:
                 self._emit(Ended())
         return has_formed
 
-    def _eviction(self, position: Position, event: Event) -> Eviction | None:
-        if not isinstance(event, PlayerOut) or event.reason != "evicted":
-            return None
-        author = position.seats[event.seat]
-        left = departure(self._record.chain, author)
-        if left is None:
-            return None
-        witnesses = tuple(sorted(position.seats.index(witness) for witness in left.witnesses))
-        proof = self._proven.get(author)
-        if proof is not None and witnesses:
-            return Eviction(proof.step, False, witnesses, proof.reason)
-        return Eviction(left.step, left.kind is Kind.MOVE, witnesses)
-
     def _show_where_it_stands(self) -> None:
         position = self._record.position
-        if position.state is not None:
-            self._show_start(position.state, resumed=True)
-            if hand := self._hand(position):
-                self.show(DiceRolled(hand))
+        for event in self._course.standing(position):
+            self.show(event)
         if position.purpose is Purpose.END:
             self._emit(Ended())
-
-    def _show_start(self, state: State, resumed: bool) -> None:
-        seats = self._record.position.seats
-        seat = seats.index(self._me) if self._me is not None else None
-        ruleset = self._record.genesis.ruleset
-        by_seat = tuple(self._info[author] for author in seats)
-        self.show(MatchStarted(self._record.match.hex(), ruleset, by_seat, seat, state, resumed))
 
     def take_back(self, since: int) -> bool:
         """A step was decided otherwise than it stood; tell whether the owner had been told of it."""

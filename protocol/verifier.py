@@ -7,7 +7,7 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -74,22 +74,38 @@ class Verdict:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A file that was judged, and the match in it as far as every byte of it is right."""
+
+    verdict: Verdict
+    record: Record | None = None
+    """The history, its states thinned; None in an altered file, and in a proof, which holds none."""
+    proven: Mapping[int, MisconductError] = field(default_factory=dict)
+    """What proves misconduct, by author."""
+
+
 def verify(data: bytes) -> Verdict:
     """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error."""
+    return examine(data).verdict
+
+
+def examine(data: bytes) -> Examined:
+    """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged."""
     if len(data) > limits.TRANSCRIPT:
-        return Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes")
+        return Examined(Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes"))
     try:
         opened = open_transcript(data)
         reading = _Reading(Record(opened.genesis))
     except (MalformedTranscriptError, MalformedGenesisError) as error:
-        return Verdict(Judgement.ALTERED, str(error))
+        return Examined(Verdict(Judgement.ALTERED, str(error)))
     try:
         if opened.is_proof:
-            return reading.judge_contradiction(tuple(islice(opened.messages, 3)))
+            return Examined(reading.judge_contradiction(tuple(islice(opened.messages, 3))))
         for signed in opened.messages:
             reading.take(signed)
     except (MalformedTranscriptError, RejectedMessageError) as error:
-        return reading.altered(reading.complaint or f"{error} (message {reading.signatures})")
+        return Examined(reading.altered(reading.complaint or f"{error} (message {reading.signatures})"))
     return reading.judge(data)
 
 
@@ -146,17 +162,20 @@ class _Reading:
             self.complaint = _DISORDER[outcome]
         return outcome is Outcome.ADDED
 
-    def judge(self, data: bytes) -> Verdict:
-        """Return the verdict on the file, all of which was read."""
+    def judge(self, data: bytes) -> Examined:
+        """Return the verdict on the file, all of which was read, and its match."""
         record = self.record
         errors = self._prove()
         if errors is None:
-            return self.altered(self.complaint or "a message behind the history proves nothing")
+            return Examined(self.altered(self.complaint or "a message behind the history proves nothing"))
         if not is_transcript(data, record, self._behind):
-            return self.altered("beside the history stand votes or messages that have no part in it")
+            return Examined(self.altered("beside the history stand votes or messages that have no part in it"))
+        return Examined(self._judge_history(errors), record, errors)
+
+    def _judge_history(self, errors: Mapping[int, MisconductError]) -> Verdict:
         if errors:
             return self._misconduct(errors)
-        if record.position.purpose is not Purpose.END:
+        if self.record.position.purpose is not Purpose.END:
             return self._incomplete()
         if absences := self._absences():
             return self._verdict(Judgement.UNPROVEN, absences)

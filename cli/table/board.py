@@ -6,7 +6,8 @@ by it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cli.seating import Seating
@@ -14,6 +15,7 @@ from p2pdice import Hand
 from p2pdice import events as game
 from protocol.events import (
     Continued,
+    CupsSeen,
     DiceRolled,
     Happened,
     LobbyChanged,
@@ -46,15 +48,7 @@ class CupOpened:
     shown: game.HandsShown
 
 
-@dataclass(frozen=True, slots=True)
-class CupsSeen:
-    """What is in all cups of a new round, as far as it ever comes out: for whoever sees all in a replay."""
-
-    hands: tuple[Hand | None, ...]
-    """By seat; None for a cup that is never opened."""
-
-
-Told = NodeEvent | CupOpened | CupsSeen
+Told = NodeEvent | CupOpened
 """What a table takes."""
 
 
@@ -115,6 +109,14 @@ class Board:
         self.showdown: Showdown | None = None
         """Of the round just played, until the next one begins."""
         self._call: game.ChallengeCalled | None = None
+
+    def copy(self) -> Board:
+        """Return another board with the same on it: what happens on one of them does not show on the other."""
+        twin = copy(self)
+        twin.hands, twin.away = dict(self.hands), set(self.away)
+        if (last := self.showdown) is not None:
+            twin.showdown = replace(last, opened=[*last.opened], consequences=[*last.consequences])
+        return twin
 
     @property
     def me(self) -> int | None:

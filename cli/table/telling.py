@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.narrate import cup_line, narrate, tally
-from cli.render import hand
-from cli.table.board import CupOpened, CupsSeen
+from cli.table.board import CupOpened
 from p2pdice import events as game
 from protocol.events import Happened
 
@@ -21,11 +20,7 @@ def tell(event: Told, board: Board) -> Iterator[str]:
         case CupOpened():
             if board.showdown is not None and len(board.showdown.opened) == 1:
                 yield "The cups are opened:"
-            yield cup_line(event.seat, event.shown, board.seating)
-        case CupsSeen():
-            yield "In the cups:"
-            for seat, cup in sorted(board.hands.items()):
-                yield f"    {board.seating.who(seat)}  {hand(cup)}"
+            yield cup_line(event.seat, event.shown.hands, board.seating)
         case Happened(event=game.HandsShown() as shown):
             yield tally(shown)
         case _:

@@ -100,6 +100,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.MatchStarted(MATCH, PRESETS["classic"].with_options({"dice": "2"}), players, None, called),
         node.MatchStarted(MATCH, PRESETS["classic"], players, None, state, resumed=True),
         node.DiceRolled((1, 3, 3)),
+        node.CupsSeen(((1, 3, 3), None, ()), state),
         *(node.Happened(event, state) for event in GAME),
         node.Happened(events.PlayerOut(1, "evicted"), state, node.Eviction(41, True, (0, 2))),
         node.Happened(events.PlayerOut(1, "evicted"), state, node.Eviction(41, False, (2,))),

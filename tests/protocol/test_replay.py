@@ -1,0 +1,280 @@
+"""A replay tells what the players were told live, from the transcript alone; of a file that is not right, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2pdice import PRESETS, HandsShown, PlayerOut, RoundStarted, Ruleset
+from protocol.canonical import encode
+from protocol.effects import Conceded
+from protocol.events import (
+    CupsSeen,
+    DiceRolled,
+    Happened,
+    MatchFormed,
+    MatchOver,
+    MatchStarted,
+    Misbehaved,
+    NodeEvent,
+    Notice,
+)
+from protocol.genesis import Patience
+from protocol.keys import MatchKey
+from protocol.limits import STATES_APART
+from protocol.messages import Kind, Message, sign
+from protocol.record import MisconductError
+from protocol.replay import NoMatchError, Replay
+from protocol.transcript import write_proof, write_transcript
+from protocol.verifier import Judgement, examine
+from protocol.wire import Carried
+from tests.simulation.world import World
+from tests.tiers import thoroughly
+
+PATH = Path("matches", "x.p2pdice")
+HURRIED = Patience(20, 10)
+SMALL = PRESETS["classic"].with_options({"dice": "2"})
+TOLD = (MatchFormed, MatchStarted, Happened, DiceRolled)
+"""What is in the transcript of what a player is told; the rest concerns links, and what is asked."""
+
+
+def replayed(data: bytes) -> Replay:
+    return Replay(examine(data), PATH)
+
+
+def told(replay: Replay, seat: int | None = None, since: int = 0) -> list[NodeEvent]:
+    return [moment.event for moment in replay.tell(seat, since)]
+
+
+def told_live(world: World, me: int) -> list[NodeEvent]:
+    return [event for event in world.machines[me].shown if isinstance(event, TOLD)]
+
+
+def seats(world: World) -> tuple[int, ...]:
+    return world.machines[0].match.record.position.seats
+
+
+def of_type(events: list[NodeEvent], kind: Any) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def run(ruleset: Ruleset, players: int, seed: int) -> World:
+    world = World(ruleset, players, seed, patience=HURRIED)
+    world.run()
+    return world
+
+
+MATCHES = [
+    *((name, players, 1) for name in PRESETS for players in (2, 4)),
+    *thoroughly([(name, players, seed) for name in PRESETS for players in (3, 5) for seed in range(2, 6)]),
+]
+
+
+@pytest.mark.parametrize("match", MATCHES, ids=str)
+def test_with_a_players_eyes_the_story_is_the_one_that_this_player_was_told_live(match: tuple[str, int, int]) -> None:
+    name, players, seed = match
+    world = run(PRESETS[name], players, seed)
+    replay = replayed(world.machines[0].transcript)
+    by_seat = seats(world)
+    for seat, me in enumerate(by_seat):
+        again = told(replay, seat)
+        assert of_type(again, TOLD) == told_live(world, me)
+        assert not of_type(again, CupsSeen)
+        assert [player.is_me for player in again[-1].players] == [other == me for other in by_seat]  # type: ignore[union-attr]
+    assert not of_type(told(replay), DiceRolled)
+    assert of_type(told(replay), Happened) == of_type(told_live(world, 0), Happened)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_who_sees_all_sees_every_cup_from_the_roll_on(name: str) -> None:
+    world = run(PRESETS[name], 3, 5)
+    replay = replayed(world.machines[0].transcript)
+    story = told(replay)
+    rolled = of_type(story, CupsSeen)
+    assert len(rolled) == len(replay.rounds)
+    for seat, me in enumerate(seats(world)):
+        mine = [event.hand for event in told_live(world, me) if isinstance(event, DiceRolled)]
+        assert [event.hands[seat] for event in rolled if event.hands[seat]] == mine
+    shown = [event.event for event in of_type(story, Happened) if isinstance(event.event, HandsShown)]
+    assert shown
+    assert [cups.hands for cups in rolled[: len(shown)]] == [hands.hands for hands in shown]
+    for before, event in pairwise(story):
+        if isinstance(event, CupsSeen):
+            assert isinstance(before, Happened)
+            assert event.state == before.state
+
+
+@pytest.mark.parametrize("name", ["classic", "motes", "joker"])
+def test_told_from_any_round_on_it_is_the_end_of_the_whole_story(name: str) -> None:
+    replay = replayed(run(PRESETS[name], 3, 2).machines[0].transcript)
+    assert replay.steps > 2 * STATES_APART
+    for seat in (None, 1):
+        whole = list(replay.tell(seat))
+        assert [moment.step for moment in whole] == sorted(moment.step for moment in whole)
+        for number, step in enumerate(replay.rounds, 1):
+            rest = list(replay.tell(seat, step))
+            assert rest == whole[-len(rest) :]
+            first = rest[0].event
+            assert isinstance(first, Happened)
+            assert isinstance(first.event, RoundStarted)
+            assert first.event.round == number
+
+
+def test_a_walk_gives_the_same_positions_as_the_history_that_was_never_thinned() -> None:
+    world = run(SMALL, 3, 4)
+    live = world.machines[0].match.record
+    record = examine(world.machines[0].transcript).record
+    assert record is not None
+    assert any(position.is_thin for position in record.chain)
+    for start in (0, 1, STATES_APART - 1, STATES_APART, STATES_APART + 1, len(live.chain) - 1):
+        assert list(record.walk(start)) == live.chain[start:]
+
+
+def test_an_unfinished_match_is_told_as_far_as_it_goes_and_what_was_not_opened_stays_unknown() -> None:
+    world = run(SMALL, 3, 4)
+    record = world.machines[0].match.record
+    whole = told(replayed(world.machines[0].transcript))
+    for step in range(0, len(record.chain) - 1, 3):
+        beginning = record.fork(step)
+        if step > STATES_APART:
+            first = min(record.chain[step + 1].entries)
+            beginning.hold(record.chain[step + 1].entries[first])  # of some steps the first message is there
+        replay = replayed(write_transcript(beginning))
+        story = told(replay)
+        assert replay.verdict.verdict == Judgement.INCOMPLETE
+        assert not of_type(story, MatchOver)
+        assert of_type(story, Happened) == of_type(whole, Happened)[: len(of_type(story, Happened))]
+        cups = list(zip(of_type(story, CupsSeen), of_type(whole, CupsSeen), strict=False))
+        assert all(seen == all_of_it for seen, all_of_it in cups[:-1])
+        for seen, all_of_it in cups[-1:]:
+            assert all(one in (other, None) for one, other in zip(seen.hands, all_of_it.hands, strict=True))
+
+
+def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
+    world = run(SMALL, 3, 4)
+    record = world.machines[0].match.record
+    step = next(position.step for position in record.chain if position.kind is Kind.OPEN)
+    beginning = record.fork(step)
+    author, opening = min(record.chain[step + 1].entries.items())
+    beginning.hold(opening)
+    replay = replayed(write_transcript(beginning))
+    (seen,) = of_type(told(replay), CupsSeen)
+    seat = record.position.seats.index(author)
+    assert [cup is not None for cup in seen.hands] == [place == seat for place in range(3)]
+    other = (seat + 1) % 3
+    assert not of_type(told(replay, other), DiceRolled)
+    assert [notice.text[:27] for notice in of_type(told(replay, other), Notice)] == ["this cup was never opened, "]
+    assert [event.hand for event in of_type(told(replay, seat), DiceRolled)] == [seen.hands[seat]]
+
+
+@pytest.mark.parametrize("has_given_up", [True, False])
+def test_who_left_is_out_for_the_same_reason_as_everybody_was_told(has_given_up: bool) -> None:
+    world = World(SMALL, 4, seed=3, patience=HURRIED)
+    leaver = first_turn(world)
+    if has_given_up:
+        world.machines[leaver].turn = None
+        world.feed(leaver, Conceded())
+    else:
+        world.crash(leaver)
+    world.run()
+    other = (leaver + 1) % 4
+    replay = replayed(world.machines[other].transcript)
+    story = of_type(told(replay, seats(world).index(other)), TOLD)
+    assert story == [event for event in told_live(world, other) if not never_opened(replay, event)]
+    (out,) = [
+        each
+        for each in of_type(story, Happened)
+        if isinstance(each.event, PlayerOut) and each.event.reason in ("evicted", "conceded")
+    ]
+    assert (out.eviction is None) is has_given_up
+    assert replay.verdict.verdict == (Judgement.FAIR if has_given_up else Judgement.UNPROVEN)
+
+
+def never_opened(replay: Replay, event: NodeEvent) -> bool:
+    """Tell whether a player rolled this where no showdown came."""
+    return isinstance(event, DiceRolled) and event.hand not in {
+        hand for seen in of_type(told(replay), CupsSeen) for hand in seen.hands
+    }
+
+
+def first_turn(world: World) -> int:
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    return next(me for me, machine in enumerate(world.machines) if machine.turn)
+
+
+@pytest.fixture(scope="module")
+def cheated() -> tuple[World, int]:
+    """A match of three, of whom one calls a lie where there is no bid, and is put out for it."""
+    world = World(SMALL, 3, seed=7, patience=Patience(5, 5))
+    cheat = first_turn(world)
+    match = world.machines[cheat].match
+    place = match.record.position
+    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match._key)
+    world.machines[cheat].turn = None
+    for other in range(3):
+        world.send(cheat, other, Carried(*forged.wire))
+    world.run()
+    return world, cheat
+
+
+def test_misconduct_is_told_in_its_place_and_the_match_goes_on_without_the_culprit(cheated: tuple[World, int]) -> None:
+    world, cheat = cheated
+    honest = (cheat + 1) % 3
+    replay = replayed(world.machines[honest].transcript)
+    assert replay.verdict.verdict == Judgement.MISCONDUCT
+    story = told(replay, seats(world).index(honest))
+    assert of_type(story, TOLD) == told_live(world, honest)
+    (misbehaved,) = of_type(story, Misbehaved)
+    assert misbehaved.player.name == replay.verdict.culprit
+    assert misbehaved.step == replay.verdict.step
+    out = next(event for event in of_type(story, Happened) if isinstance(event.event, PlayerOut))
+    assert out.eviction.misconduct == misbehaved.reason
+    assert story.index(misbehaved) < story.index(out)
+    assert isinstance(story[-1], MatchOver)
+
+
+def test_misconduct_that_ends_the_file_is_the_last_thing_told() -> None:
+    world = World(SMALL, 2, seed=7)
+    cheat = first_turn(world)
+    record = world.machines[cheat].match.record
+    place = record.position
+    forged = sign(Message(record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), MatchKey(world.seeds[cheat]))
+    replay = replayed(write_transcript(record) + encode(forged.wire))
+    assert replay.verdict.verdict == Judgement.MISCONDUCT
+    story = told(replay)
+    assert isinstance(story[-1], Misbehaved)
+    assert of_type(story, Happened)
+    assert not of_type(story, MatchOver)
+
+
+def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[World, int]) -> None:
+    world, cheat = cheated
+    data = bytearray(world.machines[cheat].transcript)
+    data[-1] ^= 1
+    with pytest.raises(NoMatchError, match="proves nothing"):
+        replayed(bytes(data))
+    (*_, known) = world.machines[0].match.record.chain[1].entries.values()
+    second = sign(known.message._replace(kind=Kind.RESIGN, body=()), MatchKey(world.seeds[known.message.author]))
+    error = MisconductError(known.message.author, 0, "signed two", (known, second))
+    with pytest.raises(NoMatchError):
+        replayed(write_proof(world.machines[0].match.record, error))
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"\x92"])
+def test_what_is_no_transcript_has_no_story(change: Callable[[bytes], bytes], cheated: tuple[World, int]) -> None:
+    with pytest.raises(NoMatchError):
+        replayed(change(cheated[0].machines[0].transcript))
+
+
+def test_a_story_is_told_as_it_is_asked_for() -> None:
+    """No list of a whole match is made for its first line."""
+    replay = replayed(run(PRESETS["classic"], 3, 2).machines[0].transcript)
+    assert len(list(islice(replay.tell(), 3))) == 3
+    thin = [position.is_thin for position in replay._record.chain]
+    list(replay.tell())
+    assert [position.is_thin for position in replay._record.chain] == thin
