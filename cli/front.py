@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "join": Entry("Play", "Sit down at somebody's table.", "join"),
     "resume": Entry("Play", "Return to a match after a crash, a nap or a quit.", "resume"),
     "watch": Entry("Look around", "Watch a match, and verify it as it is played.", "watch"),
+    "replay": Entry("Look around", "Look back at a match: step, play and jump through its transcript.", "replay"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
     "odds": Entry("Look around", "Weigh a bid: how likely it is, and each raise of it.", "odds"),

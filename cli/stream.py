@@ -18,10 +18,12 @@ _LEFT_OUT = {"state", "view"}
 """Positions follow from the events, and would be most of the bytes."""
 
 
-def event_line(event: NodeEvent, seating: Seating) -> str:
+def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
     """Return an event as one line of JSON: ``type`` (the event's name), ``sentence``, and its fields.
 
     What happened in the game is an object of its own, ``event``, as the engine writes it.
+
+    :param beside: further keys.
     """
     data: dict[str, Any] = {"type": type(event).__name__, "sentence": narrate(event, seating)}
     for field in fields(event):
@@ -29,7 +31,7 @@ def event_line(event: NodeEvent, seating: Seating) -> str:
             data[field.name] = _data(getattr(event, field.name))
     if isinstance(event, Happened):
         data["event"] = event.event.to_json()
-    return json.dumps(data)
+    return json.dumps(data | beside)
 
 
 def _data(value: object) -> Any:

@@ -7,7 +7,7 @@ time has passed since what was shown before. So moves of people, who take longer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Final
 
 from cli.table.board import CupOpened, Told
@@ -82,7 +82,7 @@ class Pace:
         self._factor = 0.0
         self._skip.set()
 
-    async def follow(self, events: AsyncIterator[NodeEvent]) -> AsyncIterator[Told]:
+    async def follow(self, events: AsyncIterator[NodeEvent]) -> AsyncGenerator[Told, None]:
         """Yield what is told, when it is time to show it."""
         if not self._factor:
             async for event in events:

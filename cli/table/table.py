@@ -155,7 +155,7 @@ class Table:
                 self._doubted = None
                 self.face.ring()
         if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
-            for text in tell(event, self.board):
+            for text in self.told(event):
                 self._say(text)
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
             words = ["matches", "forget", self.board.match[:8], *self._home_words()]
@@ -163,6 +163,10 @@ class Table:
         if isinstance(event, MatchOver):
             self._close_match(event)
         self.face.refresh()
+
+    def told(self, event: Told) -> Iterable[str]:
+        """Return what is said of something that the board has just taken in."""
+        return tell(event, self.board)
 
     def _close_match(self, event: MatchOver) -> None:
         """Keep the score of the evening, and say how it can go on."""

@@ -1,0 +1,160 @@
+"""``p2pdice replay``: look back at a match."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from cli.boundary import complain
+from cli.commands.verify import CODES, Report, describe, read_transcript
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.output import say
+from cli.play import run
+from cli.render import command_line, escape, sentence
+from cli.settings import Settings, is_interactive
+from cli.table.showing import PaceOption, UiOption, showing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from protocol.replay import Replay
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice replay match.p2pdice
+  p2pdice replay match.p2pdice --as Ada          what Ada saw, and no more
+  p2pdice replay match.p2pdice --as 0            the same for seat 0
+  p2pdice replay match.p2pdice | less            the whole story
+  p2pdice replay match.p2pdice --json | jq .sentence
+
+\b
+Exit codes: 0 shown, and the match was fair, with or without claims that
+cannot be proven; 10 shown, and somebody's misconduct is proven; 11 shown as
+far as it goes, as the match is unfinished; 12 unreadable or altered, so
+nothing was shown; 1 no such file, or one without a match in it.
+"""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def replay(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False)],
+    eyes: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="NAME|SEAT",
+            show_default=False,
+            help="See it with one player's eyes: the beginning of a name, or a seat, from 0.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
+    ui: UiOption = None,
+    pace: PaceOption = None,
+) -> None:
+    """Look back at a match: step, play and jump through its transcript.
+
+    The transcript is verified first, as by p2pdice verify. You see all dice from the roll on, and beside each bid how
+    likely it was to whoever made it. Into a pipe or a file goes the whole story.
+    """
+    path = file
+    replayed = _open(path, as_json)
+    seat = None if eyes is None else _seat(replayed, eyes)
+    verdict = describe(Report(path, replayed.verdict))[:2]
+    if as_json:
+        for line in _lines(replayed, seat, path):
+            print(line)
+    elif is_interactive():
+        from cli.table.replaying import Replaying
+
+        how = showing(ui, 1.0 if pace is None else pace, bell=False)
+        run(Replaying(replayed, ctx.ensure_object(Settings), how, seat, "\n".join(verdict)).run())
+    else:
+        for line in _story(replayed, seat, verdict):
+            say(line)
+    code = CODES[replayed.verdict.verdict]
+    raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
+
+
+def _open(path: Path, as_json: bool) -> Replay:
+    """Verify a file and return the match in it.
+
+    :raises Failure: if it cannot be read or holds none.
+    """
+    from protocol.replay import Replay
+    from protocol.verifier import Judgement, examine
+
+    try:
+        data = read_transcript(path)
+    except OSError as error:
+        raise Failure(
+            f"{escape(str(path))}: {sentence(error.strerror or str(error))}",
+            hint=f"The matches that are kept here: {command_line('matches')}",
+        ) from None
+    examined = examine(data)
+    report = Report(path, examined.verdict)
+    if examined.record is not None:
+        return Replay(examined, path)
+    if examined.verdict.verdict is Judgement.ALTERED:
+        if as_json:
+            print(json.dumps(report.to_json()))
+        complain("\n".join(describe(report)))
+        raise typer.Exit(ExitCode.ALTERED)
+    hint = f"What it proves: {command_line('verify', str(path))}"
+    raise Failure(f"{escape(str(path))} is a proof of misconduct; there is no match in it to look at.", hint=hint)
+
+
+def _seat(replayed: Replay, wanted: str) -> int:
+    """Return the seat with whose eyes the match is to be seen.
+
+    :raises typer.BadParameter: if nobody is meant, or several.
+    """
+    from cli.text.players import UnknownPlayerError, find_seat
+
+    try:
+        return find_seat(replayed.players, wanted)
+    except UnknownPlayerError as error:
+        raise typer.BadParameter(str(error), param_hint="--as") from None
+
+
+def _story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
+    """Yield the whole match in plain sentences, an empty line before each round."""
+    from cli.table.board import Board
+    from cli.table.pace import beats
+    from cli.table.replaying import look_back
+    from p2pdice import RoundStarted
+    from protocol.events import Happened
+
+    yield from verdict
+    board = Board()
+    for _, event in replayed.tell(seat):
+        if isinstance(event, Happened) and isinstance(event.event, RoundStarted):
+            yield ""
+        for beat in beats(event):
+            board.take(beat)
+            yield from look_back(beat, board)
+    if CODES[replayed.verdict.verdict] is not ExitCode.DONE:
+        yield from ("", "The transcript ends here.", *verdict)
+
+
+def _lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
+    """Yield the whole match as NDJSON: the verdict, then what happened."""
+    from cli.stream import event_line
+    from cli.table.board import Board
+    from cli.text.hindsight import weigh
+    from protocol.events import Happened
+
+    yield json.dumps({"type": "Verdict", **Report(path, replayed.verdict).to_json()})
+    board = Board()
+    for step, event in replayed.tell(seat):
+        board.take(event)
+        beside: dict[str, Any] = {"step": step}
+        if isinstance(event, Happened) and (weighed := weigh(event.event, event.state, board.hands, board.me)):
+            beside["odds"] = weighed.to_json()
+        yield event_line(event, board.seating, **beside)

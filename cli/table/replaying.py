@@ -1,0 +1,269 @@
+"""A table at which nobody sits any more: a replay is stepped through, played, and jumped about in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, cast
+
+from cli.play import first_of
+from cli.render import counted
+from cli.seating import display_names
+from cli.speech import hear_bid
+from cli.table.board import Told
+from cli.table.face import open_face
+from cli.table.pace import beats
+from cli.table.table import Table
+from cli.table.tape import START, Place, Tape
+from cli.table.telling import tell
+from cli.text.hindsight import chances, hindsight, weigh
+from cli.text.players import UnknownPlayerError, find_seat
+from protocol.events import Happened, MatchOver
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from cli.table.board import Board
+    from cli.table.showing import Showing
+    from protocol.events import NodeEvent
+    from protocol.node import Node
+    from protocol.replay import Replay
+
+EVERYBODY: Final = "all"
+"""Names nobody's eyes in particular."""
+
+
+def look_back(event: Told, board: Board) -> Iterator[str]:
+    """Yield what is told of something that the board has just taken in, and what it was worth."""
+    if isinstance(event, MatchOver):
+        return  # what it says of confirmations concerns a table that is still there
+    sentences = [*tell(event, board)]
+    if isinstance(event, Happened) and (weighed := weigh(event.event, event.state, board.hands, board.me)):
+        sentences[-1] += f" {hindsight(weighed, board.seating)}"
+    yield from sentences
+
+
+class Replaying(Table):
+    """A table on which a replay is shown.
+
+    :param verdict: what the file is judged, in lines.
+    """
+
+    keys: Mapping[str, str] = {
+        "right": "next",
+        "left": "back",
+        "pagedown": "next round",
+        "pageup": "back round",
+        "home": "start",
+        "end": "end",
+        "space": "play",
+    }
+    """What keys of a full screen type."""
+
+    def __init__(
+        self,
+        replay: Replay,
+        settings: Settings,
+        showing: Showing,
+        eyes: int | None,
+        verdict: str,
+    ) -> None:
+        super().__init__(cast("Node", None), settings, showing)
+        self._replay = replay
+        self._verdict = verdict
+        self._tape = Tape(replay, eyes)
+        self._is_playing = asyncio.Event()
+        self._pending: deque[Told] = deque()
+        """What was begun to be shown while playing, and is not shown yet."""
+        self.board = self._tape.board
+        self.words = {
+            "next": ("what happens next, as Enter does; next round", self._next),
+            "back": ("one step back; back round", self._back),
+            "play": ("go on by itself; Enter stops", self._play_on),
+            "round": ("to a round, as in round 3", self._round),
+            "start": ("to the start", self._to_start),
+            "end": ("to the end", self._to_end),
+            "as": ("with whose eyes: as NAME, as all", self._as),
+            "odds": ("what the bid was worth, and to whom; odds 3x5 for another bid", self._odds),
+            "bids": ("the bids of this round", self._bids),
+            "table": ("what is on the table", self._show_table),
+            "dice": ("who has how many dice", self._dice),
+            "players": ("who played, and the fingerprints of their keys", self._who),
+            "rules": ("what was played by, and where to read it", self._rules),
+            "help": ("this list", self._help),
+            "quit": ("stop looking back", self._quit),
+        }
+
+    async def run(self) -> None:
+        """Show the replay until whoever looks has seen enough.
+
+        :raises InterruptedByUserError: on Ctrl-C at the prompt.
+        """
+        with open_face(self, self._showing) as face:
+            self._face = face
+            self._say(self._verdict)
+            self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
+            self._to_start("")
+            await first_of(self._listen(), self._keep_playing())
+
+    def _whose_eyes(self) -> str:
+        if self._tape.eyes is None:
+            return "You see all dice."
+        return f"You see what {self._name(self._tape.eyes)} saw, and are called you."
+
+    def _name(self, seat: int) -> str:
+        return display_names(self._replay.players)[seat]
+
+    def told(self, event: Told) -> Iterable[str]:
+        return look_back(event, self.board)
+
+    def prompt(self) -> str:
+        if self._is_playing.is_set():
+            return "playing; Enter stops> "
+        place = f"round {self._tape.place.round}, " if self._tape.place.round else ""
+        return f"{place}step {self._tape.step} of {self._replay.steps}> "
+
+    def completions(self) -> Iterable[str]:
+        return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))
+
+    def obey(self, line: str) -> None:
+        was_playing = self._is_playing.is_set()
+        self._stop()
+        if not was_playing or line.strip() not in ("", "play"):
+            super().obey(line if line.strip() else "next")
+
+    @property
+    def _offered(self) -> list[str]:
+        return list(self.words)
+
+    def _no_turn(self) -> str:
+        return "This is a match that was played. Type help for what you can type."
+
+    def _help(self, _rest: str) -> None:
+        self._say("You look back at a match. You can type:")
+        self._list_words()
+
+    def _quit(self, _rest: str) -> None:
+        self._has_left = True
+
+    # Going on
+
+    def _show_next(self) -> bool:
+        """Tell what happens next; tell the caller whether there was anything."""
+        events = self._tape.forward()
+        for event in events:
+            for beat in beats(event):
+                self.take(beat)
+        return bool(events)
+
+    def _next(self, rest: str) -> None:
+        if _means_round(rest):
+            self._go_to_round(self._tape.place.round + 1)
+        elif not self._show_next():
+            self._say_end()
+
+    def _say_end(self) -> None:
+        self._say(f"The transcript ends here.\n{self._verdict}\nType start, back, round 1 or quit.")
+
+    def _play_on(self, _rest: str) -> None:
+        self._is_playing.set()
+
+    async def _keep_playing(self) -> None:
+        """Go on by itself as long as that is wanted."""
+        while await self._is_playing.wait():
+            events = self._tape.forward()
+            if not events:
+                self._is_playing.clear()
+                self._say_end()
+                self.face.refresh()
+            pending = self._pending = deque(beat for event in events for beat in beats(event))
+            async with aclosing(self.pace.follow(_each(events))) as shown:
+                async for _ in shown:
+                    if not pending:  # it was stopped, and this was shown at once
+                        break
+                    self.take(pending.popleft())
+            await asyncio.sleep(0)  # at no pace at all, too, somebody may want to stop
+
+    def _stop(self) -> None:
+        """Play no further; what was begun is shown to its end at once."""
+        self._is_playing.clear()
+        while self._pending:
+            self.take(self._pending.popleft())
+        self.pace.skip()
+
+    # Jumping
+
+    def _jump(self, place: Place) -> None:
+        """Go to a place, and tell what happens there."""
+        self._tape.seek(place)
+        self.board = self._tape.board
+        self._show_next()
+
+    def _back(self, rest: str) -> None:
+        if _means_round(rest):
+            round_, number = self._tape.place
+            self._go_to_round(round_ - (number == 1))
+        elif self._tape.seek_back():
+            self.board = self._tape.board
+            self._show_next()
+        else:
+            self._say("This is the start.")
+
+    def _round(self, rest: str) -> None:
+        if _means_round(rest.partition(" ")[0]):
+            rest = rest.partition(" ")[2]
+        if rest.isascii() and rest.isdigit():
+            self._go_to_round(int(rest))
+        else:
+            self._say(f"Type round and a number from 1 to {self._tape.rounds}, as in round 1.")
+
+    def _go_to_round(self, number: int) -> None:
+        if 1 <= number <= self._tape.rounds:
+            self._jump(Place(number, 1))
+        elif number < 1:
+            self._to_start("")
+        else:
+            self._say(f"There is no round {number}: the match has {counted(self._tape.rounds, 'round')}.")
+
+    def _to_start(self, _rest: str) -> None:
+        self._jump(START)
+        while not self.board.seating.names and self._show_next():
+            pass
+
+    def _to_end(self, _rest: str) -> None:
+        self._jump(Place(self._tape.rounds + 1, 0))
+
+    def _as(self, rest: str) -> None:
+        try:
+            eyes = None if rest.lower() == EVERYBODY else find_seat(self._replay.players, rest)
+        except UnknownPlayerError as error:
+            self._say(str(error))
+            return
+        place = self._tape.place
+        self._tape = Tape(self._replay, eyes)
+        self._say(self._whose_eyes())
+        self._jump(place)
+
+    # Asking
+
+    def _odds(self, rest: str) -> None:
+        state = self.board.state
+        asked = hear_bid(rest) if rest else None
+        if self.board.me is not None or state is None or (rest and asked is None) or not (asked or state.bid):
+            super()._odds(rest)
+            return
+        standing = asked or state.bid
+        assert standing is not None
+        for line in chances(standing.quantity, standing.face, state, self.board.hands, self.board.seating):
+            self._say(line)
+
+
+def _means_round(rest: str) -> bool:
+    """Tell whether a word is the beginning of ``round``."""
+    return bool(rest) and "round".startswith(rest.lower())
+
+
+async def _each(events: Iterable[NodeEvent]) -> AsyncGenerator[NodeEvent]:
+    for event in events:
+        yield event

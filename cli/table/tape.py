@@ -1,0 +1,119 @@
+"""A tape of a match: goes on, back and to any round of a replay, and has the board of the place where it stands.
+
+What comes of one message comes at once, so the tape goes on by what one step of the history made happen. A board is
+kept from the start of each round that was come to: to go back is to fold one round again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cli.table.board import Board
+
+if TYPE_CHECKING:
+    from protocol.events import NodeEvent
+    from protocol.replay import Replay
+
+
+class Place(NamedTuple):
+    """A place on the tape."""
+
+    round: int
+    """0 before the first roll."""
+    number: int
+    """Of the things that happen in this round, from 1."""
+
+
+START: Final = Place(0, 1)
+
+
+class Scene(NamedTuple):
+    """What one step of the history made happen."""
+
+    place: Place
+    step: int
+    events: tuple[NodeEvent, ...]
+    is_last: bool
+
+
+class Tape:
+    """One replay, seen with the same eyes from its start to its end.
+
+    :param eyes: the seat of whoever looks; None for whoever sees all.
+    """
+
+    def __init__(self, replay: Replay, eyes: int | None) -> None:
+        self.replay = replay
+        self.eyes = eyes
+        self.board = Board()
+        """As it is behind :attr:`place`."""
+        self.place = Place(0, 0)
+        """Of what was told last."""
+        self.step = 0
+        """The step of the history that made it happen."""
+        self._starts = (0, *replay.rounds)
+        self._boards = [self.board.copy()]
+        """Before each round that was come to."""
+        self._lengths: list[int] = []
+        """How much happens in each round that was left behind."""
+        self._ahead = self._scenes(0)
+        self._next = next(self._ahead, None)
+
+    def _scenes(self, round_: int) -> Iterator[Scene]:
+        number = 0
+        told = self.replay.tell(self.eyes, self._starts[round_])
+        groups = (
+            (step, tuple(moment.event for moment in group)) for step, group in groupby(told, lambda each: each[0])
+        )
+        following = next(groups, None)
+        while following is not None:
+            step, events = following
+            following = next(groups, None)
+            if round_ + 1 < len(self._starts) and step >= self._starts[round_ + 1]:
+                round_, number = round_ + 1, 0
+            number += 1
+            yield Scene(Place(round_, number), step, events, following is None)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the match has."""
+        return len(self._starts) - 1
+
+    def forward(self) -> tuple[NodeEvent, ...]:
+        """Go on by one scene, and return what happens in it, for the owner to put on :attr:`board`.
+
+        :return: nothing at the end.
+        """
+        scene = self._next
+        if scene is None:
+            return ()
+        if scene.place.round == len(self._boards):
+            self._boards.append(self.board.copy())
+            self._lengths.append(self.place.number)
+        self.place, self.step = scene.place, scene.step
+        self._next = next(self._ahead, None)
+        return scene.events
+
+    def seek(self, place: Place) -> None:
+        """Go to before a place, so that what happens there comes next; if there is none such, to before the last."""
+        known = min(place.round, len(self._boards) - 1)
+        if self._next is None or self._next.place > place or self._next.place.round < known:
+            self.board = self._boards[known].copy()
+            self._ahead = self._scenes(known)
+            self._next = next(self._ahead, None)
+        while self._next is not None and self._next.place < place and not self._next.is_last:
+            for event in self.forward():
+                self.board.take(event)
+
+    def seek_back(self) -> bool:
+        """Go to before what was told last but one, so that this comes next; tell whether there was one."""
+        round_, number = self.place
+        if number > 1:
+            self.seek(Place(round_, number - 1))
+        elif round_:
+            self.seek(Place(round_ - 1, self._lengths[round_ - 1]))
+        else:
+            return False
+        return True

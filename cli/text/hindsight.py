@@ -1,0 +1,123 @@
+"""Hindsight: what a bid or a call was worth to whoever made it, and what all dice say of it. For whoever looks back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cli.render import bid, dice_count, faces, percent
+from p2pdice import events as game
+from p2pdice.bids import count
+from p2pdice.odds import at_least, exactly
+
+if TYPE_CHECKING:
+    from cli.seating import Seating
+    from p2pdice import Event, Hand, State
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A bid, or a call on one, in numbers."""
+
+    is_call: bool
+    face: int
+    by: int | None
+    """The seat with whose dice in view it is weighed; None where none were in view."""
+    chance: Fraction
+    """That the bid is true, or the call right, for whoever sees those dice only."""
+    count: int | None = None
+    """Dice that count for the bid, among those that are known; None for whoever must not know."""
+    unknown: int = 0
+    """Dice in cups that were never opened."""
+    is_right: bool | None = None
+    """Whether the bid is true, or the call right; None if that cannot be known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as ``replay --json`` prints it."""
+        return {
+            "seen_by": self.by,
+            "fraction": str(self.chance),
+            "percent": round(float(100 * self.chance), 3),
+            "count": self.count,
+            "unknown": self.unknown,
+            "right": self.is_right,
+        }
+
+
+def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | None) -> Weighed | None:
+    """Return what a bid or a call was worth; None for anything else.
+
+    :param state: the one after it.
+    :param hands: dice that are known, by seat.
+    :param eyes: the seat of whoever looks, and sees no other dice; None for whoever sees all.
+    """
+    if not isinstance(event, game.BidMade | game.ChallengeCalled):
+        return None
+    call = event.call if isinstance(event, game.ChallengeCalled) else None
+    by = event.seat if eyes is None else eyes
+    hand = hands.get(by, ())
+    quantity, face, wild = event.quantity, event.face, state.ones_wild
+    hidden = sum(state.dice) - len(hand)
+    true = at_least(quantity, face, hand, hidden, wild)
+    chance = exactly(quantity, face, hand, hidden, wild) if call == "exact" else 1 - true if call == "liar" else true
+    seen_by = by if hand else None
+    if eyes is not None:
+        return Weighed(call is not None, face, seen_by, chance)
+    there = count(hands.values(), face, wild)
+    unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
+    return Weighed(
+        call is not None, face, seen_by, chance, there, unknown, _is_right(call, quantity, there, there + unknown)
+    )
+
+
+def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | None:
+    """Tell whether a bid is true, or a call on it right, when ``least`` to ``most`` dice count for it."""
+    if call == "exact":
+        return False if not least <= quantity <= most else True if least == most else None
+    is_true = True if least >= quantity else False if most < quantity else None
+    return is_true if call is None or is_true is None else not is_true
+
+
+def hindsight(weighed: Weighed, seating: Seating) -> str:
+    """Return it in a sentence.
+
+    >>> from cli.seating import Seating
+    >>> hindsight(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
+    "Ada's own dice make it 33% likely; with two fives in all it is false."
+    """
+    it = "the call" if weighed.is_call else "it"
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    if weighed.chance in (0, 1):
+        likely = f"sure to be {right if weighed.chance else wrong}"
+    else:
+        likely = f"{percent(weighed.chance)} likely" + (" to be right" if weighed.is_call else "")
+    if weighed.by is None:
+        told = f"To whoever sees no dice {it} is {likely}"
+    else:
+        whose = seating.whose(weighed.by)
+        told = f"{whose[:1].upper()}{whose[1:]} own dice make {it} {likely}"
+    if weighed.count is None:
+        return f"{told}."
+    known = _known(weighed.count, weighed.face, weighed.unknown)
+    if weighed.is_right is None:
+        return f"{told}; {known} nobody can tell."
+    return f"{told}; {known} {it} is {right if weighed.is_right else wrong}."
+
+
+def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
+    """Yield what a bid would be worth to everybody whose dice are known, and what all dice say of it."""
+    there = count(hands.values(), face, state.ones_wild)
+    unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
+    is_true = _is_right(None, quantity, there, there + unknown)
+    known = _known(there, face, unknown)
+    said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
+    yield f"{bid(quantity, face)}: {known} {said}. To those who see their own dice only it is true with:"
+    for seat, hand in sorted(hands.items()):
+        chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)
+        yield f"    {seating.who(seat)}  {percent(chance)}"
+
+
+def _known(there: int, face: int, unknown: int) -> str:
+    return f"with {faces(there, face)} " + (f"and {dice_count(unknown)} unknown" if unknown else "in all")

@@ -1,0 +1,339 @@
+"""``replay``: the whole story through a pipe, as data, with one player's eyes; and no story of a file that is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.commands.replay import app
+from cli.exits import ExitCode
+from cli.seating import Seating
+from cli.settings import Settings
+from cli.text.hindsight import Weighed, hindsight, weigh
+from cli.text.players import UnknownPlayerError, find_seat
+from p2pdice import PRESETS, BidMade, ChallengeCalled, HandsShown, Judged, Ruleset
+from p2pdice.odds import at_least
+from protocol.canonical import encode
+from protocol.events import CupsSeen, Happened, PlayerInfo
+from protocol.genesis import Patience
+from protocol.replay import Replay
+from protocol.transcript import write_transcript
+from protocol.verifier import examine
+from tests.cli.conftest import Run
+from tests.cli.test_verify import namesakes
+from tests.simulation.world import World, join_record
+
+NAMES = ("Ada", "Ben", "Cleo")
+DICE = r"(?:[⚀-⚅] [1-6](?:  )?)+"
+
+
+def play(ruleset: Ruleset, players: int = 3, seed: int = 2, *, leaves_after: int | None = None) -> World:
+    """Play a match between Ada, Ben and Cleo; after so many events one of them falls silent for ever."""
+    with patch(
+        "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=NAMES[number])
+    ):
+        world = World(ruleset, players, seed, patience=Patience(20, 10))
+    if leaves_after is not None:
+        for _ in range(leaves_after):
+            world.step()
+        world.crash(players - 1)
+    world.run()
+    return world
+
+
+@pytest.fixture(scope="module")
+def classic() -> World:
+    return play(PRESETS["classic"].with_options({"dice": "3"}))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[bytes], str]:
+    """Write a file and return its path."""
+
+    def write(data: bytes) -> str:
+        path = tmp_path / "match.p2pdice"
+        path.write_bytes(data)
+        return str(path)
+
+    return write
+
+
+class Shown:
+    """What one run of the command shows, in this process: there are many of these, and processes cost."""
+
+    def __init__(self, *arguments: str) -> None:
+        done = CliRunner().invoke(app, [*arguments], obj=Settings())
+        self.code, self.lines, self.errors = done.exit_code, done.stdout.splitlines(), done.stderr
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+
+
+def rounds(lines: list[str]) -> list[list[str]]:
+    """Return the lines of each round, its headline first."""
+    starts = [place for place, line in enumerate(lines) if line.startswith("Round ") and " void" not in line]
+    return [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_story_has_all_dice_at_the_start_of_each_round(name: str, written: Callable[[bytes], str]) -> None:
+    world = play(PRESETS[name])
+    shown = Shown(written(world.machines[0].transcript))
+    assert shown.code == ExitCode.DONE
+    replay = Replay(examine(world.machines[0].transcript), Path("x"))
+    rolled = [event for _, event in replay.tell() if isinstance(event, CupsSeen)]
+    told = rounds(shown.lines)
+    assert len(told) == len(rolled)
+    for lines, seen in zip(told, rolled, strict=True):
+        start = lines.index("All dice of this round:")
+        bids = [place for place, line in enumerate(lines) if " bids " in line]
+        assert start < min(bids, default=start + 1)
+        cups = [cup for cup in seen.hands if cup != ()]
+        for line, cup in zip(lines[start + 1 :], cups, strict=False):
+            assert re.findall(r"[1-6]", line.split("  ", 3)[-1]) == [str(face) for face in cup or ()], line
+        motes = seen.state.motes
+        if motes is not None:
+            assert all(str(die) in "\n".join(lines) for cup in motes.cups for die in cup)
+    assert any(line.startswith("The match is over: ") for line in shown.lines)
+    assert "".join(shown.lines).isprintable()
+
+
+def test_every_bid_and_call_has_the_chance_that_it_had_for_whoever_made_it(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    shown = Shown(written(classic.machines[0].transcript))
+    made = [line for line in shown.lines if re.match(r"(Ada|Ben|Cleo) (bids|calls)", line)]
+    assert len(made) > 10
+    for line in made:
+        name = line.split()[0]
+        assert re.search(rf"{name}'s own dice make (it|the call) (\S+%|under 1%|over 99%|sure)", line), line
+        assert re.search(r"in all (it|the call) is (true|false|right|wrong)\.$", line), line
+
+
+@pytest.mark.parametrize("name", ["classic", "spot-on", "perudo", "joker", "motes"])
+def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: str) -> None:
+    world = play(PRESETS[name])
+    hands: tuple[Any, ...] = ()
+    last: dict[type, Weighed] = {}
+    judged = 0
+    for _, event in Replay(examine(world.machines[0].transcript), Path("x")).tell():
+        if isinstance(event, CupsSeen):
+            hands = event.hands
+        if not isinstance(event, Happened):
+            continue
+        known = {seat: hand for seat, hand in enumerate(hands) if hand}
+        weighed = weigh(event.event, event.state, known, None)
+        if weighed is not None:
+            last[type(event.event)] = weighed
+            with_own_eyes = weigh(
+                event.event, event.state, {weighed.by: known[weighed.by]} if weighed.by is not None else {}, weighed.by
+            )
+            assert with_own_eyes is not None
+            assert with_own_eyes.chance == weighed.chance
+            assert (with_own_eyes.count, with_own_eyes.is_right) == (None, None)
+        match event.event:
+            case BidMade(seat, quantity, face):
+                assert weighed is not None
+                unknown = sum(event.state.dice) - len(hands[seat])
+                assert weighed.chance == at_least(quantity, face, hands[seat], unknown, event.state.ones_wild)
+                assert weighed.by == seat
+            case HandsShown(count=count):
+                assert last[BidMade].count == last[ChallengeCalled].count == count
+            case Judged(bid_true=bid_true, call_right=call_right):
+                assert last[BidMade].is_right == bid_true
+                assert last[ChallengeCalled].is_right == call_right
+                judged += 1
+    assert judged
+
+
+SEATING = Seating(("Ada", "Ben"))
+THIRD = Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("weighed", "told"),
+    [
+        (Weighed(False, 5, 0, THIRD), "Ada's own dice make it 33% likely."),
+        (Weighed(False, 5, None, THIRD), "To whoever sees no dice it is 33% likely."),
+        (Weighed(True, 5, 1, THIRD), "Ben's own dice make the call 33% likely to be right."),
+        (
+            Weighed(False, 5, 0, Fraction(1), 3, 0, True),
+            "Ada's own dice make it sure to be true; with three fives in all it is true.",
+        ),
+        (
+            Weighed(True, 5, 0, Fraction(0), 3, 0, False),
+            "Ada's own dice make the call sure to be wrong; with three fives in all the call is wrong.",
+        ),
+        (
+            Weighed(False, 6, 0, THIRD, 1, 4, None),
+            "Ada's own dice make it 33% likely; with one six and four dice unknown nobody can tell.",
+        ),
+    ],
+)
+def test_hindsight_in_words(weighed: Weighed, told: str) -> None:
+    assert hindsight(weighed, SEATING) == told
+
+
+@pytest.mark.parametrize(("call", "right"), [("liar", (None, False, True)), ("exact", (None, None, False))])
+def test_what_shut_cups_may_hide_is_not_claimed(call: Any, right: tuple[bool | None, ...]) -> None:
+    """Three dice of Ada's are known, two of Ben's are not: a bid of so many threes."""
+    from p2pdice import Bid, Play, Rolled, apply, new_match
+
+    state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "3"}), 2), Rolled())
+    state, _ = apply(state, Play(0, Bid(1, 3)))
+    table = state.table._replace(dice=(3, 2))
+    state = state._replace(table=table)
+    hands = {0: (3, 3, 5)}
+    for quantity, is_right in zip((4, 2, 5), right, strict=True):
+        weighed = weigh(ChallengeCalled(1, call, 0, quantity, 3), state, hands, None)
+        assert weighed is not None
+        assert (weighed.count, weighed.unknown, weighed.by) == (2, 2, None)
+        assert weighed.is_right is is_right
+
+
+def test_with_one_players_eyes_no_other_dice_are_seen_before_the_cups_are_opened(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    path = written(classic.machines[0].transcript)
+    for eyes in (["--as", "be"], ["--as", "Ben"]):
+        shown = Shown(path, *eyes)
+        assert shown.code == ExitCode.DONE
+        for lines in rounds(shown.lines):
+            hidden = lines[: lines.index("The cups are opened:")]
+            assert not any(re.search(rf"^    .*{DICE}", line) for line in hidden)
+            assert len([line for line in hidden if line.startswith("You roll ")]) <= 1
+            assert not any(" in all " in line for line in hidden)
+    assert any(line.startswith("You roll ") for line in shown.lines)
+    assert any("Your own dice make it" in line for line in shown.lines)
+
+
+def test_a_seat_is_named_by_its_number_or_the_beginning_of_a_name(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    path = written(classic.machines[0].transcript)
+    by_seat = [player.name for player in Replay(examine(classic.machines[0].transcript), Path("x")).players]
+    seat = by_seat.index("Cleo")
+    assert Shown(path, "--as", str(seat)).lines == Shown(path, "--as", "cleo").lines
+    nobody = Shown(path, "--as", "Dora")
+    assert nobody.code == ExitCode.USAGE
+    assert "No player's name begins with 'Dora'" in re.sub(r"\s+", " ", nobody.errors)
+
+
+PLAYERS = (PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("Annabel", "ZZ22-2M3A"), PlayerInfo("2", "QQQQ-2M3A"))
+
+
+@pytest.mark.parametrize(("wanted", "seat"), [("ann", 0), ("ANNA", 1), ("0", 0), ("1", 1), ("2", 2), (" Annabel ", 1)])
+def test_who_is_meant(wanted: str, seat: int) -> None:
+    assert find_seat(PLAYERS, wanted) == seat
+
+
+@pytest.mark.parametrize("wanted", ["an", "", "3", "²", "\x1b[2J", "-1", "0" * 5000])
+def test_who_means_nobody_is_told_who_is_there(wanted: str) -> None:
+    with pytest.raises(UnknownPlayerError, match="There are Ann \\(seat 0\\), Annabel") as error:
+        find_seat(PLAYERS, wanted)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["classic", "motes"])
+def test_as_data_each_event_has_its_step_and_each_bid_its_odds(name: str, written: Callable[[bytes], str]) -> None:
+    world = play(PRESETS[name])
+    shown = Shown(written(world.machines[0].transcript), "--json")
+    verdict, *events = map(json.loads, shown.lines)
+    assert (verdict["type"], verdict["verdict"]) == ("Verdict", "fair")
+    replay = Replay(examine(world.machines[0].transcript), Path("x"))
+    assert [event["step"] for event in events] == [step for step, _ in replay.tell()]
+    hands = [event["hands"] for event in events if event["type"] == "CupsSeen"]
+    assert hands == [[list(cup or ()) for cup in e.hands] for _, e in replay.tell() if isinstance(e, CupsSeen)]
+    bids = [event for event in events if event["type"] == "Happened" and event["event"]["type"] in ("bid", "challenge")]
+    assert bids
+    for event in bids:
+        assert set(event["odds"]) == {"seen_by", "fraction", "percent", "count", "unknown", "right"}
+        assert event["odds"]["seen_by"] == event["event"]["seat"]
+        assert float(Fraction(event["odds"]["fraction"])) == pytest.approx(event["odds"]["percent"] / 100, abs=1e-5)
+    assert all("odds" not in event for event in events if event not in bids)
+    assert events[-1]["type"] == "MatchOver"
+
+
+def cut(world: World, step: int) -> bytes:
+    return write_transcript(world.machines[0].match.record.fork(step))
+
+
+def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    chain = classic.machines[0].match.record.chain
+    for step in (len(chain) // 2, 1, 0):
+        shown = Shown(written(cut(classic, step)))
+        assert shown.code == ExitCode.INCOMPLETE
+        assert shown.lines[0].endswith(": INCOMPLETE.")
+        assert shown.lines[-3:] == ["The transcript ends here.", *shown.lines[:2]]
+        assert "waiting for " in shown.lines[-1]
+    assert Shown(written(cut(classic, 1)), "--as", "Ada").code == ExitCode.INCOMPLETE
+
+
+def test_a_match_that_went_on_without_somebody_is_shown_whole(written: Callable[[bytes], str]) -> None:
+    world = play(PRESETS["classic"].with_options({"dice": "2"}), leaves_after=60)
+    shown = Shown(written(world.machines[0].transcript))
+    assert shown.code == ExitCode.DONE
+    assert "claims that cannot be proven" in shown.lines[0]
+    assert any(" is out: " in line and "have signed" in line for line in shown.lines)
+
+
+def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    from protocol.keys import MatchKey
+    from protocol.messages import Kind, sign
+
+    record = classic.machines[0].match.record
+    position = next(each for each in record.chain if each.kind is Kind.MOVE and each.step > 30)
+    (move,) = record.chain[position.step + 1].entries.values()
+    forged = sign(move.message._replace(body="99x7"), MatchKey(classic.seeds[move.message.author]))
+    shown = Shown(written(cut(classic, position.step) + encode(forged.wire)))
+    culprit = record.genesis.roster[move.message.author].join.nickname
+    assert shown.code == ExitCode.MISCONDUCT
+    assert f"MISCONDUCT by {culprit}" in shown.lines[0]
+    assert shown.lines[-2:] == shown.lines[:2]
+    assert any(line.startswith(f"{culprit} broke the rules at step {position.step}") for line in shown.lines[2:-3])
+
+
+def test_of_an_altered_file_nothing_is_told_but_what_verify_says(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    data = bytearray(classic.machines[0].transcript)
+    data[-70] ^= 1
+    for arguments in ([], ["--as", "Ada"]):
+        shown = Shown(written(bytes(data)), *arguments)
+        assert (shown.code, shown.lines) == (ExitCode.ALTERED, [])
+        assert "UNREADABLE OR ALTERED; this blames nobody." in shown.errors
+    shown = Shown(written(bytes(data)), "--json")
+    assert [json.loads(line)["verdict"] for line in shown.lines] == ["altered"]
+
+
+def test_a_proof_holds_no_match(p2pdice: Run, written: Callable[[bytes], str]) -> None:
+    done = p2pdice("replay", written(namesakes("Ada", "Ben").proof))
+    assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")
+    assert "is a proof of misconduct" in done.stderr
+    assert "p2pdice verify" in done.stderr
+
+
+def test_a_missing_file_is_a_failure(p2pdice: Run, tmp_path: Path) -> None:
+    done = p2pdice("replay", str(tmp_path / "no.p2pdice"))
+    assert done.returncode == ExitCode.FAILURE
+    assert "p2pdice matches" in done.stderr
+
+
+def test_through_a_real_pipe_the_story_is_the_same(
+    classic: World, written: Callable[[bytes], str], p2pdice: Run
+) -> None:
+    path = written(classic.machines[0].transcript)
+    done = p2pdice("replay", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == Shown(path).lines
