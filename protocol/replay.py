@@ -61,8 +61,8 @@ class Replay:
             before.step for before, after in pairwise(chain) if after.deal is not None and after.deal is not before.deal
         )
         """The steps in which the dice of rounds 1, 2, … were rolled."""
-        self.steps = chain[-1].step
-        """Closed steps of the whole match."""
+        self.last_step = max(chain[-1].step - 1, 0)
+        """The last step that was closed, counted from 0."""
         self._keys = self._opened()
 
     def _opened(self) -> dict[int, dict[int, bytes]]:
@@ -108,13 +108,13 @@ class Replay:
             if after.deal is not None and after.deal is not before.deal:
                 yield from (Moment(before.step, event) for event in self._look_into_cups(after, me))
             before = after
-        for error in errors:
-            yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
         if before.purpose is Purpose.END:
             assert before.state is not None
             by_seat = tuple(info[author] for author in before.seats)
             over = MatchOver(record.match.hex(), before.state.places, by_seat, self._path, confirmed=False)
-            yield Moment(before.step, over)
+            yield Moment(self.last_step, over)
+        for error in errors:
+            yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
 
     def _look_into_cups(self, position: Position, me: int | None) -> Iterator[NodeEvent]:
         """Yield what was rolled, beside what a live node tells."""

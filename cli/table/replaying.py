@@ -25,6 +25,7 @@ from protocol.events import Happened, MatchOver
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.board import Board
+    from cli.table.face import Face
     from cli.table.showing import Showing
     from protocol.events import NodeEvent
     from protocol.node import Node
@@ -68,8 +69,9 @@ class Replaying(Table):
         showing: Showing,
         eyes: int | None,
         verdict: str,
+        face: Face | None = None,
     ) -> None:
-        super().__init__(cast("Node", None), settings, showing)
+        super().__init__(cast("Node", None), settings, showing, face)
         self._replay = replay
         self._verdict = verdict
         self._tape = Tape(replay, eyes)
@@ -81,7 +83,7 @@ class Replaying(Table):
             "next": ("what happens next, as Enter does; next round", self._next),
             "back": ("one step back; back round", self._back),
             "play": ("go on by itself; Enter stops", self._play_on),
-            "round": ("to a round, as in round 3", self._round),
+            "round": ("to a round: round 3, or just 3", self._round),
             "start": ("to the start", self._to_start),
             "end": ("to the end", self._to_end),
             "as": ("with whose eyes: as NAME, as all", self._as),
@@ -121,8 +123,7 @@ class Replaying(Table):
     def prompt(self) -> str:
         if self._is_playing.is_set():
             return "playing; Enter stops> "
-        place = f"round {self._tape.place.round}, " if self._tape.place.round else ""
-        return f"{place}step {self._tape.step} of {self._replay.steps}> "
+        return f"step {self._tape.step} of {self._replay.last_step}> "
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))
@@ -131,7 +132,15 @@ class Replaying(Table):
         was_playing = self._is_playing.is_set()
         self._stop()
         if not was_playing or line.strip() not in ("", "play"):
-            super().obey(line if line.strip() else "next")
+            super().obey(self._spelled_out(line.strip()))
+
+    def _spelled_out(self, line: str) -> str:
+        """Return the whole words for what may be typed shorter: nothing, a number, the beginning of a word."""
+        word, _, rest = line.partition(" ")
+        if not line or line.isdecimal():
+            return f"round {line}" if line else "next"
+        begun = [each for each in self.words if each.startswith(word.lower())]
+        return f"{begun[0]} {rest}" if len(begun) == 1 else line
 
     @property
     def _offered(self) -> list[str]:

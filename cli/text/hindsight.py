@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cli.render import bid, dice_count, faces, percent
+from cli.render import bid, columns, dice_count, faces, percent
 from p2pdice import events as game
 from p2pdice.bids import count
 from p2pdice.odds import at_least, exactly
@@ -114,9 +114,11 @@ def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], s
     known = _known(there, face, unknown)
     said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
     yield f"{bid(quantity, face)}: {known} {said}. To those who see their own dice only it is true with:"
+    width = max((columns(seating.who(seat)) for seat in hands), default=0)
     for seat, hand in sorted(hands.items()):
         chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)
-        yield f"    {seating.who(seat)}  {percent(chance)}"
+        name = seating.who(seat)
+        yield f"    {name}{' ' * (width - columns(name))}  {percent(chance)}"
 
 
 def _known(there: int, face: int, unknown: int) -> str:

@@ -1,0 +1,272 @@
+"""A replay at a table: on, back and anywhere, always with the board as it was there; played until a line stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.settings import Settings
+from cli.table.board import Board
+from cli.table.replaying import Replaying
+from cli.table.showing import Showing
+from cli.table.tape import Place, Tape
+from p2pdice import PRESETS
+from protocol.replay import Replay
+from protocol.verifier import examine
+from tests.cli.test_replay import play
+
+if sys.platform != "win32":
+    from tests.cli.screen import Terminal
+
+VERDICT = "x.p2pdice: FAIR."
+
+
+class Paper:
+    """A face that is written on."""
+
+    is_interactive = True
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.to_come: list[str] = []
+
+    async def read(self) -> str | None:
+        await asyncio.sleep(0)
+        return self.to_come.pop(0) if self.to_come else None
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def remind(self, status: str) -> None:
+        """It is on the board."""
+
+    def refresh(self) -> None:
+        """Nothing is shown."""
+
+    def ring(self) -> None:
+        """Nobody hears it."""
+
+
+MATCHES: dict[str, bytes] = {}
+
+
+def replay(name: str) -> Replay:
+    if name not in MATCHES:
+        MATCHES[name] = play(PRESETS[name]).machines[0].transcript
+    return Replay(examine(MATCHES[name]), Path("x.p2pdice"))
+
+
+class Looking:
+    """Somebody who looks back."""
+
+    def __init__(self, name: str = "classic", eyes: int | None = None, pace: float = 0.0) -> None:
+        self.paper = Paper()
+        self.replay = replay(name)
+        self.table = Replaying(self.replay, Settings(Path("home")), Showing(pace=pace), eyes, VERDICT, self.paper)
+        self.types("start")
+
+    def types(self, *lines: str) -> list[str]:
+        self.paper.said.clear()
+        for line in lines:
+            self.table.obey(line)
+        return self.paper.said
+
+    @property
+    def place(self) -> Place:
+        return self.table._tape.place
+
+
+def on_board(board: Board) -> dict[str, Any]:
+    return {name: value for name, value in vars(board).items() if name != "showdown"} | {
+        "showdown": None if board.showdown is None else repr(board.showdown)
+    }
+
+
+def folded(replay: Replay, eyes: int | None, place: Place) -> Board:
+    """Return the board at a place, put together from the start."""
+    tape = Tape(replay, eyes)
+    while tape.place != place:
+        events = tape.forward()
+        assert events, place
+        for event in events:
+            tape.board.take(event)
+    return tape.board
+
+
+WAYS = st.one_of(
+    st.sampled_from(
+        ["", "next", "back", "next round", "back round", "start", "end", "as 1", "as all", "n", "b", "odds"]
+    ),
+    st.integers(0, 12).map(lambda number: f"round {number}"),
+)
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(["classic", "motes", "joker"]), st.lists(WAYS, max_size=25))
+def test_whichever_way_one_came_the_board_is_as_it_was_there(name: str, lines: list[str]) -> None:
+    looking = Looking(name)
+    for line in lines:
+        looking.types(line)
+    tape = looking.table._tape
+    assert looking.table.board is tape.board
+    assert on_board(tape.board) == on_board(folded(looking.replay, tape.eyes, looking.place))
+
+
+@pytest.mark.parametrize("name", ["classic", "motes", "joker"])
+def test_back_is_the_other_way_of_next(name: str) -> None:
+    looking = Looking(name)
+    there = [looking.place]
+    told = []
+    while not looking.table.board.over:
+        told.append(list(looking.types("")))
+        there.append(looking.place)
+    assert len(set(there)) == len(there)
+    assert "The transcript ends here." in "\n".join(looking.types("next"))
+    for place, said in zip(there[-2:0:-1], told[-2::-1], strict=True):
+        assert looking.types("back") == said
+        assert looking.place == place
+    looking.types("back", "back", "back", "back")
+    assert looking.types("back") == ["This is the start."]
+    assert looking.place.round == 0
+
+
+def test_rounds_are_jumped_to_with_their_dice() -> None:
+    looking = Looking()
+    rounds = len(looking.replay.rounds)
+    for line, number in (("round 3", 3), ("2", 2), ("next round", 3), ("back round", 2), ("back round", 1), ("n r", 2)):
+        said = "\n".join(looking.types(line))
+        assert said.startswith(f"Round {number}: ")
+        assert "All dice of this round:" in said
+        assert looking.place == Place(number, 1)
+    looking.types("", "")
+    assert "\n".join(looking.types("back round")).startswith("Round 2: ")  # to the start of this one first
+    assert looking.types(f"round {rounds + 1}") == [f"There is no round {rounds + 1}: the match has {rounds} rounds."]
+    assert looking.types("round x")[0].startswith("Type round and a number from 1 to ")
+    assert looking.place == Place(2, 1)
+    assert any("The match is over: " in text for text in looking.types("end"))
+    assert looking.table.board.over is not None
+
+
+def test_eyes_are_changed_on_the_spot() -> None:
+    looking = Looking()
+    looking.types("round 2", "")
+    place, name = looking.place, looking.replay.players[1].name
+    said = looking.types(f"as {name.lower()}")
+    assert said[0] == f"You see what {name} saw, and are called you."
+    assert looking.place == place
+    board = looking.table.board
+    assert (board.me, set(board.hands)) == (1, {1})
+    assert looking.types("as all")[0] == "You see all dice."
+    assert set(looking.table.board.hands) == {0, 1, 2}
+    assert looking.table.board.me is None
+    assert "No player's name begins with 'dora'" in looking.types("as dora")[0]
+    assert looking.place == place
+
+
+def test_odds_are_everybodys_or_those_of_whose_eyes_one_has() -> None:
+    looking = Looking()
+    looking.types("round 1", "")
+    said = looking.types("odds")
+    assert re.search(r"with \w+ (\w+) in all it is (true|false)\. To those who see their own dice only", said[0])
+    assert [line.split()[0] for line in said[1:]] == [player.name for player in looking.replay.players]
+    assert all(re.search(r"\d%$", line) for line in said[1:])
+    assert "1x6 (one six)" in looking.types("odds 1x6")[0]
+    looking.types("as 0")
+    assert "as far as your own dice tell" in looking.types("odds")[0]
+
+
+@pytest.mark.parametrize(
+    "line", ["help", "table", "bids", "dice", "players", "rules", "liar", "3x5", "\x1b[2J", "o" * 9]
+)
+def test_whatever_is_typed_is_answered_and_leaves_the_place_as_it_is(line: str) -> None:
+    looking = Looking()
+    looking.types("round 2", "", "")
+    place = looking.place
+    said = looking.types(line)
+    assert said
+    assert all(text.replace("\n", "").isprintable() for text in said)
+    assert looking.place == place
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let others go on until it is so."""
+    for _ in range(10**6):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came")
+
+
+async def test_play_goes_on_to_the_end() -> None:
+    looking = Looking()
+    playing = asyncio.create_task(looking.table._keep_playing())
+    looking.types("play")
+    await until(lambda: playing.done() or any("The transcript ends here." in text for text in looking.paper.said))
+    assert playing.cancel()
+    told = "\n".join(looking.paper.said)
+    assert all(f"Round {number}: " in told for number in range(1, len(looking.replay.rounds) + 1))
+    assert told.count("The cups are opened:") == len(looking.replay.rounds)
+
+
+async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
+    looking = Looking(pace=0.001)
+    tape = looking.table._tape
+    playing = asyncio.create_task(looking.table._keep_playing())
+    looking.types("end", "back")  # the last showdown
+    looking.types("back round", "play")
+    await until(lambda: tape.board.showdown is not None and not tape.board.showdown.is_counted)
+    place = looking.place
+    assert looking.table.prompt() == "playing; Enter stops> "
+    looking.table.obey("")
+    assert looking.place == place
+    assert on_board(looking.table.board) == on_board(folded(looking.replay, None, place))
+    told = list(looking.paper.said)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert looking.paper.said == told
+    assert looking.place == place
+    assert looking.table.prompt().startswith("step ")
+    playing.cancel()
+
+
+async def test_while_it_plays_a_word_is_obeyed() -> None:
+    looking = Looking(pace=10)
+    playing = asyncio.create_task(looking.table._keep_playing())
+    looking.types("play")
+    await asyncio.sleep(0)
+    assert "\nRound 3: " in "\n".join(looking.types("round 3"))
+    looking.types("play", "play")
+    assert not looking.table._is_playing.is_set()
+    playing.cancel()
+
+
+def test_the_keys_of_a_screen_type_words_that_are_there() -> None:
+    looking = Looking()
+    assert {line.split()[0] for line in Replaying.keys.values()} <= set(looking.table.words)
+    assert looking.table.completions()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_at_a_real_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "match.p2pdice"
+    path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
+    with Terminal(tmp_path, "replay", str(path), "--ui", "line") as person:
+        person.until("FAIR.", "You see all dice.", "Clockwise sit ")
+        person.type("\r")
+        person.until("Round 1: ", "All dice of this round:")
+        person.type("round 3\r")
+        person.until("Round 3: ")
+        person.type("play\r")
+        person.until("own dice make it")
+        person.type("\r")
+        person.type("quit\r")
+        assert person.end() == 0
+        assert person.is_sane()
