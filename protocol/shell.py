@@ -7,6 +7,7 @@ at the end of the turn, in the order of its steps.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,8 @@ from protocol.outbox import Do, Outbox, Send, Sent, Write
 from protocol.store import Store, StoreError
 from protocol.whereabouts import Whereabouts
 from protocol.wire import Frame, Table, encode_frame
+
+log = logging.getLogger(__name__)
 
 
 class Shell:
@@ -113,8 +116,13 @@ class Shell:
         """Begin something that nothing waits for before :meth:`settled`."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
         return task
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("something that went on in the background has failed", exc_info=error)
 
     async def settled(self) -> None:
         """Wait for all that goes on in the background."""

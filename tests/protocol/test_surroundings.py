@@ -27,13 +27,22 @@ class Machine:
         self.slept = 0.0
         self.looks = 0
         self.changes: list[int] = []
+        self.is_busy = False
+        """The system cannot be asked for its addresses now."""
+        self.cannot_answer = False
+        """A change that is told comes too early."""
 
     def look(self, interface: str | None) -> tuple[object, ...]:
         assert interface == "eth0"
         self.looks += 1
+        if self.is_busy:
+            raise OSError("Resource temporarily unavailable")
         return self.addresses
 
     async def changed(self) -> None:
+        if self.cannot_answer:
+            self.cannot_answer = False
+            raise OSError("Cannot assign requested address")
         self.changes.append(self.looks)
 
     async def looked(self, times: int) -> None:
@@ -81,3 +90,22 @@ async def test_a_pause_that_is_no_sleep_is_not(machine: Machine) -> None:
     machine.slept = 1.5
     await machine.looked(5)
     assert machine.changes == []
+
+
+async def test_a_change_that_could_not_be_answered_at_once_is_told_again(machine: Machine) -> None:
+    machine.cannot_answer = True
+    machine.addresses = CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+    machine.cannot_answer = True
+    machine.slept = 3600.0
+    await machine.looked(5)
+    assert len(machine.changes) == 2
+
+
+async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: Machine) -> None:
+    machine.is_busy = True
+    await machine.looked(2)
+    machine.is_busy, machine.addresses = False, CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1

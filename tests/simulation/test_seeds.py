@@ -7,8 +7,8 @@ import pytest
 
 from tests.simulation.campaign import run_seed
 
-GROUP = 20
-ORDINARY = 100
+GROUP = 10
+ORDINARY = 40
 
 
 def assert_all_hold(seeds: range) -> None:

@@ -17,10 +17,12 @@ from protocol import absence as rule
 from protocol.absence import Absence, Ballot, Entries, History, Place, Vote
 from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, Table, ViolationError
+from tests.tiers import thoroughly
 
 CLAIMS = ("one history", "nobody evicted in time", "nothing stuck")
 
 
+@pytest.mark.thorough
 def test_three_honest_players_of_whom_any_may_fall_silent() -> None:
     states, _ = Explorer(Table(3, rounds=1)).explore(CLAIMS)
     assert states > 40_000
@@ -55,8 +57,7 @@ WALKS = [
     (3, 2, (0, 1), (2,)),
     (4, None, (), None),
     (4, 3, (0, 1), None),
-    (5, 4, (0, 1, 2), None),
-    (5, 4, (0, 1, 2, 3), (4,)),
+    *thoroughly([(5, 4, (0, 1, 2), None), (5, 4, (0, 1, 2, 3), (4,))]),
 ]
 
 
