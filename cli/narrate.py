@@ -31,6 +31,7 @@ from cli.render import (
 )
 from cli.rulesets import nearest_preset
 from cli.seating import Seating, display_names
+from cli.text.match_names import words_for
 from p2pdice import Exact, Expect, Liar
 from p2pdice import events as game
 from protocol import events as node
@@ -136,7 +137,8 @@ def _match(
             order = seating.everyone(range(len(seating.names)))
             if event.resumed:
                 role = "You watch" if event.my_seat is None else "You are back in"
-                match = f"{role} match {event.match_id[:8]} of {order}, by {_rules(event.ruleset)}."
+                table = f' at the table "{escape(event.table)}",' if event.table else ""
+                match = f"{role} match {event.match_id[:8]}{table} of {order}, by {_rules(event.ruleset)}."
                 mine = event.my_seat is not None and event.state.turn == event.my_seat
                 return (
                     f"{match} {standing(event.state, seating, ' as soon as the others have answered' if mine else '')}"
@@ -147,13 +149,21 @@ def _match(
                 return "You give up; you are out as soon as the others have heard of it."
             return f"You give up as soon as the match goes on: it waits for {seating.named(event.awaited)}."
         case node.MatchOver():
-            path = str(event.transcript)
+            words = words_for(event.transcript, event.match_id[:8])
             kept = (
                 "Everybody has confirmed the result."
                 if event.confirmed
                 else "Not everybody has confirmed the result yet."
             )
-            return f"{kept} The transcript is {path}\nVerify it with:\n    {command_line('verify', path)}"
+            return "\n".join(
+                (
+                    f"{kept} The transcript is {event.transcript}",
+                    "Verify it with:",
+                    f"    {command_line('verify', *words)}",
+                    "See the match again with:",
+                    f"    {command_line('replay', *words)}",
+                )
+            )
 
 
 def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:
@@ -167,8 +177,8 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seat
             told = f"{seating.named([event.player])} broke the rules {proven}: {clause(escape(event.reason))}"
             if event.proof is None:
                 return told
-            path = str(event.proof)
-            return f"{told} The proof is {path}\nShow it to anybody with:\n    {command_line('verify', path)}"
+            command = command_line("verify", *words_for(event.proof, event.proof.stem))
+            return f"{told} The proof is {event.proof}\nHave it judged with:\n    {command}"
 
 
 def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:

@@ -18,6 +18,8 @@ class Settings:
     """The options that may stand before or after the command."""
 
     home_option: Path | None = None
+    is_color_forbidden: bool = field(default=False, init=False)
+    """By an option of this command."""
     _is_home_closed: bool = field(default=False, init=False)
 
     @property
@@ -48,7 +50,13 @@ class Settings:
 
     def forbid_color(self) -> None:
         """Switch colour off here and in all child processes."""
+        self.is_color_forbidden = True
         os.environ[COLOR_VARIABLE] = "1"
+
+
+def home_words(home: Path) -> tuple[str, ...]:
+    """Return what a command needs behind it to use a home: nothing, if it is the one that it would use anyway."""
+    return () if home.absolute() == Settings().home.absolute() else ("--home", str(home))
 
 
 def wants_color(stream: TextIO) -> bool:

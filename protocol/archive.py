@@ -5,22 +5,27 @@ The store is held by one process at a time (:mod:`protocol.store`), so nothing h
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Final
 
 from protocol.agreement import Agreement
 from protocol.errors import SEE_MATCHES, NodeError
 from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
-from protocol.home import STORE_FILE, Home
+from protocol.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
+from protocol.match_names import LAST, is_name, short_id
 from protocol.record import RejectedMessageError
 from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
+from protocol.transcript_files import transcript_of, transcripts, written
 
-LAST: Final = "last"
-"""Names the newest match."""
+_FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
+"""What a transcript is called on disk, with the digits of its match."""
 
 
 def open_store(home: Home) -> Store:
@@ -46,20 +51,93 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 
 
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
-    """Return the match that somebody names: ``last`` is the first of ``matches``; else any unique beginning of an id.
+    """Return the match that somebody names.
+
+    That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
+    on disk, or any unique beginning of its id.
 
     :raises NodeError: if there is none like that, or more than one, or the name is empty.
     """
     wanted = name.strip().lower()
     if not wanted:
         raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
-    named = matches[:1] if wanted == LAST else [each for each in matches if each.match.hex().startswith(wanted)]
+    digits = _beginning(wanted)
+    named = (
+        matches[:1]
+        if wanted == LAST
+        else [each for each in matches if each.name == wanted]
+        or [each for each in matches if each.match.hex().startswith(digits)]
+    )
     if not named:
-        what = "there is no match here" if wanted == LAST or not matches else f"no match here begins with {name}"
+        what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
         raise NodeError("no-match", what, choices=SEE_MATCHES)
     if len(named) > 1:
         raise NodeError("no-match", f"{len(named)} matches begin with {name}", "give more digits", SEE_MATCHES)
     return named[0]
+
+
+def _beginning(name: str) -> str:
+    """Return the beginning of an id that somebody means: as typed, or as it stands in the name of a file."""
+    file = _FILE_NAME.fullmatch(name)
+    return file[1] if file is not None else name
+
+
+def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
+    """Return what to type for a stored match: its name if it has one, else the beginning of its id."""
+    return stored.name or short_id(stored.match, [each.match for each in matches])
+
+
+def transcript_named(home: Home, text: str) -> Path:
+    """Return the transcript that somebody names, as ``verify`` and ``replay`` take it. It may be damaged.
+
+    That is a file that exists, ``last`` for the transcript that was written last in this home, the name of a match (day
+    and table) as it is listed, what the file of a transcript or proof is called without its folder, or any unique
+    beginning of the match's id. Only for the table's name the store is asked, which another process may hold.
+
+    :raises FileNotFoundError: if it can be nothing but a file, and there is none.
+    :raises NodeError: if nothing here, or more than one thing, is called so, or the match has no transcript yet.
+    :raises StoreError: if the store has to be asked, and cannot be used.
+    """
+    if os.path.lexists(text):
+        return Path(text)
+    wanted = text.strip().lower()
+    if not is_name(wanted.removesuffix(TRANSCRIPT_SUFFIX)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+    file_name = f"{wanted.removesuffix(TRANSCRIPT_SUFFIX)}{TRANSCRIPT_SUFFIX}"
+    for folder in (home.matches, home.path / PROOFS_FOLDER):
+        if (folder / file_name).is_file():
+            return folder / file_name
+    if wanted.endswith(TRANSCRIPT_SUFFIX):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+    digits, kept = _beginning(wanted), tuple(transcripts(home))
+    if wanted == LAST and kept:
+        return max((path for _, path in kept), key=written)
+    named = [(match, path) for match, path in kept if match.hex().startswith(digits)]
+    if len({match for match, _ in named}) > 1:
+        raise NodeError("no-match", f"the transcripts of several matches begin with {text}", "give more digits")
+    if named:
+        return max((path for _, path in named), key=written)
+    return _transcript_of_stored(home, text)
+
+
+def _transcript_of_stored(home: Home, name: str) -> Path:
+    """Return the transcript of a match of the store by its name there.
+
+    :raises NodeError: if there is no such match, it has no transcript yet, or another process uses the home.
+    :raises StoreError: if the store cannot be used.
+    """
+    if not home.store.exists():
+        raise NodeError("no-match", f"there is no file {name} here, and no transcript in {home.path} is called so")
+    with closing(open_store(home)) as store:
+        matches = store.matches()
+    stored = find(matches, name)
+    path = transcript_of(home, stored.match)
+    if path is None:
+        save = f"p2pdice matches save {name_of(stored, matches)}"
+        raise NodeError(
+            "no-match", f"{name} has no transcript yet", choices=((save, "Write down what there is of the match"),)
+        )
+    return path
 
 
 def seat(stored: StoredMatch) -> int:

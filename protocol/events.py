@@ -111,6 +111,8 @@ class MatchStarted:
     """None for a spectator."""
     state: State
     resumed: bool = False
+    table: str = ""
+    """What the table is called: its host's word, any text. Empty if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

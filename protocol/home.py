@@ -47,19 +47,19 @@ class Home:
         """Where the bots that this player has seated live while their match is unfinished."""
         return self.path / BOTS_FOLDER
 
-    def transcript(self, match: bytes) -> Path:
-        """Return where the transcript of a finished match goes: a name made of our hash, never of a peer's text."""
-        return self.path / MATCHES_FOLDER / f"{match.hex()}{TRANSCRIPT_SUFFIX}"
+    @property
+    def matches(self) -> Path:
+        """Where transcripts are: see :mod:`protocol.transcript_files`."""
+        return self.path / MATCHES_FOLDER
 
     def proof(self, match: bytes, culprit: bytes) -> Path:
         """Return where the proof of a player's misconduct in a match goes; ``culprit`` is their identity key."""
         return self.path / PROOFS_FOLDER / f"{match.hex()[:16]}-{culprit.hex()[:16]}{TRANSCRIPT_SUFFIX}"
 
-    def files(self, match: bytes) -> tuple[Path, ...]:
-        """Return what is written of a match outside the store: its transcript, and proofs of misconduct in it."""
+    def proofs(self, match: bytes) -> tuple[Path, ...]:
+        """Return the proofs of misconduct in a match that were written."""
         folder = self.path / PROOFS_FOLDER
-        proofs = sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else []
-        return tuple(path for path in (self.transcript(match), *proofs) if path.exists())
+        return tuple(sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ())
 
 
 def close_to_others(folder: Path) -> str:
@@ -127,6 +127,12 @@ def write_whole(path: Path, data: bytes) -> None:
 def private_opener(path: str, flags: int) -> int:
     """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""
     return os.open(path, flags, 0o600)
+
+
+def open_without_waiting(path: str, flags: int) -> int:
+    """Open a file for :func:`open`; a pipe into which nobody writes does not hold it up."""
+    # Windows has no O_NONBLOCK, and no pipes among its files either.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def default_home() -> Path:

@@ -46,6 +46,7 @@ from protocol.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.limits import Limits
 from protocol.lobby import NO_TABLE, HostedTable, TableSettings
 from protocol.match import Match, StaleMoveError
+from protocol.match_names import LAST
 from protocol.mesh import Mesh
 from protocol.messages import MalformedMessageError
 from protocol.nicknames import NicknameError, check_nickname
@@ -53,6 +54,7 @@ from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.refusals import LEFT
+from protocol.session import Occasion
 from protocol.shell import Shell
 from protocol.sightings import Sighting
 from protocol.store import Store, StoredMatch, StoreError
@@ -275,7 +277,7 @@ class Node:
 
         :raises NodeError: if there is none like that.
         """
-        if match is not None and match.lower() != archive.LAST:
+        if match is not None and match.strip().lower() != LAST:
             return archive.find(self._store.matches(), match)
         unfinished = self.unfinished()
         loss = self._store.loss
@@ -405,8 +407,7 @@ class Node:
         """Advertise the open table or the running match, whatever it has become."""
         hosted = self._hosting.table if self._hosting is not None else None
         if self._playing is not None and self._playing.match.is_formed:
-            table_name = hosted.settings.name if hosted is not None else self._joining.table_name
-            advertisement = running_match(self._playing.match, table_name)
+            advertisement = running_match(self._playing.match, self._playing.occasion.table)
         elif hosted is not None and not hosted.settings.private:
             advertisement = open_table(hosted)
         else:
@@ -521,9 +522,11 @@ class Node:
     def _begin(self, data: bytes, genesis: Genesis) -> Playing:
         """Take part in a proposed match, in place of an earlier proposal."""
         match_key = MatchKey(self._seed).public
-        self._store.add_match(match_id(data), data, match_key, int(time.time()), self._mesh.port)
+        table = self._hosting.table.settings.name if self._hosting is not None else self._joining.table_name
+        occasion = Occasion(int(time.time()), table)
+        self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table)
         me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
-        return self._take_part(Match(data, me, self._seed, party=self.party), resumed=False)
+        return self._take_part(Match(data, me, self._seed, party=self.party), occasion, resumed=False)
 
     def _return_to(self, stored: StoredMatch) -> None:
         """Take part in a stored match.
@@ -533,7 +536,7 @@ class Node:
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
             match = Match(stored.genesis, archive.seat(stored), stored.seed, messages, choices, party=self.party)
-            self._take_part(match, resumed=True)
+            self._take_part(match, Occasion(stored.created, stored.table), resumed=True)
         except (
             RejectedMessageError,
             MisconductError,
@@ -543,10 +546,10 @@ class Node:
         ) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
 
-    def _take_part(self, match: Match, *, resumed: bool) -> Playing:
+    def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> Playing:
         if self._playing is not None:
             self._playing.close()
-        self._playing = Playing(self._shell, match, self._audience, self._formed)
+        self._playing = Playing(self._shell, match, occasion, self._audience, self._formed)
         self._playing.start(resumed=resumed)
         return self._playing
 

@@ -26,7 +26,7 @@ from protocol.effects import (
 )
 from protocol.lobby import NotAdmittedError, check_token
 from protocol.match import Match
-from protocol.session import Session
+from protocol.session import Occasion, Session
 from protocol.shell import Shell
 from protocol.wire import Carried, Cut, Frame, MatchAim, Need, Page, Refuse, WatchAim
 
@@ -37,12 +37,15 @@ LATER_DIALLER: Final = 1.0
 class Playing(Session):
     """One match, proposed or running, in which this node has a seat.
 
+    :param occasion: when and where it is played.
     :param audience: is sent whatever this node learns.
     :param formed: told when everybody has signed the genesis and this is stored.
     """
 
-    def __init__(self, shell: Shell, match: Match, audience: Audience, formed: Callable[[], None]) -> None:
-        super().__init__(shell, match)
+    def __init__(
+        self, shell: Shell, match: Match, occasion: Occasion, audience: Audience, formed: Callable[[], None]
+    ) -> None:
+        super().__init__(shell, match, occasion)
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
         self._audience = audience
@@ -139,5 +142,7 @@ class Playing(Session):
             case Ended():
                 self.keep_transcript()
             case Over():
-                self._shell.store.mark_over(self.match.record.match)
+                position = self.match.record.position
+                winners = position.state.places[0] if position.state is not None else ()
+                self._shell.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
                 self._shell.tell(self.result(effect.confirmed))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from protocol.effects import (
     Accuse,
@@ -27,23 +30,37 @@ from protocol.effects import (
     Ticked,
     WakeAt,
 )
-from protocol.events import Diverged, MatchOver, Misbehaved, NodeEvent
+from protocol.events import Diverged, MatchOver, MatchStarted, Misbehaved, NodeEvent
 from protocol.home import write_whole
 from protocol.keys import fingerprint
 from protocol.match import Match
 from protocol.messages import MalformedMessageError, parse_signed
 from protocol.shell import Shell
 from protocol.transcript import write_transcript
+from protocol.transcript_files import transcript_path
 from protocol.wire import Carried, Frame, MatchAim, Page, encode_frame
 
 log = logging.getLogger(__name__)
 
 
-class Session(ABC):
-    """One match on one node."""
+class Occasion(NamedTuple):
+    """What a node knows of a match beside what is signed."""
 
-    def __init__(self, shell: Shell, match: Match) -> None:
+    begun: int
+    """Seconds since 1970 by this machine's clock; for people to read, never signed."""
+    table: str
+    """What the table is called: its host's word, any text. Empty if that is not known."""
+
+
+class Session(ABC):
+    """One match on one node.
+
+    :param occasion: when and where it is played.
+    """
+
+    def __init__(self, shell: Shell, match: Match, occasion: Occasion) -> None:
         self.match = match
+        self.occasion = occasion
         roster = match.record.genesis.roster
         self.authors = {record.join.identity: author for author, record in enumerate(roster) if author != match.me}
         """The other players' roster indices, by identity."""
@@ -141,6 +158,8 @@ class Session(ABC):
         if isinstance(event, Diverged):
             record = self.match.record
             log.error("match %s, step %d: the programs disagree; here: %s", record.match.hex(), event.step, event.state)
+        if isinstance(event, MatchStarted):
+            event = replace(event, table=self.occasion.table)
         self._shell.tell(event)
 
     def keep_transcript(self) -> None:
@@ -148,10 +167,12 @@ class Session(ABC):
 
         :raises OSError: if it cannot be written.
         """
+        write_whole(self._transcript_path, write_transcript(self.match.record, self.match.agreement.proven.values()))
+
+    @property
+    def _transcript_path(self) -> Path:
         record = self.match.record
-        write_whole(
-            self._shell.home.transcript(record.match), write_transcript(record, self.match.agreement.proven.values())
-        )
+        return transcript_path(self._shell.home, record.match, self.occasion.begun, record.genesis.ruleset)
 
     def _accuse(self, effect: Accuse) -> None:
         """Write the proof against a player down, and tell."""
@@ -165,5 +186,4 @@ class Session(ABC):
         record = self.match.record
         state = record.position.state
         assert state is not None
-        path = self._shell.home.transcript(record.match)
-        return MatchOver(record.match.hex(), state.places, self.match.by_seat(), path, confirmed)
+        return MatchOver(record.match.hex(), state.places, self.match.by_seat(), self._transcript_path, confirmed)

@@ -8,17 +8,20 @@ is open, which makes it the lock that keeps a home to one process: the system le
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from protocol.genesis import MalformedGenesisError, parse_genesis
 from protocol.hashing import HASH_BYTES
 from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
+from protocol.match_names import day, free_name, is_name, rules_word, slug
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.newest import Note, Noted
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _LOG_PAGES: Final = 256
 """Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
@@ -34,7 +37,8 @@ CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWI
 CREATE TABLE matches (
     number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL,
     match_key BLOB NOT NULL REFERENCES seeds,
-    created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL
+    created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL,
+    table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE messages (
     match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
@@ -48,6 +52,14 @@ CREATE TABLE addresses (
     PRIMARY KEY (identity, host, port)
 ) WITHOUT ROWID;
 """
+
+_SCHEMA_2: Final = (
+    "ALTER TABLE matches ADD COLUMN table_name TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE matches ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE matches ADD COLUMN winners TEXT NOT NULL DEFAULT ''",
+)
+"""What a store of version 1 lacks."""
+_WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
 class HomeInUseError(Exception):
@@ -74,6 +86,12 @@ class StoredMatch(NamedTuple):
     over: bool
     port: int
     """Where this node listened, so that peers find it at its old address."""
+    table: str = ""
+    """What the table was called: its host's word, any text. Empty if that was not kept."""
+    name: str = ""
+    """What the owner may type for it; no other match of the store has this name. Empty as long as it is not formed."""
+    winners: tuple[int, ...] = ()
+    """Roster indices of who won. Empty as long as the match is not over, or if that was not kept."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -114,10 +132,11 @@ class Store:
             self._db.execute("PRAGMA foreign_keys=1")
             self._db.execute("BEGIN EXCLUSIVE")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
+            if version < SCHEMA_VERSION:
+                for statement in _SCHEMA.split(";") if version == 0 else _SCHEMA_2:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                self._name_formed()
             self._db.execute("COMMIT")
             if version <= SCHEMA_VERSION:
                 self._prepare_log()
@@ -156,6 +175,20 @@ class Store:
             return None
         return Loss(noted.match, bool(found))
 
+    def _name_formed(self, match: bytes | None = None) -> None:
+        """Give a name to a match that is formed and has none; to all of them, the oldest first, if none is given.
+
+        A name stays what it is, whatever is forgotten or played later: what was printed today can be typed tomorrow.
+        """
+        query = "SELECT number, created, table_name, genesis FROM matches WHERE formed AND name = ''"
+        which, values = ("", ()) if match is None else (" AND match = ?", (match,))
+        for number, created, table, genesis in self._db.execute(f"{query}{which} ORDER BY number", values).fetchall():
+            if (type(created), type(table), type(genesis)) != (int, str, bytes) or not 0 <= created < LATEST:
+                continue  # damaged, as whoever reads it is told
+            taken = {str(name) for (name,) in self._db.execute("SELECT name FROM matches").fetchall()}
+            name = free_name(f"{day(created)}-{slug(table) or _rules(genesis)}", taken)
+            self._db.execute("UPDATE matches SET name = ? WHERE number = ?", (name, number))
+
     def _forget_note(self, match: bytes) -> None:
         noted = self._note.read()
         if noted is not None and noted.match == match:
@@ -179,14 +212,17 @@ class Store:
         """Keep the seed behind a match key; called before the join record that names the key is sent."""
         self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
 
-    def add_match(self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int) -> None:
+    def add_match(
+        self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int, table: str = ""
+    ) -> None:
         """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
 
         Of the proposals with one match key that were never formed, the newest few are kept.
         """
         self._write(
-            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port) VALUES (?, ?, ?, ?, ?)",
-            (match, genesis, match_key, created, port),
+            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (match, genesis, match_key, created, port, table),
         )
         forgotten = (
             "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
@@ -199,12 +235,24 @@ class Store:
             self._forget_note(proposal)
 
     def mark_formed(self, match: bytes) -> None:
-        """Everybody has locked the genesis: the match exists and can be resumed."""
-        self._write("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
+        """Everybody has locked the genesis: the match exists, can be resumed, and has a name from now on."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
+            self._name_formed(match)
+            self._db.execute("COMMIT")
+        except _FAILURES as error:
+            self._roll_back()
+            raise StoreError(f"cannot write to the store: {error}") from error
 
-    def mark_over(self, match: bytes) -> None:
-        """The match has ended and its transcript is written."""
-        self._write("UPDATE matches SET over = 1 WHERE match = ?", (match,))
+    def mark_over(self, match: bytes, winners: Sequence[int] = ()) -> None:
+        """The match has ended and its transcript is written.
+
+        :param winners: roster indices of who won.
+        """
+        self._write(
+            "UPDATE matches SET over = 1, winners = ? WHERE match = ?", (",".join(map(str, sorted(winners))), match)
+        )
 
     def forget(self, stored: StoredMatch) -> None:
         """Delete all that is kept of a match, the seed of its keys included: it can never be returned to.
@@ -310,19 +358,34 @@ class Store:
     def matches(self) -> tuple[StoredMatch, ...]:
         """Return the matches that were formed or proposed; formed ones first, of each kind the newest first."""
         query = (
-            "SELECT match, genesis, seed, formed, created, over, port FROM matches JOIN seeds USING (match_key) "
-            "ORDER BY formed DESC, number DESC"
+            "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners "
+            "FROM matches JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
         )
-        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int))
-        matches = tuple(
-            StoredMatch(match, genesis, seed, bool(formed), created, bool(over), port)
-            for match, genesis, seed, formed, created, over, port in rows
-        )
+        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int, str, str, str))
         if not all(
-            len(each.match) == HASH_BYTES and 0 <= each.created < LATEST and 0 <= each.port < 65536 for each in matches
+            len(match) == HASH_BYTES
+            and 0 <= created < LATEST
+            and 0 <= port < 65536
+            and (not name or is_name(name))
+            and _WINNERS.fullmatch(winners)
+            for match, _, _, _, created, _, port, _, name, winners in rows
         ):
-            raise StoreError("the store is damaged: a match has an id, a date or a port that is none")
-        return matches
+            raise StoreError("the store is damaged: a match has an id, a date, a port, a name or winners that are none")
+        return tuple(
+            StoredMatch(
+                match,
+                genesis,
+                seed,
+                bool(formed),
+                created,
+                bool(over),
+                port,
+                table,
+                name,
+                tuple(map(int, filter(None, winners.split(",")))),
+            )
+            for match, genesis, seed, formed, created, over, port, table, name, winners in rows
+        )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:
@@ -339,3 +402,11 @@ class Store:
         if any(tuple(map(type, row)) != types for row in rows):
             raise StoreError("the store is damaged: a column holds another type than was written")
         return rows
+
+
+def _rules(genesis: bytes) -> str:
+    """Return a word for the rules of a match."""
+    try:
+        return rules_word(parse_genesis(genesis).ruleset)
+    except MalformedGenesisError:
+        return "match"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -41,7 +42,7 @@ from protocol.lobby import Lobby, parse_public_genesis
 from protocol.match import Match
 from protocol.mesh import RefusedError
 from protocol.refusals import closing_code, host_gone, refusal, unreachable
-from protocol.session import Session
+from protocol.session import Occasion, Session
 from protocol.shell import Shell
 from protocol.transport import DialError
 from protocol.whereabouts import Target
@@ -194,7 +195,10 @@ class Watching:
             raise MalformedGenesisError("it is another match than the one that was asked for")
         if all(record.join.identity != self._source for record in genesis.roster):
             raise MalformedGenesisError("who shows the match does not play in it")
-        self.followed = Followed(self._shell, Match(data, None, b""), self._target.token, saw_start=lobby is not None)
+        table = lobby.table.name if lobby is not None and lobby.table is not None else self._target.name
+        occasion = Occasion(int(time.time()), table)
+        match = Match(data, None, b"")
+        self.followed = Followed(self._shell, match, occasion, self._target.token, saw_start=lobby is not None)
         self.followed.start(self._source, self._source_at)
         self._arrived()
 
@@ -206,8 +210,8 @@ class Followed(Session):
     :param saw_start: whether it was watched since before its start; if not, only where it stands is told at first.
     """
 
-    def __init__(self, shell: Shell, match: Match, token: str, *, saw_start: bool) -> None:
-        super().__init__(shell, match)
+    def __init__(self, shell: Shell, match: Match, occasion: Occasion, token: str, *, saw_start: bool) -> None:
+        super().__init__(shell, match, occasion)
         self._token = token
         self._is_current = saw_start
         self._end: Happened | None = None
@@ -332,6 +336,6 @@ class Followed(Session):
         state = record.position.state
         if state is not None:
             ruleset = record.genesis.ruleset
-            self._shell.tell(MatchStarted(record.match.hex(), ruleset, self.match.by_seat(), None, state, resumed=True))
+            self.tell(MatchStarted(record.match.hex(), ruleset, self.match.by_seat(), None, state, resumed=True))
         if self._end is not None:
             self._shell.tell(self._end)

@@ -17,7 +17,7 @@ from cli.front import application
 from cli.output import say
 from cli.render import command_line, counted, escape, listing, sentence
 from cli.seating import display_names
-from cli.settings import Settings, is_interactive
+from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo
@@ -29,11 +29,12 @@ Examples:
   p2pdice matches
   p2pdice matches save last           its transcript, however far it has come
   p2pdice matches save 3f2a9c -o unfinished.p2pdice
-  p2pdice matches forget 3f2a9c
+  p2pdice matches forget 2026-11-22-friday
 
 \b
-MATCH is "last", or any unique beginning of a match's id. None of these
-commands works while another p2pdice uses the home.
+MATCH is "last", a name as it is listed here (the day and the table), or any
+unique beginning of a match's id. So it is wherever a command takes a match.
+None of these commands works while another p2pdice uses the home.
 """
 
 QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
@@ -67,12 +68,12 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.store.exists():
-        stored: Sequence[StoredMatch] = ()
+        kept: Sequence[StoredMatch] = ()
     else:
         with opened(home) as (_, kept):
-            stored = sorted(kept, key=lambda each: each.over)
-    show(stored, home, as_json)
-    if not (stored or as_json):
+            pass
+    show(sorted(kept, key=lambda each: each.over), kept, home, as_json)
+    if not (kept or as_json):
         print("No match is kept here.")
 
 
@@ -93,7 +94,9 @@ def save(
     stopped and who is awaited. Without -o it goes where the transcripts of finished matches are.
     """
     from protocol import archive
+    from protocol.genesis import parse_genesis
     from protocol.home import Home, write_whole
+    from protocol.transcript_files import transcript_path
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
@@ -101,10 +104,14 @@ def save(
         data = archive.transcript(store, stored)
     if out is not None and out.exists():
         raise Failure(f"{escape(str(out))} exists already.", hint="Give a file that does not exist yet.")
-    path = out if out is not None else home.transcript(stored.match)
+    name = archive.name_of(stored, stored_matches)
+    path, words = out, [str(out)]
+    if path is None:
+        path = transcript_path(home, stored.match, stored.created, parse_genesis(stored.genesis).ruleset)
+        words = [name, *home_words(home.path)]
     write_whole(path, data)
-    print(f"The transcript of match {stored.match.hex()[:8]} is {escape(str(path))}")
-    print(f"What it shows: {command_line('verify', str(path))}")
+    print(f"The transcript of {name} is {escape(str(path))}")
+    print(f"What it shows:\n    {command_line('verify', *words)}")
 
 
 @app.command()
@@ -120,33 +127,35 @@ def forget(
     from cli.crew import tidy
     from protocol import archive
     from protocol.home import Home
+    from protocol.transcript_files import files_about
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
-        if not is_sure and not _wants_to_forget(stored):
-            print(f"Match {stored.match.hex()[:8]} is kept.")
+        name = archive.name_of(stored, stored_matches)
+        if not is_sure and not _wants_to_forget(stored, name):
+            print(f"{name} is kept.")
             return
         store.forget(stored)
         tidy(home, archive.unfinished(store.matches()))
-    print(f"Match {stored.match.hex()[:8]} is forgotten.")
-    if files := home.files(stored.match):
+    print(f"{name} is forgotten.")
+    if files := files_about(home, stored.match):
         stay, them = ("stays", "it") if len(files) == 1 else ("stay", "them")
         print(f"{counted(len(files), 'file').capitalize()} about it {stay}. Delete {them} if you want no trace of it:")
         for path in files:
             print(f"    {escape(str(path))}")
 
 
-def _wants_to_forget(stored: StoredMatch) -> bool:
+def _wants_to_forget(stored: StoredMatch, name: str) -> bool:
     """Ask the owner whether a match is to be forgotten.
 
+    :param name: what it is called here.
     :raises Failure: if nobody can be asked.
     """
-    name = stored.match.hex()[:8]
     if not is_interactive():
         hint = f"If you are sure: {command_line('matches', 'forget', name, '--yes')}"
-        raise Failure(f"Match {name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
-    say(line(stored))
+        raise Failure(f"{name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
+    say(line(name, stored))
     if not stored.over:
         say("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
         print(f"To keep what there is of it: {command_line('matches', 'save', name)}")
@@ -182,25 +191,43 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
         store.close()
 
 
-def show(stored: Sequence[StoredMatch], home: Home, as_json: bool) -> None:
-    """Print matches: a line each, or one JSON object."""
+def show(stored: Sequence[StoredMatch], kept: Sequence[StoredMatch], home: Home, as_json: bool) -> None:
+    """Print matches, a line each and what can be done with them, or one JSON object.
+
+    :param kept: all matches of the home; what names a match names no other of these.
+    """
+    from protocol import archive
+    from protocol.transcript_files import transcripts
+
+    names = [archive.name_of(each, kept) for each in stored]
     if as_json:
-        print(json.dumps({"matches": [data(each, home) for each in stored]}))
+        files = dict(transcripts(home))
+        listed = [data(name, each, files.get(each.match)) for name, each in zip(names, stored, strict=True)]
+        print(json.dumps({"matches": listed}))
         return
-    for each in stored:
-        say(line(each))
-    if any(not each.over for each in stored):
-        print(f"Return to one with: {command_line('resume', 'MATCH')}")
+    width = max(map(len, names), default=0)
+    for name, each in zip(names, stored, strict=True):
+        say(line(name.ljust(width), each))
+    for command, what, over in (
+        ("resume", "Return to", False),
+        ("replay", "See again", True),
+        ("verify", "Judge", True),
+    ):
+        newest = next((name for name, each in zip(names, stored, strict=True) if each.over is over), None)
+        if newest is not None:
+            print(f"{what + ':':10} {command_line(command, newest, *home_words(home.path))}")
 
 
-def line(stored: StoredMatch) -> str:
-    """Return a match in a line."""
-    each = data(stored)
-    begun = each["begun"].replace("T", " ")
+def line(name: str, stored: StoredMatch) -> str:
+    """Return a match in a line that begins with what it is called here."""
+    each = data(name, stored)
+    start = f"{name}  {each['match'][:8]}  {each['state']:10}"
     if not each["players"]:
-        return f"{each['match'][:8]}  {each['state']}, begun {begun}, damaged: nobody can tell who plays"
-    players = listing(display_names(_players(stored)))
-    return f"{each['match'][:8]}  {each['state']}, begun {begun}, rules {each['rules']}, between {players}"
+        return f"{start}  damaged: nobody can tell who plays"
+    players = display_names(_players(stored))
+    winners = [players[author] for author in stored.winners if author < len(players)]
+    won = f"; {listing(winners)} won" if winners else ""
+    return f"{start}  {each['rules']}: {listing(players)}{won}"
 
 
 def _players(stored: StoredMatch) -> tuple[PlayerInfo, ...]:
@@ -212,7 +239,7 @@ def _players(stored: StoredMatch) -> tuple[PlayerInfo, ...]:
     return tuple(PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in roster)
 
 
-def data(stored: StoredMatch, home: Home | None = None) -> dict[str, Any]:
+def data(name: str, stored: StoredMatch, transcript: Path | None = None) -> dict[str, Any]:
     """Return a match as JSON-able data; ``begun`` is local time."""
     from protocol.genesis import MalformedGenesisError, parse_genesis
     from protocol.rulesets import ruleset_label
@@ -221,12 +248,15 @@ def data(stored: StoredMatch, home: Home | None = None) -> dict[str, Any]:
         genesis = parse_genesis(stored.genesis)
     except MalformedGenesisError:
         genesis = None
-    path = home.transcript(stored.match) if home is not None else None
+    players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
     return {
+        "name": name,
+        "table": stored.table or None,
         "match": stored.match.hex(),
         "state": "finished" if stored.over else "unfinished" if stored.formed else "proposed",
         "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
         "rules": ruleset_label(genesis.ruleset) if genesis is not None else None,
-        "players": [record.join.nickname for record in genesis.roster] if genesis is not None else [],
-        "transcript": str(path) if path is not None and path.exists() else None,
+        "players": players,
+        "winners": [players[author] for author in stored.winners if author < len(players)],
+        "transcript": str(transcript) if transcript is not None else None,
     }

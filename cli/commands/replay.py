@@ -17,6 +17,7 @@ from cli.play import run
 from cli.render import command_line, escape, sentence
 from cli.settings import Settings, is_interactive
 from cli.table.showing import PaceOption, UiOption, showing
+from cli.text.match_names import named_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice replay match.p2pdice
+  p2pdice replay last                 the match that you have seen last
+  p2pdice replay 2026-11-22-friday    as p2pdice matches lists it
+  p2pdice replay match.p2pdice        anybody's
   p2pdice replay match.p2pdice --as Ada          what Ada saw, and no more
   p2pdice replay match.p2pdice --as 0            the same for seat 0
   p2pdice replay match.p2pdice | less            the whole story
@@ -44,7 +47,7 @@ app = application()
 @app.command(epilog=EPILOG)
 def replay(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False)],
+    match: Annotated[str, typer.Argument(metavar="FILE|MATCH", show_default=False)],
     eyes: Annotated[
         str | None,
         typer.Option(
@@ -63,10 +66,10 @@ def replay(
     The transcript is verified first, as by p2pdice verify. You see all dice from the roll on, and beside each bid how
     likely it was to whoever made it. Into a pipe or a file goes the whole story.
     """
-    path = file
-    replayed = _open(path, as_json)
+    settings = ctx.ensure_object(Settings)
+    path, replayed = _open(match, settings, as_json)
     seat = None if eyes is None else _seat(replayed, eyes)
-    verdict = describe(Report(path, replayed.verdict))[:2]
+    verdict = describe(Report(path, replayed.verdict, is_kept=path != Path(match)))[:2]
     if as_json:
         for line in _lines(replayed, seat, path):
             print(line)
@@ -74,7 +77,7 @@ def replay(
         from cli.table.replaying import Replaying
 
         how = showing(ui, 1.0 if pace is None else pace, bell=False)
-        run(Replaying(replayed, ctx.ensure_object(Settings), how, seat, "\n".join(verdict)).run())
+        run(Replaying(replayed, settings, how, seat, "\n".join(verdict)).run())
     else:
         for line in _story(replayed, seat, verdict):
             say(line)
@@ -82,8 +85,8 @@ def replay(
     raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
 
 
-def _open(path: Path, as_json: bool) -> Replay:
-    """Verify a file and return the match in it.
+def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
+    """Verify a file, and return its path and the match in it.
 
     :raises Failure: if it cannot be read or holds none.
     """
@@ -91,16 +94,17 @@ def _open(path: Path, as_json: bool) -> Replay:
     from protocol.verifier import Judgement, examine
 
     try:
+        path = named_transcript(name, settings)
         data = read_transcript(path)
     except OSError as error:
         raise Failure(
-            f"{escape(str(path))}: {sentence(error.strerror or str(error))}",
+            f"{escape(name)}: {sentence(error.strerror or str(error))}",
             hint=f"The matches that are kept here: {command_line('matches')}",
         ) from None
     examined = examine(data)
     report = Report(path, examined.verdict)
     if examined.record is not None:
-        return Replay(examined, path)
+        return path, Replay(examined, path)
     if examined.verdict.verdict is Judgement.ALTERED:
         if as_json:
             print(json.dumps(report.to_json()))

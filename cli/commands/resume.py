@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice resume              the newest unfinished match
+  p2pdice resume 2026-11-22-friday    the match that is listed so
   p2pdice resume 3f2a9c       the match whose id begins so
   p2pdice resume --list       all of them; the finished too: p2pdice matches
 """
@@ -73,10 +74,11 @@ def _list(settings: Settings, as_json: bool) -> None:
     from protocol.home import Home
 
     home = Home(settings.private_home())
-    stored: tuple[StoredMatch, ...] = ()
+    kept: tuple[StoredMatch, ...] = ()
     if home.store.exists():
         with matches.opened(home) as (_, kept):
-            stored = archive.unfinished(kept)
-    matches.show(stored, home, as_json)
+            pass
+    stored = archive.unfinished(kept)
+    matches.show(stored, kept, home, as_json)
     if not (stored or as_json):
         print("No match is unfinished here.")

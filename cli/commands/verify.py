@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,16 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.boundary import complain
-from cli.exits import ExitCode
+from cli.boundary import report as report_failure
+from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
 from cli.render import counted, escape, listing, sentence
+from cli.settings import Settings
+from cli.text.match_names import named_transcript
 
 if TYPE_CHECKING:
     from protocol.verifier import Verdict
 
 EPILOG: Final = """\b
 Examples:
+  p2pdice verify last                 the match that you have seen last
+  p2pdice verify 2026-11-22-friday    as p2pdice matches lists it
   p2pdice verify match.p2pdice
   p2pdice verify --trust K7QF-2M3A-... --trust ZZ22-... match.p2pdice
   p2pdice verify --json *.p2pdice | jq .verdict
@@ -40,7 +46,8 @@ app = application()
 
 @app.command(epilog=EPILOG)
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", show_default=False)],
+    ctx: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="FILE|MATCH...", show_default=False)],
     trust: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,9 +63,13 @@ def verify(
 
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
     matter where the file comes from. Names are what players call themselves; who they are, their fingerprints say.
+
+    FILE is any transcript or proof. MATCH is one of yours: "last", its name in the list of p2pdice matches, or any
+    unique beginning of its id.
     """
     trusted = None if trust is None else _fingerprints(trust)
-    reports = [report for path in files if (report := _verify_file(path, trusted, as_json)) is not None]
+    settings = ctx.ensure_object(Settings)
+    reports = [report for name in files if (report := _verify_file(name, settings, trusted, as_json)) is not None]
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
     codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
@@ -109,6 +120,8 @@ class Report:
     """The file's own: local time, of which nothing is signed."""
     strangers: tuple[str, ...] = ()
     """Fingerprints of players whom the reader did not name as trusted, though they named some."""
+    is_kept: bool = False
+    """It is one of the reader's own, and was named by its match."""
 
     @property
     def code(self) -> ExitCode:
@@ -126,19 +139,24 @@ class Report:
         }
 
 
-def _verify_file(path: Path, trusted: frozenset[str] | None, as_json: bool) -> Report | None:
-    """Judge a file and tell; None if it cannot be read."""
+def _verify_file(name: str, settings: Settings, trusted: frozenset[str] | None, as_json: bool) -> Report | None:
+    """Judge a file and tell; None if there is none, or it cannot be read."""
     from protocol.verifier import verify
 
+    path = Path(name)
     try:
+        path = named_transcript(name, settings)
         data = read_transcript(path)
         date = _date(path.stat().st_mtime)
     except OSError as error:
         complain(f"{escape(str(path))}: {sentence(error.strerror or str(error))}")
         return None
+    except Failure as failure:
+        report_failure(failure, sys.stderr)
+        return None
     verdict = verify(data)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    report = Report(path, verdict, date, strangers)
+    report = Report(path, verdict, date, strangers, is_kept=path != Path(name))
     if as_json:
         print(json.dumps(report.to_json()), flush=True)
     else:
@@ -159,10 +177,11 @@ def read_transcript(path: Path) -> bytes:
     :raises OSError: if it cannot be read, or is no file but a folder, a pipe or a device: reading one of these may
         never end, and opening one may wait.
     """
+    from protocol.home import open_without_waiting
     from protocol.limits import TRANSCRIPT
 
     _require_file(path.stat().st_mode)
-    with open(path, "rb", opener=_open_without_waiting) as file:
+    with open(path, "rb", opener=open_without_waiting) as file:
         _require_file(os.fstat(file.fileno()).st_mode)  # another may have taken its place
         return file.read(TRANSCRIPT + 1)
 
@@ -171,11 +190,6 @@ def _require_file(mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device or a socket"
         raise OSError(f"this is a {kind}; name a transcript or proof file")
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    # Windows has no O_NONBLOCK, and no pipes among its files either.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def describe(report: Report) -> list[str]:
@@ -203,7 +217,8 @@ def describe(report: Report) -> list[str]:
     if verdict.signatures:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
         lines.append(f"{checked[:1].upper()}{checked[1:]} checked and right.")
-    return [f"{escape(str(report.path))}: {head}", *(f"  {line}" for line in lines)]
+    title = report.path.stem if report.is_kept else str(report.path)
+    return [f"{escape(title)}: {head}", *(f"  {line}" for line in lines)]
 
 
 def _players(report: Report) -> Iterator[str]:

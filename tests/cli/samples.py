@@ -96,7 +96,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.TableClosed("closed", reason),
         node.MatchFormed(MATCH),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
-        node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True),
+        node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True, table=name),
         node.MatchStarted(MATCH, PRESETS["classic"].with_options({"dice": "2"}), players, None, called),
         node.MatchStarted(MATCH, PRESETS["classic"], players, None, state, resumed=True),
         node.DiceRolled((1, 3, 3)),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,9 @@ from protocol import archive
 from protocol.genesis import Genesis, match_id
 from protocol.home import Home
 from protocol.keys import MatchKey, fingerprint
+from protocol.rulesets import ruleset_label
 from protocol.store import StoredMatch
+from protocol.transcript_files import transcript_of
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
 from tests.simulation.world import UNHURRIED, World, genesis, join_record
@@ -32,7 +36,7 @@ def match(tmp_path: Path) -> str:
     world = World(CLASSIC, 2, 1)
     while not any(machine.turn for machine in world.machines):
         assert world.step()
-    with stored(tmp_path / "home", world, 0) as (_, match):
+    with stored(tmp_path / "home", world, 0, table="Friday \u202e../") as (_, match):
         return match.match.hex()
 
 
@@ -49,24 +53,29 @@ def test_an_empty_home_is_said_to_be_and_nothing_is_made_there(p2pdice: Run, tmp
 def test_matches_are_listed_as_resume_lists_them(p2pdice: Run, match: str) -> None:
     done = p2pdice("matches")
     assert done.stdout == p2pdice("resume", "--list").stdout == p2pdice("matches", "list").stdout
-    assert done.stdout.startswith(f"{match[:8]}  unfinished, begun 19")
+    name = f"{date.fromtimestamp(0)}-friday"
+    assert done.stdout.splitlines() == [
+        f"{name}  {match[:8]}  unfinished  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"Return to: p2pdice resume {name}",
+    ]
     data = p2pdice("matches", "--json").stdout
     assert data == p2pdice("resume", "--list", "--json").stdout == p2pdice("matches", "list", "--json").stdout
     (listed,) = json.loads(data)["matches"]
     assert (listed["match"], listed["state"], listed["transcript"]) == (match, "unfinished", None)
+    assert (listed["name"], listed["table"], listed["winners"]) == (name, "Friday \u202e../", [])
 
 
-def kept(home: Home, seed: int, *, formed: bool, over: bool) -> str:
+def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") -> str:
     """Put a match into a home; return its id."""
     store = archive.open_store(home)
     data = genesis(CLASSIC, 2, seed.to_bytes(4, "big"))[0].encoded()
     key = MatchKey(bytes([seed]) * 32).public
     store.add_seed(key, bytes([seed]) * 32)
-    store.add_match(match_id(data), data, key, created=0, port=0)
+    store.add_match(match_id(data), data, key, created=0, port=0, table=table)
     if formed:
         store.mark_formed(match_id(data))
     if over:
-        store.mark_over(match_id(data))
+        store.mark_over(match_id(data), (1,))
     store.close()
     return match_id(data).hex()
 
@@ -81,8 +90,44 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     listed = [(each["match"], each["state"]) for each in json.loads(p2pdice("matches", "--json").stdout)["matches"]]
     assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
     lines = p2pdice("matches").stdout.splitlines()
-    assert [line.partition(",")[0] for line in lines[:-1]] == [f"{match[:8]}  {state}" for match, state in listed]
-    assert lines[-1] == "Return to one with: p2pdice resume MATCH"
+    day = date.fromtimestamp(0)
+    names = [f"{day}-house-rules-{n}" if n > 1 else f"{day}-house-rules" for n in (3, 2, 4, 1)]
+    names.insert(2, ids[2][:8])
+    assert [line.split()[:3] for line in lines[:5]] == [
+        [name, match[:8], state] for name, (match, state) in zip(names, listed, strict=True)
+    ]
+    assert lines[5:] == [
+        f"Return to: p2pdice resume {names[0]}",
+        f"See again: p2pdice replay {names[3]}",
+        f"Judge:     p2pdice verify {names[3]}",
+    ]
+    assert all(line.endswith(": player 0 and player 1; player 1 won") for line in lines[3:5])
+    assert max(map(len, lines)) <= 120
+
+
+def test_every_name_that_is_listed_can_be_typed_as_it_stands(p2pdice: Run, tmp_path: Path) -> None:
+    for seed, table in enumerate(
+        ["Friday", "friday", "; rm -rf ~", "\u91d1\u66dc\u65e5", "x" * 40, "--yes", "$(reboot)"]
+    ):
+        kept(Home(tmp_path / "home"), seed, formed=True, over=True, table=table)
+    lines = [line.split() for line in p2pdice("matches").stdout.splitlines() if "finished" in line]
+    assert len(lines) == 7
+    with archive_of(tmp_path) as matches:
+        for typed in (word for words in lines for word in words[:2]):
+            assert shlex.quote(typed) == typed
+            assert len(f"    p2pdice matches forget {typed} --yes") <= 80
+        for name, digits, *_ in lines:
+            assert archive.find(matches, name) == archive.find(matches, digits)
+
+
+def test_a_command_that_is_shown_names_the_home_where_that_is_needed(p2pdice: Run, match: str, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    shown = p2pdice("matches", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()[-1]
+    assert shown.endswith(f"-friday --home {home}")
+    saved = p2pdice("matches", "save", "last", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()
+    command = saved[-1].split()
+    assert (command[:2], command[3:]) == (["p2pdice", "verify"], ["--home", home])
+    assert p2pdice(*command[1:]).returncode == ExitCode.INCOMPLETE
 
 
 def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_path: Path) -> None:
@@ -91,19 +136,20 @@ def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_p
             (join_record(b"alike", n, nickname="Cy") for n in range(2)), key=lambda each: each.join.identity
         )
         alike = Genesis(roster[0].join.table, CLASSIC, UNHURRIED, tuple(roster))
-        shown = line(unfinished._replace(genesis=alike.encoded()))
+        shown = line("alike", unfinished._replace(genesis=alike.encoded()))
     keys = [fingerprint(each.join.identity)[:4] for each in roster]
-    assert shown.endswith(f"between Cy [{keys[0]}] and Cy [{keys[1]}]")
+    assert shown.endswith(f": Cy [{keys[0]}] and Cy [{keys[1]}]")
 
 
-@pytest.mark.parametrize("name", ["last", "id"])
+@pytest.mark.parametrize("name", ["last", "id", "table"])
 def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     p2pdice: Run, match: str, tmp_path: Path, name: str
 ) -> None:
-    done = p2pdice("matches", "save", {"last": "last", "id": match[:6].upper()}[name])
-    path = Home(tmp_path / "home").transcript(bytes.fromhex(match))
-    assert str(path) in done.stdout
-    verdict = p2pdice("verify", "--json", str(path))
+    table = f"{date.fromtimestamp(0)}-friday"
+    done = p2pdice("matches", "save", {"last": "last", "id": match[:6].upper(), "table": table}[name])
+    path = tmp_path / "home" / "matches" / f"{date.fromtimestamp(0)}-house-rules-{match[:8]}.p2pdice"
+    assert done.stdout == f"The transcript of {table} is {path}\nWhat it shows:\n    p2pdice verify {table}\n"
+    verdict = p2pdice("verify", "--json", table)
     assert verdict.returncode == ExitCode.INCOMPLETE
     data = json.loads(verdict.stdout)
     assert "the file ends in round 1, waiting for player " in data["reason"]
@@ -130,9 +176,10 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
     assert "--yes" in asked.stderr
     assert match[:8] in p2pdice("matches").stdout
     done = p2pdice("matches", "forget", match[:8], "--yes")
-    path = Home(tmp_path / "home").transcript(bytes.fromhex(match))
+    path = transcript_of(Home(tmp_path / "home"), bytes.fromhex(match))
+    assert path is not None
     assert (
-        done.stdout == f"Match {match[:8]} is forgotten.\n"
+        done.stdout == f"{date.fromtimestamp(0)}-friday is forgotten.\n"
         f"One file about it stays. Delete it if you want no trace of it:\n    {path}\n"
     )
     assert path.exists()
@@ -171,7 +218,7 @@ def test_a_wrong_name_is_told(p2pdice: Run, match: str) -> None:
     other = "f" if match[0] != "f" else "e"
     done = p2pdice("matches", "forget", other, "--yes")
     assert done.returncode == ExitCode.FAILURE
-    assert f"No match here begins with {other}." in done.stderr
+    assert f"No match here is called {other}." in done.stderr
     assert "p2pdice matches" in done.stderr
 
 
@@ -194,7 +241,7 @@ def test_a_person_is_asked_before_a_match_is_forgotten(
         assert bool(kept) is not is_yes
     told = capsys.readouterr().out
     assert "You can never return to it then" in told
-    assert (f"Match {match[:8]} is kept." in told) is not is_yes
+    assert (f"{date.fromtimestamp(0)}-friday is kept." in told) is not is_yes
 
 
 @contextmanager

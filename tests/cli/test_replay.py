@@ -24,8 +24,10 @@ from p2pdice.odds import at_least
 from protocol.canonical import encode
 from protocol.events import CupsSeen, Happened, PlayerInfo
 from protocol.genesis import Patience
+from protocol.home import Home, write_whole
 from protocol.replay import Replay
 from protocol.transcript import write_transcript
+from protocol.transcript_files import transcript_path
 from protocol.verifier import examine
 from tests.cli.conftest import Run
 from tests.cli.test_verify import namesakes
@@ -322,6 +324,18 @@ def test_a_proof_holds_no_match(p2pdice: Run, written: Callable[[bytes], str]) -
     assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")
     assert "is a proof of misconduct" in done.stderr
     assert "p2pdice verify" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["last", "id", "file"])
+def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, p2pdice: Run, tmp_path: Path, name: str) -> None:
+    match = classic.machines[0].match.record.match
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    path = transcript_path(home, match, 0, PRESETS["classic"])
+    write_whole(path, classic.machines[0].transcript)
+    done = p2pdice("replay", {"last": "last", "id": match.hex()[:6], "file": path.name}[name])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == f"{path.stem}: FAIR."
 
 
 def test_a_missing_file_is_a_failure(p2pdice: Run, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: P
     play(host, guest)
     assert (host.end(), guest.end()) == (0, 0)
     for player in (host, guest):
-        assert "Verify it with:\n    p2pdice verify /" in player.shown()
+        assert re.search("Verify it with:\n    p2pdice verify [0-9a-f]{8}\n", player.shown())
         assert player.is_sane()
 
 
@@ -161,7 +161,7 @@ def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tm
     watcher.until("Dice: ")
     play(host, guest)
     assert (host.end(), guest.end(), watcher.end()) == (0, 0, 0)
-    assert "Verify it with:\n    p2pdice verify /" in watcher.shown()
+    assert re.search("Verify it with:\n    p2pdice verify [0-9a-f]{8}\n", watcher.shown())
     assert not set(watcher.shown().splitlines()) & {"You roll 1.", "your turn>"}
     assert "You roll" not in watcher.shown()
     assert not COLOR.search(watcher.raw)

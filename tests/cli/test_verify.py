@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import datetime
@@ -107,6 +108,29 @@ def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, A
         [],
     ]
     assert "missing" in done.stderr
+
+
+def test_one_of_ones_own_is_named_by_its_match_and_told_by_a_name_that_does_not_wrap(
+    p2pdice: Run, demo: dict[str, Any]
+) -> None:
+    path = Path(demo["transcripts"][0])
+    home, digits = str(path.parents[1]), path.stem[-8:]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d-classic-[0-9a-f]{8}", path.stem)
+    for name in ("last", digits[:5], path.stem):
+        done = p2pdice("verify", name, "--home", home)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{path.stem}: FAIR.")
+    (told,) = map(json.loads, p2pdice("verify", "--json", "last", "--home", home).stdout.splitlines())
+    assert (told["file"], told["match"][:8]) == (str(path), digits)
+
+
+def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_judged(
+    p2pdice: Run, files: dict[str, str], tmp_path: Path
+) -> None:
+    done = p2pdice("verify", "3f2a9c41", files["fair"])
+    assert done.returncode == ExitCode.FAILURE
+    assert f"There is no file 3f2a9c41 here, and no transcript in {tmp_path / 'home'} is called so." in done.stderr
+    assert f"{files['fair']}: FAIR." in done.stdout
+    assert not (tmp_path / "home").exists()
 
 
 def test_a_folder_is_no_transcript(p2pdice: Run, tmp_path: Path) -> None:

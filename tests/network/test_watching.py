@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ async def test_who_watches_from_before_the_start_sees_all_of_it_and_no_hand_too_
     await agree(*seated, watching)
     assert len(watching.told(MatchFormed)) == 1
     (started,) = watching.told(MatchStarted)
-    assert (started.my_seat, started.resumed) == (None, False)
+    assert (started.my_seat, started.resumed, started.table) == (None, False, "Friday")
     assert [player.is_me for player in started.players] == [False] * players
     told = [event.event for event in seated[0].told(Happened)]
     assert [event.event for event in watching.told(Happened)] == told
@@ -160,6 +161,25 @@ async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the
 
 
 # Who may watch
+
+
+@pytest.mark.parametrize("returning", ["host", "guest"])
+async def test_who_returns_to_a_match_knows_and_tells_others_what_its_table_is_called(
+    people: Company, returning: str
+) -> None:
+    players, _ = await people.table(2)
+    lost = players[0 if returning == "host" else 1]
+    await in_mid_match(lost)
+    home = await lost.kill()
+    back = await people.sit(lost.name, home=home)
+    await back.node.resume()
+    started = await back.until(MatchStarted)
+    assert (started.resumed, started.table) == (True, "Friday")
+    await back.until_true(lambda: back.node._whereabouts._advertised is not None)
+    advertisement, _ = back.node._whereabouts._advertised  # type: ignore[misc]
+    assert (advertisement.name, advertisement.status) == ("Friday", "playing")
+    (stored,) = back.node._store.matches()
+    assert (stored.table, stored.name) == ("Friday", f"{date.fromtimestamp(stored.created)}-friday")
 
 
 async def test_a_private_match_is_shown_to_who_has_the_join_line_by_every_player_and_after_a_restart(

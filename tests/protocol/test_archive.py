@@ -16,6 +16,7 @@ from protocol.errors import NodeError
 from protocol.genesis import Patience, match_id
 from protocol.home import Home
 from protocol.keys import MatchKey
+from protocol.match_names import short_id
 from protocol.store import Store, StoredMatch, StoreError
 from protocol.verifier import Judgement, verify
 from tests.simulation.world import IDENTITIES, World, genesis
@@ -24,14 +25,14 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
 
 @contextmanager
-def stored(folder: Path, world: World, me: int) -> Iterator[tuple[Store, StoredMatch]]:
+def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tuple[Store, StoredMatch]]:
     """Put what a node of the world has on its disk into the store of a home."""
     store = archive.open_store(Home(folder))
     try:
         seed, match = world.seeds[me], match_id(world.data)
         key = MatchKey(seed).public
         store.add_seed(key, seed)
-        store.add_match(match, world.data, key, created=0, port=0)
+        store.add_match(match, world.data, key, created=0, port=0, table=table)
         store.mark_formed(match)
         machine = world.machines[me]
         store.write(match, [*machine.disk, *machine.unwritten])
@@ -118,8 +119,9 @@ def test_of_two_proposals_with_one_seed_one_is_forgotten_and_the_other_stays_who
     store.close()
 
 
-def match_named(name: str, *, over: bool = False) -> StoredMatch:
-    return StoredMatch(bytes.fromhex(name.ljust(64, "0")), b"", b"", formed=True, created=0, over=over, port=0)
+def match_named(digits: str, *, over: bool = False, name: str = "") -> StoredMatch:
+    match = bytes.fromhex(digits.ljust(64, "0"))
+    return StoredMatch(match, b"", b"", formed=True, created=0, over=over, port=0, name=name)
 
 
 def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
@@ -128,11 +130,29 @@ def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
     assert archive.find(matches, " LAST ") == matches[0]
     assert archive.find(matches, "AB3") == matches[1]
     assert archive.find(matches, "c") == matches[2]
-    for name, told in (("ab", "2 matches begin with ab"), ("ff", "no match here begins with ff")):
+    for name, told in (("ab", "2 matches begin with ab"), ("ff", "no match here is called ff")):
         with pytest.raises(NodeError, match=told):
             archive.find(matches, name)
     with pytest.raises(NodeError, match="there is no match here"):
         archive.find((), "last")
+
+
+@pytest.mark.parametrize("typed", ["2026-11-22-friday", " 2026-11-22-Friday", "2026-11-20-classic-abcd0000.p2pdice"])
+def test_a_match_is_named_by_day_and_table_or_by_its_file(typed: str) -> None:
+    matches = (match_named("ab", name="2026-11-22-friday-2"), match_named("abcd", name="2026-11-22-friday"))
+    assert archive.find(matches, typed) == matches[1]
+
+
+def test_what_is_printed_of_a_match_names_it() -> None:
+    matches = (
+        match_named("ab", name="2026-11-22-friday"),
+        match_named("abcdef0123"),
+        match_named("abcdef0124"),
+        match_named("cd", name="2026-11-22-abcdef01"),
+    )
+    for each in matches:
+        assert archive.find(matches, archive.name_of(each, matches)) == each
+        assert archive.find(matches, short_id(each.match, [other.match for other in matches])) == each
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])

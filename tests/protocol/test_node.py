@@ -23,6 +23,7 @@ from protocol.events import (
     MatchStarted,
     TableJoined,
 )
+from protocol.genesis import parse_genesis
 from protocol.joinline import JoinLine, parse_join_line
 from protocol.keys import Identity
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
@@ -75,6 +76,9 @@ async def test_who_joins_by_the_join_line_plays_a_whole_match(people: Company, s
     for player in players:
         assert player.told(MatchOver)[0].confirmed
         assert [event.is_me for event in player.told(MatchStarted)[0].players].count(True) == 1
+        (kept,), (end,) = player.node._store.matches(), player.told(MatchOver)
+        names = [record.join.nickname for record in parse_genesis(kept.genesis).roster]
+        assert [names[author] for author in kept.winners] == [end.players[seat].name for seat in end.places[0]]
 
 
 async def test_who_joins_by_address_is_told_whose_table_it_is(people: Company) -> None:

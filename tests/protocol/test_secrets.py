@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -127,12 +128,14 @@ async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Compan
     await guest.node.join(opened.join_line)
     await agree(host, guest)
     match = host.node.match.record.match.hex()  # type: ignore[union-attr]
+    (stored,) = host.node._store.matches()
+    assert stored.name == f"{date.fromtimestamp(stored.created)}-table"
     for player in (host, guest):
         home = player.node.home.path
         files = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
         assert {name for name in files if not name.startswith("store.sqlite3")} == {
             "identity.key",
-            f"matches/{match}.p2pdice",
+            f"matches/{date.fromtimestamp(stored.created)}-classic-{match[:8]}.p2pdice",
         }
     assert set(os.listdir(tmp_path)) == {"a", "b"}
 

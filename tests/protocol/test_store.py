@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
 from protocol.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError
 from tests.programs import Program
-from tests.simulation.world import IDENTITIES, World
+from tests.simulation.world import IDENTITIES, World, genesis
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -153,6 +155,125 @@ def test_a_store_of_a_newer_version_is_left_alone(path: Path) -> None:
         Store(path)
 
 
+OLD_SCHEMA = """
+CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE matches (
+    number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL,
+    match_key BLOB NOT NULL REFERENCES seeds,
+    created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL
+);
+CREATE TABLE messages (
+    match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
+    PRIMARY KEY (match, place)
+) WITHOUT ROWID;
+CREATE TABLE choices (
+    match BLOB NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (match, step)
+) WITHOUT ROWID;
+CREATE TABLE addresses (
+    identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
+    PRIMARY KEY (identity, host, port)
+) WITHOUT ROWID;
+PRAGMA user_version=1;
+"""
+NOON = int(time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1)))
+
+
+@pytest.fixture
+def old(path: Path) -> Path:
+    """A store of version 1: two finished matches by classic on one day, one by house rules, one damaged, a proposal."""
+    classic, house = PRESETS["classic"], PRESETS["classic"].with_options({"dice": "3"})
+    contents = [*(genesis(rules, 2, b"old")[0].encoded() for rules in (classic, house)), b"damaged", b"proposal"]
+    contents.insert(1, genesis(classic, 3, b"old")[0].encoded())
+    path.parent.mkdir(mode=0o700)
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode=WAL")
+    database.executescript(OLD_SCHEMA)
+    database.execute("INSERT INTO seeds VALUES (?, ?)", (KEY.public, b"s" * 32))
+    for number, content in enumerate(contents):
+        row = (bytes([number]) * 32, content, KEY.public, NOON, number < 4, number < 2, 7000)
+        columns = "match, genesis, match_key, created, formed, over, port"
+        database.execute(f"INSERT INTO matches ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    database.execute("INSERT INTO messages VALUES (1, 0, ?, ?)", message(0).wire)
+    database.commit()
+    database.close()
+    return path
+
+
+def test_a_store_of_the_first_version_is_taken_over_and_its_matches_get_names(old: Path) -> None:
+    for _ in range(2):
+        store = Store(old)
+        kept = {each.match[0]: each for each in store.matches()}
+        assert [(kept[number].name, kept[number].over, kept[number].table) for number in range(5)] == [
+            ("2026-11-22-classic", True, ""),
+            ("2026-11-22-classic-2", True, ""),
+            ("2026-11-22-house-rules", False, ""),
+            ("2026-11-22-match", False, ""),
+            ("", False, ""),
+        ]
+        assert {(each.created, each.port, each.winners) for each in kept.values()} == {(NOON, 7000, ())}
+        assert wires(store.messages(bytes(32))) == [message(0).wire]
+        store.close()
+
+
+def test_a_store_is_taken_over_as_a_whole_or_not_at_all(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_name: str, _taken: object) -> str:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("protocol.store.free_name", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            Store(old)
+    with contextlib.closing(sqlite3.connect(old)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert not {"table_name", "name", "winners"} & {
+            row[1] for row in database.execute("PRAGMA table_info(matches)")
+        }
+    store = Store(old)
+    assert len(store.matches()) == 5
+    store.close()
+
+
+def test_a_new_store_is_made_as_an_old_one_becomes(old: Path, tmp_path: Path) -> None:
+    Store(old).close()
+    Store(tmp_path / "new").close()
+
+    def columns(path: Path) -> list[tuple[object, ...]]:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            version = database.execute("PRAGMA user_version").fetchall()
+            return (
+                version
+                + database.execute(
+                    "SELECT name, type, [notnull], dflt_value FROM pragma_table_info('matches')"
+                ).fetchall()
+            )
+
+    assert columns(old) == columns(tmp_path / "new")
+
+
+def test_matches_at_one_table_on_one_day_are_numbered_and_keep_their_names(store: Store, path: Path) -> None:
+    store.add_match(b"n" * 32, b"genesis", KEY.public, NOON, 7000, "Friday!")
+    store.add_match(b"o" * 32, b"genesis", KEY.public, NOON, 7000, "friday")
+    for match in (b"n", b"o"):
+        store.mark_formed(match * 32)
+        store.mark_formed(match * 32)
+    store.mark_over(b"o" * 32, (2, 0))
+
+    def names() -> dict[bytes, tuple[str, str]]:
+        return {each.match[:1]: (each.name, each.table) for each in store.matches()}
+
+    assert names() == {
+        b"m": ("", ""),
+        b"n": ("2026-11-22-friday", "Friday!"),
+        b"o": ("2026-11-22-friday-2", "friday"),
+    }
+    store.forget(next(each for each in store.matches() if each.match == b"n" * 32))
+    store.close()
+    store = Store(path)
+    assert names() == {b"m": ("", ""), b"o": ("2026-11-22-friday-2", "friday")}
+    assert store.matches()[0].winners == (0, 2)
+    store.close()
+
+
 def test_a_file_that_is_no_store_is_said_to_be_unusable(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"no database at all" * 1000)
@@ -230,6 +351,12 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
         "UPDATE matches SET created = 9223372036854775807",
         "UPDATE matches SET created = -1",
         "UPDATE matches SET formed = 'yes'",
+        "UPDATE matches SET table_name = x'00'",
+        "UPDATE matches SET name = 'a b'",
+        "UPDATE matches SET name = '../x'",
+        "UPDATE matches SET winners = '1,'",
+        "UPDATE matches SET winners = '10'",
+        "UPDATE matches SET winners = x'31'",
         "UPDATE seeds SET seed = 7",
         "UPDATE choices SET text = x'ff'",
         "UPDATE addresses SET port = 'http'",

@@ -12,6 +12,7 @@ from typing import Final
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.genesis import MalformedGenesisError
 from protocol.keys import MatchKey
+from protocol.match_names import is_name
 from protocol.messages import Signed
 from protocol.newest import Note
 from protocol.record import MisconductError, Record, RejectedMessageError
@@ -24,7 +25,19 @@ ROWS: Final = "rows"
 IDENTITY: Final = b"i" * 32
 COLUMNS: Final = {
     "seeds": ("match_key", "seed"),
-    "matches": ("number", "match", "genesis", "match_key", "created", "formed", "over", "port"),
+    "matches": (
+        "number",
+        "match",
+        "genesis",
+        "match_key",
+        "created",
+        "formed",
+        "over",
+        "port",
+        "table_name",
+        "name",
+        "winners",
+    ),
     "messages": ("match", "place", "data", "signature"),
     "choices": ("match", "step", "text"),
     "addresses": ("identity", "host", "port", "seen"),
@@ -96,6 +109,8 @@ def read(store: Store) -> None:
         assert {type(each) for each in (stored.created, stored.port)} == {int}
         assert 0 <= stored.port < 65536
         assert len(stored.match.hex()) == 64
+        assert not stored.name or is_name(stored.name)
+        assert {type(each) for each in stored.winners} <= {int}
         assert MatchKey(stored.seed).public
         messages = store.messages(stored.match)
         for step, text in store.choices(stored.match).items():

@@ -1,0 +1,86 @@
+"""Names of matches, for people to type: ``2026-11-22-friday``, the day and the table.
+
+A table is called what its host likes, any text of Unicode. Of that a name keeps letters from a to z and digits, so that
+it can be typed as it stands, in any shell and on any keyboard, and means nothing there but itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from datetime import date
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from p2pdice import Ruleset
+
+LAST: Final = "last"
+"""Names the newest match."""
+SHORT_ID: Final = 8
+"""Digits of a match's id that are shown; it takes them to name a file, and any beginning to name a match."""
+LONGEST_SLUG: Final = 24
+"""Letters: with the day before and a number behind, a command with a name in it has a line of 80 columns to itself."""
+_DIGITS: Final = 5
+_NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
+
+
+def slug(text: str) -> str:
+    """Return what is left of a text in a name: small letters from a to z, digits, and a hyphen for what is between.
+
+    >>> slug("Zoë's  Großer Tisch!"), slug("../../etc"), slug("金曜日")
+    ('zoes-grosser-tisch', 'etc', '')
+    """
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    plain = "".join(each for each in letters if not unicodedata.combining(each) and each not in "'’")
+    short = re.sub("[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_SLUG].strip("-")
+    return re.sub("(-[0-9a-f]{8,})+$", "", short)  # these are for ids alone
+
+
+def rules_word(ruleset: Ruleset) -> str:
+    """Return what stands for a ruleset in a name."""
+    return ruleset.name or "house-rules"
+
+
+def day(seconds: int) -> str:
+    """Return the day, by this machine's clock and time zone, of a moment in seconds since 1970."""
+    return date.fromtimestamp(seconds).isoformat()
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name, with a number behind it if others have had it before.
+
+    >>> free_name("friday", []), free_name("friday", ["friday"]), free_name("friday", ["friday", "friday-4"])
+    ('friday', 'friday-2', 'friday-5')
+    """
+    start = f"{wanted}-"
+    ends = [each[len(start) :] for each in taken if each.startswith(start)]
+    numbers = [
+        int(end) for end in ends if end.isdecimal() and len(end) < _DIGITS
+    ]  # longer ones are what tables are called
+    if wanted not in taken and not numbers:
+        return wanted
+    return next(name for n in count(max([1, *numbers]) + 1) if (name := f"{start}{n}") not in taken)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may be a name of a match: nothing but small letters, digits and hyphens."""
+    return _NAME.fullmatch(text) is not None
+
+
+def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
+    """Return the beginning of a match's id that names it: eight digits, or more where others begin with the same.
+
+    >>> short_id(bytes(32)), short_id(bytes(32), [bytes(4) + bytes([1] * 28)])
+    ('00000000', '0000000000')
+    """
+    digits, rest = match.hex(), [other.hex() for other in others if other != match]
+    return next(
+        (
+            digits[:length]
+            for length in range(SHORT_ID, len(digits))
+            if not any(other.startswith(digits[:length]) for other in rest)
+        ),
+        digits,
+    )
