@@ -21,7 +21,7 @@ from typing import Final
 from p2pdice import IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
 from protocol import agreement as agreed
 from protocol import limits
-from protocol.absence import Vote
+from protocol.absence import Vote, leaves_majority
 from protocol.agreement import Agreement, Reception
 from protocol.awaiting import Awaiting
 from protocol.canonical import Value
@@ -53,6 +53,7 @@ from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.patience import OVERSLEPT, Party, PatienceClock
 from protocol.position import COMMITMENTS, Position, Purpose, wager
+from protocol.progress import Clock, Progress, in_order, progress
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.report import Report
@@ -202,6 +203,39 @@ class Match:
         """Return the players in the order of seats, once these are drawn."""
         return tuple(self.info[author] for author in self.record.position.seats)
 
+    @property
+    def progress(self) -> Progress:
+        """The open step, and who has given what it takes. Cheap enough to be asked for with every picture."""
+        return progress(self.record, self.info)
+
+    def clock(self, now: float) -> Clock | None:
+        """Return who is waited for and how long still. Cheap enough to be asked for with every picture.
+
+        None where nobody is, where somebody is waited for without end (a person who plays against nobody but their own
+        programs), and where nobody's time runs: before the match is formed, and while so few are linked that nobody
+        could be put out. Patience begins anew when they are back.
+
+        :param now: by the clock of :meth:`handle`; in a node the time of its event loop.
+        """
+        position, missing = self.record.position, self.record.missing()
+        is_waiting = self.is_formed and not self.is_ended and not self._diverged and bool(missing)
+        if not is_waiting or (self.me is not None and not self._has_quorum()):
+            return None
+        due = self._clock.due(missing, position.witnesses)
+        if due == math.inf:
+            return None
+        allowed = self._clock.allowed(missing, position.witnesses)
+        if position.tip in self.agreement.tainted():
+            left = 0.0  # nobody has patience with a proven cheat
+        elif self._has_slept(now):
+            left = allowed
+        else:
+            left = due - (self._now if self._is_deciding else now)
+        place = self.record.place(position.step)
+        without = tuple(b"" if author in missing else bytes(1) for author in place.owed)
+        awaited = in_order(self.record, self.info, set(missing))
+        return Clock(awaited, min(max(left, 0.0), allowed), allowed, leaves_majority(place, without))
+
     def _emit(self, effect: Effect) -> None:
         self._effects.append(effect)
 
@@ -216,8 +250,8 @@ class Match:
         if self._is_deciding:
             self._clock.stand_still(self._now, now)
         self._now = now
-        if now > self._timers.wished + OVERSLEPT:
-            self._restart_patience()  # this machine slept
+        if self._has_slept(now):
+            self._restart_patience()
         match item:
             case Received():
                 self._take(item.sender, item.signed)
@@ -267,6 +301,10 @@ class Match:
             return ()
         known = {*self._heard, self.me}
         return tuple(author for author in self.record.position.base if author not in known)
+
+    def _has_slept(self, now: float) -> bool:
+        """Tell whether this machine did, as nothing woke the match when it had asked for that."""
+        return now > self._timers.wished + OVERSLEPT
 
     def _restart_patience(self) -> None:
         """Blame nobody for the time until now."""

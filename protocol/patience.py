@@ -123,7 +123,16 @@ class PatienceClock:
 
         :param witnesses: those of whom only a signature is wanted, and who lose nothing when they are not waited for.
         """
-        return max(self._since.get(author, self._opened) + self._allowance(author, witnesses) for author in missing)
+        return sum(self._longest(missing, witnesses))
+
+    def allowed(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+        """Return the seconds that whoever is waited for longest of all who are missing had in all."""
+        return self._longest(missing, witnesses)[1]
+
+    def _longest(self, missing: Collection[int], witnesses: Collection[int]) -> tuple[float, float]:
+        """Return since when, and how many seconds, the one is waited for with whom patience ends last."""
+        waits = ((self._since.get(author, self._opened), self._allowance(author, witnesses)) for author in missing)
+        return max(waits, key=sum)
 
     def _allowance(self, author: int, witnesses: Collection[int]) -> float:
         if author in self._unhurried:

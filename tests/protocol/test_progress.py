@@ -1,0 +1,258 @@
+"""What a screen draws of the open step is what the match does: who has given, who is awaited, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from p2pdice import PRESETS
+from protocol.effects import MatchInput, Ticked
+from protocol.events import MatchStarted, Overdue, PlayerInfo
+from protocol.genesis import Patience
+from protocol.match import Match
+from protocol.messages import Kind
+from protocol.patience import OVERSLEPT, Party
+from protocol.position import Purpose
+from protocol.progress import Clock, Stage
+from tests.network.company import CLASSIC, Company, agree, company, in_mid_match
+from tests.simulation.world import World
+
+PATIENCE = Patience(20, 5)
+STAGES = {
+    Kind.COMMIT: Stage.COMMIT,
+    Kind.LOCK: Stage.LOCK,
+    Kind.REVEAL: Stage.OPEN,
+    Kind.OPEN: Stage.OPEN,
+    Kind.STAKE: Stage.OPEN,
+    Kind.MOVE: Stage.CHOOSE,
+    None: Stage.CONFIRM,
+}
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+class Observed(World):
+    """A world in which clock and progress of a node are looked at before and after everything that it is told."""
+
+    silent: int | None = None
+    """Who does not move."""
+    standstills = 0
+    """Looks at a clock that stood still, as an earlier step was voted on."""
+    votes = 0
+    """First votes on an open step that were seen."""
+
+    def feed(self, me: int, item: MatchInput) -> None:
+        match = self.machines[me].match
+        before, tip = match.clock(self.now), match.record.position.tip
+        had_voted, may_sign = match.agreement.absence.has_voted(tip), not match.unheard
+        super().feed(me, item)
+        if self.silent is not None:
+            self.machines[self.silent].turn = None
+        self.look(match)
+        if match.record.position.tip != tip or not may_sign:
+            return
+        if match.agreement.absence.has_voted(tip) and not had_voted:
+            self.votes += 1
+            assert before is None or before.seconds == 0, f"voted with {before.seconds} s left"
+        elif before is not None and before.seconds == 0 and before.goes_on and isinstance(item, Ticked):
+            assert match.agreement.absence.has_voted(tip), "nothing is left, and nobody votes"
+
+    def look(self, match: Match) -> None:
+        position, progress = match.record.position, match.progress
+        assert progress.step == position.step == len(match.record.chain) - 1
+        assert progress.purpose is position.purpose
+        by_seat = [match.info[author] for author in position.seats or range(match.record.players)]
+        told = (*progress.given, *progress.awaited)
+        assert len(set(told)) == len(told)
+        for players in (progress.given, progress.awaited):
+            assert list(players) == [player for player in by_seat if player in players]
+        if position.purpose is not Purpose.END:
+            assert set(told) == {match.info[author] for author in position.owed}
+            assert set(progress.given) == {match.info[author] for author in match.record.held}
+        assert progress.stage is (Stage.CHOOSE if position.is_choice else STAGES[position.kind])
+        clock = match.clock(self.now)
+        if clock is not None:
+            assert clock.awaited == progress.awaited
+            assert 0 <= clock.seconds <= clock.allowed <= PATIENCE.human
+            if match._is_deciding:
+                self.standstills += 1
+                assert match.clock(self.now + 1) == clock
+
+
+@pytest.mark.parametrize("rules", ["classic", "motes"])
+def test_every_step_says_who_has_given_what_it_takes_and_looking_on_changes_nothing(rules: str) -> None:
+    """Motes have every purpose and stage: stakes are chosen, committed to and opened."""
+    worlds = [kind(PRESETS[rules], 3, seed=1, patience=PATIENCE) for kind in (World, Observed)]
+    for world in worlds:
+        world.run()
+    assert worlds[0].machines[0].transcript == worlds[1].machines[0].transcript != b""
+    confirmed = worlds[1].machines[0].match.progress
+    assert (confirmed.stage, len(confirmed.given), confirmed.awaited) == (Stage.CONFIRM, 3, ())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_vote_begins_when_the_clock_shows_nothing_any_more_and_not_before(seed: int) -> None:
+    """Links come and go, which gives players more time; somebody never moves, and everybody may be cut off."""
+    world, trouble = Observed(CLASSIC, 4, seed, patience=PATIENCE), random.Random(seed)
+    world.silent = trouble.randrange(4)
+    for _ in range(40):
+        for _ in range(trouble.randrange(40)):
+            world.step()
+        one, other = trouble.sample(range(4), 2)
+        world.cut(one, other)
+        for _ in range(trouble.randrange(20)):
+            world.step()
+        world.link(one, other)
+    world.run()
+    assert world.votes >= 2
+
+
+def test_the_clock_stands_still_while_an_earlier_step_is_voted_on() -> None:
+    """Two halves do not hear each other, and vote alone; when they do, some are ahead of what the others vote on."""
+    standstills = 0
+    for seed in (2, 3):
+        world = Observed(CLASSIC, 4, seed, patience=Patience(5, 5))
+        while world.delivered < 400 + seed:
+            assert world.step()
+        until = world.now + 15
+        while world.now < until and world.step():
+            for one, other in ((0, 2), (0, 3), (1, 2), (1, 3)):
+                world.links[one, other].clear()
+                world.links[other, one].clear()
+        for one, other in ((0, 2), (0, 3), (1, 2), (1, 3)):
+            world.cut(one, other)
+            world.link(one, other)
+        world.run()
+        standstills += world.standstills
+    assert standstills
+
+
+def on_turn(world: World) -> int:
+    """Let the world go on until somebody is to move, who never does; return who."""
+    while not any(machine.turn for machine in world.machines):
+        assert world.step()
+    me = next(me for me, machine in enumerate(world.machines) if machine.turn)
+    world.machines[me].turn = None
+    while any(world.links.values()):
+        world.step()
+    return me
+
+
+def wait_until(world: World, when: float) -> None:
+    """Let the time pass, and wake everybody who wants to be woken on the way."""
+    while (due := min(machine.wake or when for machine in world.machines)) < when:
+        world.now = max(world.now, due)
+        for me, machine in enumerate(world.machines):
+            if machine.wake is not None and machine.wake <= world.now:
+                machine.wake = None
+                world.feed(me, Ticked())
+        while any(world.links.values()):
+            world.step()
+    world.now = when
+
+
+def clocks(world: World) -> list[Clock]:
+    found = [machine.match.clock(world.now) for machine in world.machines]
+    return [clock for clock in found if clock is not None]
+
+
+def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
+    """Nothing of it is told by an event there, so that a screen has only this."""
+    world = World(CLASSIC, 2, seed=1, patience=PATIENCE)
+    slow, began = on_turn(world), world.now
+    who = [machine.match.info[slow] for machine in world.machines]
+    assert [clock.awaited for clock in clocks(world)] == [(player,) for player in who]
+    assert all(19 < clock.seconds <= clock.allowed == 20 for clock in clocks(world))
+    wait_until(world, began + 15)
+    assert all(4 < clock.seconds <= 5 for clock in clocks(world))
+    wait_until(world, began + 21)
+    assert [(clock.seconds, clock.goes_on) for clock in clocks(world)] == [(0, False)] * 2
+    assert not any(isinstance(event, Overdue) for machine in world.machines for event in machine.shown)
+    assert all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines)
+
+
+def test_among_three_the_others_are_enough() -> None:
+    world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
+    on_turn(world)
+    assert [clock.goes_on for clock in clocks(world)] == [True] * 3
+
+
+def test_without_a_majority_nobodys_time_runs_and_it_begins_anew_with_one() -> None:
+    world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
+    slow = on_turn(world)
+    others = [me for me in range(3) if me != slow]
+    for me in others:
+        world.cut(slow, me)
+    world.cut(*others)
+    world.now += 10
+    assert clocks(world) == []
+    world.link(*others)
+    assert [clock.seconds for clock in clocks(world)] == [20, 20]
+
+
+def test_after_a_sleep_there_is_the_whole_patience_again_before_anybody_has_noticed() -> None:
+    world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
+    slow = on_turn(world)
+    world.now += 500 + OVERSLEPT
+    asleep = [machine.match.clock(world.now) for machine in world.machines]
+    for me in range(3):
+        world.feed(me, Ticked())
+    assert [machine.match.clock(world.now) for machine in world.machines] == asleep
+    assert {clock.seconds for clock in asleep if clock is not None} == {20}
+    tip = world.machines[slow].match.record.position.tip
+    assert not any(machine.match.agreement.absence.has_voted(tip) for machine in world.machines)
+
+
+def test_a_person_among_their_own_programs_has_no_clock_and_the_programs_have_theirs() -> None:
+    world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
+    identities = [record.join.identity for record in world.genesis.roster]
+    party = Party(identities[0], frozenset(identities[1:]))
+    for me, machine in enumerate(world.machines):
+        machine.match = Match(world.data, me, world.seeds[me], party=party)
+    world.links.clear()
+    for me in range(3):
+        world.feed(me, Ticked())
+        for other in range(me):
+            world.link(me, other)
+    told = set()
+    for _ in range(60):
+        slow = on_turn(world)
+        told.add((slow == 0, bool(clocks(world))))
+        if len(told) == 2:
+            break
+        machine = world.machines[slow]
+        machine.turn = next(event for event in reversed(machine.shown) if hasattr(event, "token"))  # type: ignore[assignment]
+        world.move(slow)
+    assert told == {(True, False), (False, True)}
+
+
+async def test_players_and_spectators_of_a_live_match_see_the_same_step_and_clock(people: Company) -> None:
+    players, opened = await people.table(2)
+    await in_mid_match(players[0])
+    watching = await people.sit("W")
+    await watching.node.watch(opened.join_line)
+    await watching.until(MatchStarted)
+    matches = [each.node.match for each in (*players, watching)]
+    assert all(match is not None for match in matches)
+    known = [match for match in matches if match is not None]
+    await watching.until_true(lambda: len({match.progress.step for match in known}) == 1)
+    now = asyncio.get_running_loop().time()
+    for match in known:
+        clock = match.clock(now)
+        assert clock is not None
+        assert [player.name for player in clock.awaited] == [players[0].name]
+        assert 100 < clock.seconds <= clock.allowed == 120
+        assert match.progress.stage is Stage.CHOOSE
+        assert match.progress.awaited == clock.awaited
+    assert known[0].progress.awaited == (PlayerInfo("A", players[0].node.identity.fingerprint, is_me=True),)
+    players[0].go_on()
+    await agree(*players, watching)
