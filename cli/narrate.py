@@ -69,6 +69,9 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
             return _course(event, seating)
+        case node.Said():
+            who = "You say" if event.player.is_me else f"{seating.named([event.player])} says"
+            return f"{who}: {escape(event.text)}"
         case node.Stopped():
             return f"This program has stopped: {clause(escape(event.reason))} The match can be resumed."
         case node.Diverged():

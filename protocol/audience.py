@@ -33,6 +33,11 @@ class Audience:
     def __len__(self) -> int:
         return len(self._spectators)
 
+    @property
+    def identities(self) -> tuple[bytes, ...]:
+        """Of all who watch."""
+        return tuple(self._spectators)
+
     def admit(self, identity: bytes) -> None:
         """Count a linked peer as spectator."""
         self._spectators[identity] = _Spectator(self._came, limits.SPECTATOR_PAGES, self._shell.loop.time())

@@ -243,6 +243,15 @@ class MatchOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A player said something to all at the table, or this node's owner did (``player.is_me``)."""
+
+    player: PlayerInfo
+    text: str
+    """1–200 characters, already checked (NFC, no control characters, nothing unseen), in any script and direction."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """This node cannot go on (its disk is full, say) and has fallen silent. The match can be resumed."""
 
@@ -290,6 +299,7 @@ NodeEvent = (
     | Continued
     | Misbehaved
     | MatchOver
+    | Said
     | Stopped
     | Diverged
     | Notice

@@ -14,6 +14,7 @@ from protocol.genesis import Genesis
 from protocol.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.playing import Playing
 from protocol.shell import Shell
+from protocol.talking import Floor
 from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
 
 FORMING_PATIENCE: Final = 2.0
@@ -73,6 +74,15 @@ class Hosting:
         """Wait for nobody any more."""
         for timer in self._lost.values():
             timer.cancel()
+
+    def floor(self) -> Floor:
+        """Return where words are said at this table: the host passes them on."""
+        guests = {
+            record.join.identity: self._shell.player(record.join.nickname, record.join.identity)
+            for record in self.table.records[1:]
+        }
+        listeners = () if self.has_begun else (*filter(self._shell.mesh.is_linked, guests), *self._audience.identities)
+        return Floor(self.table.table, guests, reach=listeners, onward=listeners)
 
     # Guests
 

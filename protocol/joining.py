@@ -15,6 +15,7 @@ from protocol.mesh import RefusedError
 from protocol.playing import Playing
 from protocol.refusals import LEFT, closing_code, host_gone, refusal, unreachable
 from protocol.shell import Shell
+from protocol.talking import Floor
 from protocol.transport import DialError
 from protocol.whereabouts import Target
 from protocol.wire import JoinTable, Propose, Refuse, Table, TableAim
@@ -122,6 +123,15 @@ class Joining:
         """Close, unless the convenor came back or the match was formed after all."""
         if self._seat is not None and not self._has_begun and not self._shell.mesh.is_linked(convenor):
             self._close("closed", host_gone(reason))
+
+    def floor(self) -> Floor | None:
+        """Return where words are said at the table at which this node has a seat: all come through its convenor."""
+        if self._seat is None or self._seat.table is None:
+            return None
+        own, convenor = self._shell.identity.public, self._seat.convenor
+        others = {key: self._shell.player(name, key) for name, key in self._seat.table.players if key != own}
+        reach = () if self._has_begun or not self._shell.mesh.is_linked(convenor) else (convenor,)
+        return Floor(self._seat.id, others, relays=(convenor,), reach=reach)
 
     @property
     def table_name(self) -> str:

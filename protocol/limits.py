@@ -134,6 +134,17 @@ TRANSCRIPT: Final = 16 * KIB * KIB
 at. To fold one takes up to some fourteen times its size of memory."""
 STATES_APART: Final = 32
 """Of the states of a match that is folded from a file one in so many is kept; the others are worked out from it."""
+WORD: Final = KIB
+"""Signed bytes of what somebody says: the most characters, of four bytes each, have some nine hundred."""
+WORD_RATE: Final = 1.0
+"""Words a second that one player may say in the long run: faster than anybody reads."""
+WORD_BURST: Final = 5
+"""Words that one player may say at once."""
+WORD_BURST_HEARD: Final = 8
+"""Words of one author that are heard at once: what was said within the limits may arrive closer together."""
+SPEAKERS: Final = 64
+"""Authors at one table of whom it is remembered what they said last: many more than sit there in an evening. Who has
+said nothing for longest is forgotten first."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
 NEED_ANSWERS: Final = 8
@@ -162,6 +173,8 @@ TEXT_CHARACTERS: Final = 200
 
 MOVE_CHARACTERS: Final = 200
 """The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
+WORD_CHARACTERS: Final = 200
+"""What somebody says at once: two or three lines of a terminal."""
 NICKNAME_CHARACTERS: Final = 20
 """Two of them and a sentence between fit into a line."""
 COMBINING_MARKS: Final = 2

@@ -83,31 +83,41 @@ def check_written(name: str) -> str:
 
 
 def check_nickname(name: str) -> str:
-    """Return ``name`` if people should let somebody be called so: :func:`check_written`, and by this Python's Unicode
-    NFC, letters of one script only, marks, numbers, punctuation and symbols, and no more than two combining marks in a
-    row.
+    """Return ``name`` if people should let somebody be called so: :func:`check_written`, no :func:`flaw`, and
+    letters of one script only.
 
     :raises NicknameError: naming what is wrong.
     """
     check_written(name)
-    if unicodedata.normalize("NFC", name) != name:
-        raise NicknameError("a nickname is written in Unicode's composed form (NFC)")
-    marks = 0
-    scripts = set()
-    for character in name:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category.startswith("M") else 0
-        if category[0] not in "LNMPS" and character != " ":
-            raise NicknameError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
-        if marks > COMBINING_MARKS:
-            raise NicknameError(f"a nickname has at most {COMBINING_MARKS} combining marks on a character")
-        if category[0] == "M" and character == name[0]:
-            raise NicknameError("a nickname does not begin with a combining mark")
-        if category[0] == "L":
-            scripts.add(_script(character))
+    if problem := flaw(name):
+        raise NicknameError(f"a nickname {problem}")
+    scripts = {_script(character) for character in name if unicodedata.category(character)[0] == "L"}
     if len(scripts) > 1:
         raise NicknameError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
     return name
+
+
+def flaw(text: str) -> str:
+    """Return why a text should not be shown to people, by this Python's Unicode, as what its rule says: it is NFC, has
+    letters, marks, numbers, punctuation, symbols and plain spaces, and no more than two combining marks in a row.
+    Empty if nothing is wrong.
+
+    >>> flaw("well played"), flaw("a\u200bb")
+    ('', 'has no control or invisible characters (U+200B)')
+    """
+    if unicodedata.normalize("NFC", text) != text:
+        return "is written in Unicode's composed form (NFC)"
+    marks = 0
+    for place, character in enumerate(text):
+        category = unicodedata.category(character)
+        marks = marks + 1 if category.startswith("M") else 0
+        if is_unseen(character) or (category[0] not in "LNMPS" and character != " "):
+            return f"has no control or invisible characters (U+{ord(character):04X})"
+        if marks > COMBINING_MARKS:
+            return f"has at most {COMBINING_MARKS} combining marks on a character"
+        if marks and place == 0:
+            return "does not begin with a combining mark"
+    return ""
 
 
 def _script(letter: str) -> str:

@@ -59,6 +59,7 @@ from protocol.shell import Shell
 from protocol.sightings import Sighting
 from protocol.store import Store, StoredMatch, StoreError
 from protocol.surroundings import mind_surroundings
+from protocol.talking import Floor, Talking
 from protocol.transport import EVERYWHERE
 from protocol.watching import Watching
 from protocol.whereabouts import Whereabouts, open_table, running_match
@@ -75,6 +76,7 @@ from protocol.wire import (
     Page,
     Propose,
     Refuse,
+    Say,
     Table,
     WatchAim,
 )
@@ -117,6 +119,7 @@ class Node:
         self._inquiry = Inquiry(own, SOFTWARE, bounds)
         self._shell = Shell(home, identity, store, self._mesh, whereabouts, bounds)
         self._audience = Audience(self._shell)
+        self._talking = Talking(self._shell)
         self._hosting: Hosting | None = None
         self._joining = Joining(self._shell, self._sign_on, self._begin)
         self._told_line = ""
@@ -328,6 +331,28 @@ class Node:
         if self._playing is not None:
             self._playing.feed(Conceded())
 
+    def say(self, text: str) -> None:
+        """Say something to all at the table, before, during or after the match; as long as links last.
+
+        What is said is composed (NFC) and its spaces are made single before it is signed. Told as
+        :class:`~protocol.events.Said` to all, oneself included.
+
+        :param text: up to 200 characters.
+        :raises NodeError: if it is too long or has characters that cannot be said, if it comes too fast behind other
+            words (five at once, then one a second), or if nobody is there.
+        """
+        if self._watching is not None:
+            raise NodeError("refused", "who watches does not speak", "sit down for the next match")
+        self._talking.say(self._shell.player(self.name, self.identity.public), self._floors(), text)
+
+    def _floors(self) -> tuple[Floor, ...]:
+        """Return where words are said and heard."""
+        if self._watching is not None:
+            return self._watching.floors()
+        rooms = (self._hosting, self._joining, self._playing)
+        floors = (room.floor() for room in rooms if room is not None)
+        return tuple(floor for floor in floors if floor is not None)
+
     async def close(self) -> None:
         """Leave. A lobby is told; a running match can be resumed; a finished one is served to the end for a moment."""
         if self._is_closed:
@@ -487,6 +512,9 @@ class Node:
         with self._shell.stopping_at_disk_errors():
             if isinstance(frame, Leave):
                 self._mesh.disconnect(identity, LEFT)
+            elif isinstance(frame, Say):
+                if identity not in self._audience:
+                    self._talking.hear(identity, frame, self._floors())
             elif self._watching is not None:
                 self._watching.take(identity, frame)
             elif self._playing is not None and isinstance(frame, Carried | Need | Page | Cut):

@@ -28,6 +28,7 @@ from protocol.lobby import NotAdmittedError, check_token
 from protocol.match import Match
 from protocol.session import Occasion, Session
 from protocol.shell import Shell
+from protocol.talking import Floor
 from protocol.wire import Carried, Cut, Frame, MatchAim, Need, Page, Refuse, WatchAim
 
 LATER_DIALLER: Final = 1.0
@@ -105,6 +106,13 @@ class Playing(Session):
         elif isinstance(frame, Need) and self._audience.may_ask(identity):
             # A number behind the roster's: the match needs it only to tell who asks from others who do.
             self._answer(self.match.record.players + self._audience.number(identity), frame)
+
+    def floor(self) -> Floor:
+        """Return where words are said in this match."""
+        others = {identity: self.match.info[author] for identity, author in self.authors.items()}
+        watching = self._audience.identities
+        reach = (*filter(self._shell.mesh.is_linked, others), *watching) if self.match.is_formed else ()
+        return Floor(self.match.record.match, others, reach=reach, onward=watching)
 
     def _answer(self, asker: int, need: Need) -> None:
         record = self.match.record

@@ -44,6 +44,7 @@ from protocol.mesh import RefusedError
 from protocol.refusals import closing_code, host_gone, refusal, unreachable
 from protocol.session import Occasion, Session
 from protocol.shell import Shell
+from protocol.talking import Floor
 from protocol.transport import DialError
 from protocol.whereabouts import Target
 from protocol.wire import Carried, Frame, MatchAim, Page, Propose, Refuse, Table, TableAim, WatchAim
@@ -151,6 +152,18 @@ class Watching:
         """Follow nobody any more."""
         if self.followed is not None:
             self.followed.close()
+
+    def floors(self) -> tuple[Floor, ...]:
+        """Return where words are heard: at the table that was watched, and in its match."""
+        floors = []
+        if self._lobby is not None and self._lobby.table is not None:
+            sitting = {key: self._shell.player(name, key) for name, key in self._lobby.table.players}
+            floors.append(Floor(self._lobby.id, sitting, relays=(self._source,)))
+        if self.followed is not None:
+            match = self.followed.match
+            playing = {identity: match.info[author] for identity, author in self.followed.authors.items()}
+            floors.append(Floor(match.record.match, playing, relays=playing))
+        return tuple(floors)
 
     # Before the match
 

@@ -14,6 +14,7 @@ type   name      fields
 9      PAGE      match, step, tip, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
 11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
+12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.words`)
 =====  ========  ======================================================================================
 
 The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
@@ -157,7 +158,14 @@ class Cut(NamedTuple):
     authors: tuple[int, ...]
 
 
-Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut
+class Say(NamedTuple):
+    """A word that somebody said, not parsed yet."""
+
+    data: bytes
+    signature: bytes
+
+
+Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say
 
 
 class _Type(IntEnum):
@@ -172,6 +180,7 @@ class _Type(IntEnum):
     PAGE = 9
     LEAVE = 10
     CUT = 11
+    SAY = 12
 
 
 _WATCH: Final = "watch"
@@ -188,6 +197,7 @@ _TYPE_OF: Final = {
     Page: _Type.PAGE,
     Leave: _Type.LEAVE,
     Cut: _Type.CUT,
+    Say: _Type.SAY,
 }
 
 
@@ -229,6 +239,8 @@ def _build(kind: Value, fields: tuple[Value, ...]) -> Frame | None:
     match kind, fields:
         case _Type.MESSAGE, (bytes() as message, bytes() as signature):
             return Carried(message, signature)
+        case _Type.SAY, (bytes() as word, bytes() as signature):
+            return Say(word, signature)
         case _Type.HELLO, (tuple() as versions, str() as software, int() as port, tuple() as aim):
             goal = _aim(aim)
             known = 0 < len(versions) <= 16 and all(type(version) is int for version in versions)

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, new_match
 from protocol.canonical import decode, encode
 from protocol.certificates import authority_key
 from protocol.hashing import tagged_hash
-from protocol.keys import MatchKey, PublicKey, fingerprint
+from protocol.keys import Identity, MatchKey, PublicKey, fingerprint
 from protocol.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
 from protocol.nicknames import UNSEEN
 from protocol.position import state_hash
 from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
 from protocol.wire import encode_frame
+from protocol.words import parse_word, sign_word
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
 
@@ -79,6 +81,17 @@ def test_message_and_step(vectors: dict[str, Any], context: Context) -> None:
     assert signed.id.hex() == given["id"] == message_id(data).hex()
     assert PublicKey(bytes.fromhex(vectors["match key"]["public"])).verifies(signature, data)
     assert tagged_hash("step", context.tip, 7, b"", signed.id, b"").hex() == vectors["step"]["next tip"]
+
+
+def test_words(vectors: dict[str, Any]) -> None:
+    given = vectors["word"]
+    seed = bytes.fromhex(vectors["secret"]["seed"])
+    identity = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", seed)))
+    assert fingerprint(identity.public) == vectors["fingerprint"]["fingerprint"]
+    word = sign_word(bytes.fromhex(given["table"]), identity, given["number"], given["text"])
+    assert word.data.hex() == given["data"]
+    assert word.signature.hex() == given["signature"]
+    assert parse_word(word.data, word.signature) == word
 
 
 @pytest.mark.parametrize("name", ["absent", "close"])

@@ -144,6 +144,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"at most {limits.ADDRESSES_PER_PEER} for a peer and {limits.ADDRESSES_PER_NAME} for a name",
         f"answered {limits.SPECTATOR_PAGES} times at once",
         f"up to {limits.NICKNAME_CHARACTERS} characters",
+        f"A text has up to {limits.WORD_CHARACTERS} characters",
+        f"Of one author {limits.WORD_BURST_HEARD} words are heard at once",
         f"once in {limits.REPLACEMENT:.0f} seconds",
         f"a secret of {joinline._TOKEN_BYTES * 8} bits",
         f"unconfirmed at the others after {match_module.RECEIPTS:.0f} seconds",

@@ -122,6 +122,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.Misbehaved(peer, 7, reason, Path("proofs", "x.p2pdice")),
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
         node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
+        node.Said(me, "well played"),
+        node.Said(peer, reason),
         node.Stopped(reason),
         node.Diverged(7, "('hostile\x1b[31m',)"),
         node.Notice(reason),

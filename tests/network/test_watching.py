@@ -50,6 +50,7 @@ from protocol.wire import (
     Page,
     Propose,
     Refuse,
+    Say,
     Table,
     WatchAim,
     encode_frame,
@@ -380,6 +381,7 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
     for frame in (
         Carried(*mine.wire),
         Carried(b"nonsense", bytes(64)),
+        Say(b"nonsense", bytes(64)),
         Page(record.match, step, tip, True, (mine.wire,)),
         Propose(record.genesis_data),
         Table("Friday", (), 2, (), ()),

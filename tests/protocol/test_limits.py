@@ -38,6 +38,7 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (bounds.rate, bounds.burst, bounds.own_machine_rate) == (50, 200, None)
     assert bounds.outgoing_queue == 1024 * 1024
     assert limits.NICKNAME_CHARACTERS == 20
+    assert (limits.WORD_CHARACTERS, limits.WORD_BURST, limits.WORD_RATE) == (200, 5, 1)
     assert limits.REPLACEMENT == 2
     assert limits.NEED_ANSWER == 1
     assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)

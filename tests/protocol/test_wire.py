@@ -20,6 +20,7 @@ from protocol.wire import (
     Page,
     Propose,
     Refuse,
+    Say,
     Table,
     TableAim,
     WatchAim,
@@ -58,6 +59,7 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Need, HASH, STEP, HASH, st.lists(st.integers(0, 9), max_size=PLAYERS).map(tuple)),
     st.builds(Page, HASH, STEP, HASH, st.booleans(), PAIRS),
     st.builds(Leave, TEXT),
+    st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
 )
 
 
@@ -132,6 +134,9 @@ ZEROS = bytes(32)
         (9, ZEROS, 0, ZEROS, 1, ((b"data", b"signature", b"more"),)),
         (10, "x" * 201),
         (10, "bye", "bye"),
+        (12, "word", b"signature"),
+        (12, b"word"),
+        (12, b"word", b"signature", 0),
     ],
 )
 def test_a_value_of_another_shape_is_no_frame(value: Value) -> None:

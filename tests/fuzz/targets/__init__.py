@@ -20,10 +20,11 @@ from tests.fuzz.targets import (
     txt,
     verifier,
     verify_command,
+    words,
 )
 
 _ROOMS: Final = (
     *(bots, canonical, frames, identity, joinlines, lobby, messages, moves, referee, rules, store, txt, verifier),
-    verify_command,
+    *(verify_command, words),
 )
 TARGETS: Final[dict[str, Target]] = {target.name: target for room in _ROOMS for target in room.TARGETS}

@@ -17,6 +17,7 @@ from protocol.wire import (
     Page,
     Propose,
     Refuse,
+    Say,
     Table,
     TableAim,
     Welcome,
@@ -48,6 +49,7 @@ def frames() -> tuple[Frame, ...]:
         Page(match, 4, bytes(32), True, tuple(signed.wire for signed in messages[:6])),
         Leave("bye"),
         Cut(match, (1,)),
+        Say(b"word", bytes(64)),
     )
 
 

@@ -1,0 +1,281 @@
+"""Words at the table over real links: all who are there hear them, each once, and nobody says them for another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from protocol import limits
+from protocol.errors import NodeError
+from protocol.events import LobbyChanged, MatchOver, MatchStarted, PeerLost, Said
+from protocol.node import TableSettings
+from protocol.wire import Say, encode_frame
+from protocol.words import Word, sign_word
+from tests.network.company import CLASSIC, Company, Player, agree, company, in_mid_match
+from tests.network.test_watching import Stranger
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+def heard(player: Player) -> list[tuple[str, str]]:
+    return [(said.player.name, said.text) for said in player.told(Said)]
+
+
+async def all_hear(speaker: Player, text: str, *others: Player) -> None:
+    """Let somebody say something, and wait until everybody has heard it."""
+    speaker.node.say(text)
+    for player in (speaker, *others):
+        said = await player.until(Said, lambda said: said.text == text)
+        assert (said.player.name, said.player.is_me) == (speaker.name, player is speaker)
+        assert said.player.fingerprint == speaker.node.identity.fingerprint
+
+
+def throw(sender: Player, receiver: Player, *words: Word) -> None:
+    """Send words over a player's link, whatever they are."""
+    for word in words:
+        sender.node._shell.post(receiver.node.identity.public, Say(word.data, word.signature))
+
+
+async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, str]:
+    """Return a host and two guests at a table that waits for more, who watches it, and the join line."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
+    guests = [await people.sit(name) for name in "BC"]
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+    for guest in guests:
+        await guest.until(LobbyChanged, lambda event: len(event.players) == 3)
+    watching = await people.sit("W")
+    await watching.node.watch(opened.join_line)
+    return [host, *guests], watching, opened.join_line
+
+
+# Who hears what
+
+
+async def test_at_a_table_all_hear_what_guests_and_host_say_through_the_host(people: Company) -> None:
+    players, watching, _ = await lobby(people)
+    host, one, other = players
+    await all_hear(one, "hello there", host, other, watching)
+    await all_hear(host, "welcome", one, other, watching)
+    await all_hear(other, "שלום", host, one, watching)
+    story = [("B", "hello there"), ("A", "welcome"), ("C", "שלום")]
+    assert [heard(player) for player in (*players, watching)] == [story] * 4
+
+
+async def test_in_a_match_all_hear_each_other_and_so_do_spectators_and_after_the_end_too(people: Company) -> None:
+    players, opened = await people.table(3)
+    await in_mid_match(players[0])
+    watching = [await people.sit(name) for name in "VW"]
+    for each in watching:
+        await each.node.watch(opened.join_line)
+        await each.until(MatchStarted)
+    for player in players:
+        await all_hear(player, f"{player.name} has a bad feeling", *(each for each in players if each is not player))
+    for each in watching:
+        await each.until_true(lambda each=each: len(each.told(Said)) == 3)  # type: ignore[misc]
+    players[0].go_on()
+    await agree(*players, *watching)
+    await all_hear(players[1], "well played", players[0], players[2], *watching)
+    for player in (*players, *watching):
+        names = [name for name, _ in heard(player)]
+        assert sorted(names) == ["A", "B", "B", "C"]  # each once, by however many ways it came
+
+
+async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> None:
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    await all_hear(players[1], "nobody-keeps-this", players[0])
+    players[0].go_on()
+    transcript = await agree(*players)
+    assert b"nobody-keeps-this" not in transcript
+    for player in players:
+        await player.leave()
+        for path in player.node.home.path.rglob("*"):
+            assert path.is_dir() or b"nobody-keeps-this" not in path.read_bytes(), path
+
+
+async def test_who_comes_back_in_mid_match_is_heard_again(people: Company) -> None:
+    """The number of a word grows over a restart, though nothing of it was stored."""
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    await all_hear(players[1], "one moment", players[0])
+    back = await people.sit("B", home=await players[1].kill())
+    await back.node.resume()
+    await players[0].until_true(lambda: players[0].node._mesh.is_linked(back.node.identity.public))
+    await back.until_true(lambda: back.node._mesh.is_linked(players[0].node.identity.public))
+    await all_hear(back, "here I am", players[0])
+    players[0].go_on()
+    await agree(players[0], back)
+
+
+# What cannot be said
+
+
+async def test_what_cannot_be_said_is_answered_with_a_sentence(people: Company) -> None:
+    (host, guest, _), watching, _ = await lobby(people)
+    for player, text, reason in (
+        (host, "x" * 201, "what is said has 201 characters, and at most 200 can be said at once"),
+        (guest, "\x1b[2J", "what is said has no control or invisible characters (U+001B)"),
+        (guest, " ", "what is said is empty"),
+        (watching, "hello", "who watches does not speak"),
+        (await people.sit("lonely"), "hello", "nobody is there to hear it"),
+    ):
+        with pytest.raises(NodeError) as caught:
+            player.node.say(text)
+        assert caught.value.reason == reason
+    assert heard(host) == heard(guest) == heard(watching) == []
+
+
+async def test_who_says_too_much_at_once_is_told_so_and_what_was_said_is_heard(people: Company) -> None:
+    (host, guest, other), watching, _ = await lobby(people)
+    for number in range(limits.WORD_BURST):
+        guest.node.say(f"word {number}")
+    with pytest.raises(NodeError, match="too many words at once") as caught:
+        guest.node.say("one more")
+    assert caught.value.hint == "wait a second"
+    for player in (host, other, watching):
+        await player.until(Said, lambda said: said.text == "word 4")
+        assert heard(player) == [("B", f"word {number}") for number in range(limits.WORD_BURST)]
+
+
+async def test_a_host_with_nobody_at_the_table_speaks_to_nobody(people: Company) -> None:
+    host = await people.sit("A")
+    await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    with pytest.raises(NodeError, match="nobody is there"):
+        host.node.say("hello?")
+
+
+# Hostile words
+
+
+async def settled(sender: Player, receiver: Player, text: str) -> None:
+    """Wait until the receiver has taken all that the sender threw before."""
+    context = sender.node._floors()[-1].context
+    throw(sender, receiver, sign_word(context, sender.node.identity, 2**62, text))
+    await receiver.until(Said, lambda said: said.text == text)
+
+
+async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Company) -> None:
+    """A hostile player has words of all others, and a link to each."""
+    players, _ = await people.table(3)
+    await in_mid_match(players[0])
+    honest, hostile, other = players
+    match = honest.node.match
+    assert match is not None
+    here, table = match.record.match, match.record.genesis.table
+    eve, ada = hostile.node.identity, other.node.identity
+    before = len(honest.told(Said))
+    throw(
+        hostile,
+        honest,
+        sign_word(here, ada, 5, "by another, well signed, over my link"),
+        sign_word(here, eve, 5, "in another's name")._replace(data=sign_word(here, ada, 5, "in her name").data),
+        sign_word(here, eve, 6, "signed wrongly")._replace(signature=bytes(64)),
+        sign_word(table, eve, 7, "at the table, after the start")._replace(signature=bytes(64)),
+        sign_word(bytes(32), eve, 8, "in another match"),
+        sign_word(b"t" * 16, eve, 9, "at another table"),
+    )
+    throw(hostile, honest, *[sign_word(here, eve, 10, "once")] * 3, sign_word(here, eve, 9, "out of order"))
+    await settled(hostile, honest, "that is all")
+    assert heard(honest)[before:] == [("B", "once"), ("B", "that is all")]
+    assert honest.told(PeerLost) == []  # none of it is a reason to cut anybody off
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_a_host_cannot_say_for_a_guest_what_the_guest_did_not_say_or_say_it_twice(people: Company) -> None:
+    (host, guest, other), watching, _ = await lobby(people)
+    table = host.node.table
+    await all_hear(guest, "hello", host, other, watching)
+    word = sign_word(table, guest.node.identity, 2**60, "once more")
+    throw(
+        host,
+        other,
+        word._replace(data=sign_word(table, guest.node.identity, 2**60, "I give up").data),
+        sign_word(table, watching.node.identity, 3, "by somebody who does not sit here"),
+        word,
+        word,
+        sign_word(table, guest.node.identity, 1, "what was said earlier"),
+    )
+    await settled(host, other, "that is all")
+    assert heard(other) == [("B", "hello"), ("B", "once more"), ("A", "that is all")]
+
+
+async def test_a_guest_speaks_for_nobody_else(people: Company) -> None:
+    (host, guest, other), _, _ = await lobby(people)
+    throw(guest, host, sign_word(host.node.table, other.node.identity, 3, "well signed, over the wrong link"))
+    await settled(guest, host, "that is all")
+    assert heard(host) == [("B", "that is all")]
+    assert guest.told(LobbyChanged)
+
+
+async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Company) -> None:
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    honest, hostile = players
+    match = honest.node.match
+    assert match is not None
+    flood = [sign_word(match.record.match, hostile.node.identity, number, f"{number}") for number in range(500)]
+    throw(hostile, honest, *flood)
+    await asyncio.sleep(0)
+    last = sign_word(match.record.match, hostile.node.identity, 2**61, "last")
+    while ("B", "last") not in heard(honest):  # as soon as it is not too fast any more
+        throw(hostile, honest, last)
+        await asyncio.sleep(0.2)
+    assert limits.WORD_BURST_HEARD <= len(heard(honest)) <= limits.WORD_BURST_HEARD + 3
+    assert honest.told(PeerLost) == []
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_what_is_no_word_cuts_the_link_and_the_match_goes_on(people: Company) -> None:
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    honest, hostile = players
+    frames = (Say(b"nonsense", bytes(64)), Say(bytes(limits.WORD + 1), bytes(64)), Say(b"", b""))
+    for lost, frame in enumerate(frames, 1):
+        hostile.node._mesh.send(honest.node.identity.public, encode_frame(frame))
+        await honest.until_true(lambda lost=lost: len(honest.told(PeerLost)) == lost)  # type: ignore[misc]
+        await honest.until_true(lambda: honest.node._mesh.is_linked(hostile.node.identity.public))
+        await hostile.until_true(lambda: hostile.node._mesh.is_linked(honest.node.identity.public))
+    assert heard(honest) == []
+    players[0].go_on()
+    await agree(*players)
+
+
+async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Company) -> None:
+    players, _, _ = await lobby(people)
+    stranger = Stranger()
+    host = await stranger.watch(players[0])
+    word = sign_word(players[0].node.table, stranger.identity, 1, "hello")
+    stranger.mesh.send(host, encode_frame(Say(word.data, word.signature)))
+    stranger.mesh.send(host, encode_frame(Say(b"nonsense", bytes(64))))
+    await all_hear(players[1], "did you hear anything?", players[0], players[2])
+    assert [name for name, _ in heard(players[0])] == ["B"]
+    assert stranger.is_up
+    await stranger.mesh.close()
+
+
+async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) -> None:
+    """Everybody changes from the table to the match on their own; who is late hears both."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
+    guests = [await people.sit(name) for name in "BC"]
+    for guest in guests:
+        await guest.node.join(opened.join_line)
+        for _ in range(2):
+            guest.node.say(f"{guest.name} {len(guest.told(Said))}")
+            await asyncio.sleep(0)
+    for player in (host, *guests):
+        await player.until(MatchOver)
+    for player in (host, guests[0]):
+        assert [name for name, _ in heard(player)].count("B") == 2

@@ -1,0 +1,208 @@
+"""Words at the table: what can be said, what is heard, and what a word cannot be turned into."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import limits
+from protocol.canonical import Value, encode
+from protocol.keys import SMALL_ORDER, Identity
+from protocol.nicknames import UNSEEN
+from protocol.words import (
+    SAY_TAG,
+    Hearing,
+    MalformedWordError,
+    Word,
+    WordError,
+    parse_word,
+    sign_word,
+    speakable,
+)
+
+ADA, BEN = Identity.generate(), Identity.generate()
+TABLE, MATCH = b"t" * 16, b"m" * 32
+TEXT = st.text(st.characters(codec="utf-8"), max_size=limits.WORD_CHARACTERS + 5)
+
+
+def said(text: str = "well played", number: int = 1, context: bytes = TABLE, by: Identity = ADA) -> Word:
+    return sign_word(context, by, number, text)
+
+
+def heard(hearing: Hearing, word: Word, now: float = 0.0) -> str:
+    """Return why a word is not heard; empty if it is."""
+    try:
+        hearing.take(word, now)
+    except WordError as error:
+        return str(error)
+    return ""
+
+
+# What can be said
+
+
+@given(TEXT)
+def test_whatever_can_be_said_is_heard_as_it_was_said(text: str) -> None:
+    try:
+        spoken = speakable(text)
+    except WordError:
+        return
+    word = said(spoken)
+    assert len(word.data) <= limits.WORD
+    assert parse_word(word.data, word.signature) == word
+    assert heard(Hearing(), word) == ""
+    assert speakable(spoken) == spoken == unicodedata.normalize("NFC", spoken)
+
+
+def test_the_longest_word_fits() -> None:
+    word = said("\U0001f3b2" * limits.WORD_CHARACTERS, 2**63 - 1, MATCH)
+    assert len(word.data) <= limits.WORD
+    assert parse_word(word.data, word.signature) == word
+
+
+@pytest.mark.parametrize(
+    ("typed", "spoken"),
+    [
+        ("  well\tplayed \n", "well played"),
+        ("e\u0301", "é"),
+        ("\u2764\ufe0f", "\u2764"),
+        ("a\u00a0\u2003b", "a b"),
+        ("שלום", "שלום"),
+        ("x" * 300 + " " * 9, ""),
+        ("", ""),
+        ("\ufe0f \n", ""),
+        ("\x1b[2J", ""),
+        ("a\u202eb", ""),
+        ("a\u2066b", ""),
+        ("a\u200db", ""),
+        ("a\u0316\u0317\u0318", ""),
+        ("\u0316a", ""),
+        ("\u3164", ""),
+        ("\ue000", ""),
+        ("\U000e0041", ""),
+    ],
+)
+def test_what_is_typed_is_made_readable_or_refused(typed: str, spoken: str) -> None:
+    try:
+        assert speakable(typed) == spoken
+    except WordError:
+        assert spoken == ""
+
+
+# What is no word
+
+
+@pytest.mark.parametrize("code", sorted({code for pair in UNSEEN for code in pair if not 0xD800 <= code <= 0xDFFF}))
+def test_a_word_with_a_character_that_is_not_seen_is_none(code: int) -> None:
+    word = said(f"a{chr(code)}b")
+    with pytest.raises(MalformedWordError):
+        parse_word(word.data, word.signature)
+
+
+KEY = ADA.public
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (),
+        "say",
+        ("p2pdice/1/message", TABLE, KEY, 1, "hello"),
+        ("p2pdice/1/join", TABLE, KEY, 1, "hello"),
+        (SAY_TAG, TABLE, KEY, 1),
+        (SAY_TAG, TABLE, KEY, 1, "hello", 0),
+        (SAY_TAG, b"", KEY, 1, "hello"),
+        (SAY_TAG, TABLE + b"x", KEY, 1, "hello"),
+        (SAY_TAG, TABLE, KEY[:31], 1, "hello"),
+        (SAY_TAG, TABLE, KEY, -1, "hello"),
+        (SAY_TAG, TABLE, KEY, 2**63, "hello"),
+        (SAY_TAG, TABLE, KEY, "1", "hello"),
+        (SAY_TAG, TABLE, KEY, 1, b"hello"),
+        (SAY_TAG, TABLE, KEY, 1, ""),
+        (SAY_TAG, TABLE, KEY, 1, "x" * 201),
+        (SAY_TAG, TABLE, KEY, 1, " hello"),
+        (SAY_TAG, TABLE, KEY, 1, "hello "),
+        (SAY_TAG, TABLE, KEY, 1, "hel  lo"),
+    ],
+)
+def test_a_value_of_another_form_is_no_word_whoever_signed_it(value: Value) -> None:
+    data = encode(value)
+    with pytest.raises(MalformedWordError):
+        parse_word(data, ADA.private_key.sign(data))
+
+
+@pytest.mark.parametrize(("data", "signature"), [(bytes(limits.WORD + 1), bytes(64)), (said().data, bytes(63))])
+def test_lengths_are_looked_at_first(data: bytes, signature: bytes) -> None:
+    with pytest.raises(MalformedWordError, match="length"):
+        parse_word(data, signature)
+
+
+# What is heard
+
+
+@given(st.data())
+def test_no_byte_of_a_word_can_be_changed(data: st.DataObject) -> None:
+    word = said()
+    which = data.draw(st.sampled_from(["data", "signature"]))
+    raw = bytearray(getattr(word, which))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
+    parts = {"data": word.data, "signature": word.signature, which: bytes(raw)}
+    try:
+        changed = parse_word(parts["data"], parts["signature"])
+    except MalformedWordError:
+        return
+    assert heard(Hearing(), changed) == "has a wrong signature"
+
+
+@pytest.mark.parametrize("key", sorted(SMALL_ORDER))
+def test_a_key_for_which_one_signature_fits_many_words_is_nobodys(key: bytes) -> None:
+    data = encode((SAY_TAG, TABLE, key, 1, "hello"))
+    word = parse_word(data, (1).to_bytes(32, "little") + bytes(32))
+    assert heard(Hearing(), word) == "has a wrong signature"
+
+
+def test_a_word_is_heard_once_and_none_before_it() -> None:
+    hearing = Hearing()
+    first, second, third = (said(number=number) for number in (3, 4, 9))
+    assert heard(hearing, second) == ""
+    assert heard(hearing, first) == heard(hearing, second) == "was said before"
+    assert heard(hearing, third) == ""
+    assert heard(hearing, said(number=1, by=BEN)) == ""
+
+
+def test_what_comes_faster_than_people_read_is_lost_and_what_comes_in_time_behind_it_is_heard() -> None:
+    hearing = Hearing()
+    at_once = [heard(hearing, said(number=number)) for number in range(100)]
+    assert at_once.count("") == limits.WORD_BURST_HEARD
+    assert set(at_once) == {"", "comes too fast behind others"}
+    assert heard(hearing, said(number=100, by=BEN)) == ""  # nobody is held up by another one
+    in_the_long_run = [heard(hearing, said(number=200 + number), number / 10) for number in range(1000)]
+    assert 95 <= in_the_long_run.count("") <= 101
+
+
+def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
+    hearing = Hearing()
+    for number in range(100):
+        forged = said(number=1000 + number)._replace(signature=said(number=number, by=BEN).signature)
+        assert heard(hearing, forged) == "has a wrong signature"
+    assert heard(hearing, said(number=1)) == ""
+
+
+@pytest.mark.parametrize("text", ["e\u0301", "a\u0316\u0317\u0318", "\u0316a"])
+def test_what_is_fit_to_be_sent_and_not_to_be_shown_is_passed_over(text: str) -> None:
+    """That depends on the Unicode of a program: nobody is cut off for having another one."""
+    word = said(text)
+    assert parse_word(word.data, word.signature) == word
+    assert heard(Hearing(), word)
+
+
+def test_of_many_authors_those_are_remembered_who_spoke_last() -> None:
+    hearing = Hearing()
+    crowd = [Identity.generate() for _ in range(limits.SPEAKERS + 5)]
+    for author in crowd:
+        assert heard(hearing, said(by=author)) == ""
+    assert len(hearing._authors) == limits.SPEAKERS
+    assert heard(hearing, said(by=crowd[-1])) == "was said before"
