@@ -102,7 +102,7 @@ def test_a_word_with_a_character_that_is_not_seen_is_none(code: int) -> None:
         parse_word(word.data, word.signature)
 
 
-KEY = ADA.public
+KEY = bytes(range(32))
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_a_value_of_another_form_is_no_word_whoever_signed_it(value: Value) -> N
         parse_word(data, ADA.private_key.sign(data))
 
 
-@pytest.mark.parametrize(("data", "signature"), [(bytes(limits.WORD + 1), bytes(64)), (said().data, bytes(63))])
-def test_lengths_are_looked_at_first(data: bytes, signature: bytes) -> None:
-    with pytest.raises(MalformedWordError, match="length"):
-        parse_word(data, signature)
+def test_lengths_are_looked_at_first() -> None:
+    for data, signature in ((bytes(limits.WORD + 1), bytes(64)), (said().data, bytes(63))):
+        with pytest.raises(MalformedWordError, match="length"):
+            parse_word(data, signature)
 
 
 # What is heard
@@ -157,11 +157,11 @@ def test_no_byte_of_a_word_can_be_changed(data: st.DataObject) -> None:
     assert heard(Hearing(), changed) == "has a wrong signature"
 
 
-@pytest.mark.parametrize("key", sorted(SMALL_ORDER))
-def test_a_key_for_which_one_signature_fits_many_words_is_nobodys(key: bytes) -> None:
-    data = encode((SAY_TAG, TABLE, key, 1, "hello"))
-    word = parse_word(data, (1).to_bytes(32, "little") + bytes(32))
-    assert heard(Hearing(), word) == "has a wrong signature"
+def test_a_key_for_which_one_signature_fits_many_words_is_nobodys() -> None:
+    for key in SMALL_ORDER:
+        data = encode((SAY_TAG, TABLE, key, 1, "hello"))
+        word = parse_word(data, (1).to_bytes(32, "little") + bytes(32))
+        assert heard(Hearing(), word) == "has a wrong signature"
 
 
 def test_a_word_is_heard_once_and_none_before_it() -> None:
