@@ -19,7 +19,7 @@ from cli.seating import Seating
 from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
-from p2pdice import PRESETS, BidMade, ChallengeCalled, HandsShown, Judged, Ruleset
+from p2pdice import PRESETS, BidMade, ChallengeCalled, Hand, HandsShown, Judged, Ruleset, State
 from p2pdice.odds import at_least
 from protocol.canonical import encode
 from protocol.events import CupsSeen, Happened, PlayerInfo
@@ -137,14 +137,19 @@ def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: 
             with_own_eyes = weigh(
                 event.event, event.state, {weighed.by: known[weighed.by]} if weighed.by is not None else {}, weighed.by
             )
+            other = next((seat for seat in known if seat != weighed.by), None)
+            if isinstance(event.event, BidMade) and other is not None:
+                by_another = weigh(event.event, event.state, {other: known[other]}, other)
+                assert by_another is not None
+                assert by_another.by == other
+                assert by_another.chance == true_to(event.event, event.state, known[other])
             assert with_own_eyes is not None
             assert with_own_eyes.chance == weighed.chance
             assert (with_own_eyes.count, with_own_eyes.is_right) == (None, None)
         match event.event:
-            case BidMade(seat, quantity, face):
+            case BidMade(seat=seat):
                 assert weighed is not None
-                unknown = sum(event.state.dice) - len(hands[seat])
-                assert weighed.chance == at_least(quantity, face, hands[seat], unknown, event.state.ones_wild)
+                assert weighed.chance == true_to(event.event, event.state, hands[seat])
                 assert weighed.by == seat
             case HandsShown(count=count):
                 assert last[BidMade].count == last[ChallengeCalled].count == count
@@ -153,6 +158,10 @@ def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: 
                 assert last[ChallengeCalled].is_right == call_right
                 judged += 1
     assert judged
+
+
+def true_to(bid: BidMade, state: State, hand: Hand) -> Fraction:
+    return at_least(bid.quantity, bid.face, hand, sum(state.dice) - len(hand), state.ones_wild)
 
 
 SEATING = Seating(("Ada", "Ben"))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cli.settings import Settings
 from cli.table.board import Board
+from cli.table.pace import beats
 from cli.table.replaying import Replaying
 from cli.table.showing import Showing
 from cli.table.tape import Place, Tape
@@ -85,9 +86,24 @@ class Looking:
 
 
 def on_board(board: Board) -> dict[str, Any]:
-    return {name: value for name, value in vars(board).items() if name != "showdown"} | {
-        "showdown": None if board.showdown is None else repr(board.showdown)
-    }
+    mutable = {"hands": dict(board.hands), "away": set(board.away), "showdown": repr(board.showdown)}
+    return vars(board) | mutable
+
+
+@pytest.mark.parametrize("name", ["classic", "motes"])
+@pytest.mark.parametrize("seat", [None, 0])
+def test_what_happens_on_a_copy_of_a_board_does_not_show_on_the_board(name: str, seat: int | None) -> None:
+    tape = Tape(replay(name), seat)
+    while events := tape.forward():
+        before = on_board(tape.board)
+        twin = tape.board.copy()
+        for event in events:
+            for beat in beats(event):
+                twin.take(beat)
+        assert on_board(tape.board) == before
+        for event in events:
+            tape.board.take(event)
+        assert on_board(tape.board) == on_board(twin)
 
 
 def folded(replay: Replay, eyes: int | None, place: Place) -> Board:
