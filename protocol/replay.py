@@ -122,7 +122,7 @@ class Replay:
         if me is None:
             yield CupsSeen(tuple(self._hand(position, author) for author in position.seats), position.state)
         elif self._hand(position, me) is None:
-            yield Notice("this cup was never opened, so the transcript does not hold what was in it")
+            yield Notice("your cup was never opened, so the transcript does not hold what was in it")
 
 
 def _is_opening(signed: Signed) -> bool:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice replay last                 the match that you have seen last
-  p2pdice replay 2026-11-22-friday    as p2pdice matches lists it
-  p2pdice replay match.p2pdice        anybody's
-  p2pdice replay match.p2pdice --as Ada          what Ada saw, and no more
-  p2pdice replay match.p2pdice --as 0            the same for seat 0
-  p2pdice replay match.p2pdice | less            the whole story
-  p2pdice replay match.p2pdice --json | jq .sentence
+  p2pdice replay last                your last match
+  p2pdice replay 2026-11-22-friday   as p2pdice matches lists it
+  p2pdice replay match.p2pdice       anybody's
+  p2pdice replay last --as Ada       what Ada saw, and no more
+  p2pdice replay last --as 0         the same for seat 0
+  p2pdice replay last | less         the whole story
+  p2pdice replay last --json | jq .sentence
 
 \b
 Exit codes: 0 shown, and the match was fair, with or without claims that

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from cli.commands.replay import app
 from cli.exits import ExitCode
+from cli.render import columns
 from cli.seating import Seating
 from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
@@ -34,13 +35,21 @@ from tests.cli.test_verify import namesakes
 from tests.simulation.world import World, join_record
 
 NAMES = ("Ada", "Ben", "Cleo")
+SMALL = PRESETS["classic"].with_options({"dice": "2"})
 DICE = r"(?:[⚀-⚅] [1-6](?:  )?)+"
 
 
-def play(ruleset: Ruleset, players: int = 3, seed: int = 2, *, leaves_after: int | None = None) -> World:
+def play(
+    ruleset: Ruleset,
+    players: int = 3,
+    seed: int = 2,
+    *,
+    leaves_after: int | None = None,
+    names: tuple[str, ...] = NAMES,
+) -> World:
     """Play a match between Ada, Ben and Cleo; after so many events one of them falls silent for ever."""
     with patch(
-        "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=NAMES[number])
+        "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=names[number])
     ):
         world = World(ruleset, players, seed, patience=Patience(20, 10))
     if leaves_after is not None:
@@ -290,7 +299,7 @@ def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(
 
 
 def test_a_match_that_went_on_without_somebody_is_shown_whole(written: Callable[[bytes], str]) -> None:
-    world = play(PRESETS["classic"].with_options({"dice": "2"}), leaves_after=60)
+    world = play(SMALL, leaves_after=60)
     shown = Shown(written(world.machines[0].transcript))
     assert shown.code == ExitCode.DONE
     assert "claims that cannot be proven" in shown.lines[0]
@@ -326,6 +335,20 @@ def test_of_an_altered_file_nothing_is_told_but_what_verify_says(
         assert "UNREADABLE OR ALTERED; this blames nobody." in shown.errors
     shown = Shown(written(bytes(data)), "--json")
     assert [json.loads(line)["verdict"] for line in shown.lines] == ["altered"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--as", "0"], ["--json"]])
+def test_no_name_reaches_the_terminal_as_it_was_written(arguments: list[str], written: Callable[[bytes], str]) -> None:
+    """A transcript may hold names that nobody would sit down with today."""
+    names = ("\\x1b[2J", "e" + "\u0301" * 12, "五六")
+    shown = Shown(written(play(SMALL, names=names).machines[0].transcript), *arguments)
+    assert shown.code == ExitCode.DONE
+    assert all(line.isprintable() for line in shown.lines)
+    assert not any("\u0301" * 3 in line for line in shown.lines)
+    told = [json.loads(line).get("sentence", "") for line in shown.lines] if arguments == ["--json"] else shown.lines
+    assert any(r"\x5cx1b[2J bids " in line or r"You bid " in line for line in told)
+    cups = [line for line in shown.lines if line.startswith("    ")]
+    assert len({columns(re.split("  (?=[⚀-⚅])", line)[0]) for line in cups}) <= 1
 
 
 def test_a_proof_holds_no_match(p2pdice: Run, written: Callable[[bytes], str]) -> None:
