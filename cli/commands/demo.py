@@ -153,3 +153,4 @@ def _print(summary: dict[str, Any], ending: str) -> None:
     for path in summary["transcripts"]:
         print(f"    {path}")
     print(f"Verify one yourself:\n    {command_line('verify', summary['transcripts'][0])}")
+    print(f"See the match again, with all dice:\n    {command_line('replay', summary['transcripts'][0])}")

@@ -71,7 +71,7 @@ def replay(
     seat = None if eyes is None else _seat(replayed, eyes)
     verdict = describe(Report(path, replayed.verdict, is_kept=path != Path(match)))[:2]
     if as_json:
-        for line in _lines(replayed, seat, path):
+        for line in data_lines(replayed, seat, path):
             print(line)
     elif is_interactive():
         from cli.table.replaying import Replaying
@@ -79,7 +79,7 @@ def replay(
         how = showing(ui, 1.0 if pace is None else pace, bell=False)
         run(Replaying(replayed, settings, how, seat, "\n".join(verdict)).run())
     else:
-        for line in _story(replayed, seat, verdict):
+        for line in story(replayed, seat, verdict):
             say(line)
     code = CODES[replayed.verdict.verdict]
     raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
@@ -127,7 +127,7 @@ def _seat(replayed: Replay, wanted: str) -> int:
         raise typer.BadParameter(str(error), param_hint="--as") from None
 
 
-def _story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
+def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
     """Yield the whole match in plain sentences, an empty line before each round."""
     from cli.table.board import Board
     from cli.table.pace import beats
@@ -147,7 +147,7 @@ def _story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[s
         yield from ("", "The transcript ends here.", *verdict)
 
 
-def _lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
+def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
     """Yield the whole match as NDJSON: the verdict, then what happened."""
     from cli.stream import event_line
     from cli.table.board import Board

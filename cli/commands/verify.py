@@ -19,9 +19,9 @@ from cli.boundary import report as report_failure
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
-from cli.render import counted, escape, listing, sentence
+from cli.render import command_line, counted, escape, listing, sentence
 from cli.settings import Settings
-from cli.text.match_names import named_transcript
+from cli.text.match_names import named_transcript, words_for
 
 if TYPE_CHECKING:
     from protocol.verifier import Verdict
@@ -72,6 +72,10 @@ def verify(
     reports = [report for name in files if (report := _verify_file(name, settings, trusted, as_json)) is not None]
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
+    if not as_json and len(reports) == len(files) == 1 and reports[0].has_match:
+        (report,) = reports
+        words = words_for(report.path, (report.verdict.match or "")[:8])
+        say(f"See the match again with:\n    {command_line('replay', *words)}")
     codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
 
@@ -128,6 +132,11 @@ class Report:
         """The exit code for this file alone."""
         code = CODES[self.verdict.verdict]
         return ExitCode.UNPROVEN if code is ExitCode.DONE and self.strangers else code
+
+    @property
+    def has_match(self) -> bool:
+        """Whether there is a match in the file that can be looked back at."""
+        return self.verdict.steps > 0 and self.code is not ExitCode.ALTERED
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as ``--json`` prints it."""

@@ -74,7 +74,7 @@ def test_the_exit_code_is_the_worst_verdict(
     done = p2pdice("verify", *(files[name] for name in names))
     assert done.returncode in codes
     told = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("  ")]
-    assert len(told) - (told.count(LIMITS)) == len(names)
+    assert len(told) - told.count(LIMITS) - told.count("See the match again with:") == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
@@ -88,7 +88,15 @@ def test_a_fair_match_is_described(p2pdice: Run, files: dict[str, str], demo: di
         assert won == (["won"] if name in demo["winners"] else [])
     assert f"{demo['signatures']} signatures in {demo['steps']} steps" in text
     assert "no date is signed" in text
-    assert text.splitlines()[-1] == LIMITS
+    assert text.splitlines()[-3:] == [LIMITS, "See the match again with:", f"    p2pdice replay {files['fair']}"]
+
+
+def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(p2pdice: Run, files: dict[str, str]) -> None:
+    proof = Path(files["fair"]).parent / "proof"
+    proof.write_bytes(namesakes("Ada", "Ben").proof)
+    for names in (["flipped"], ["garbage"], ["fair", "garbage"]):
+        assert "p2pdice replay" not in p2pdice("verify", *(files[name] for name in names)).stdout
+    assert "p2pdice replay" not in p2pdice("verify", str(proof)).stdout
 
 
 def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from tests.fuzz.targets import (
     messages,
     moves,
     referee,
+    replay_command,
     rules,
     store,
     txt,
@@ -25,6 +26,6 @@ from tests.fuzz.targets import (
 
 _ROOMS: Final = (
     *(bots, canonical, frames, identity, joinlines, lobby, messages, moves, referee, rules, store, txt, verifier),
-    *(verify_command, words),
+    *(replay_command, verify_command, words),
 )
 TARGETS: Final[dict[str, Target]] = {target.name: target for room in _ROOMS for target in room.TARGETS}
