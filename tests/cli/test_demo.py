@@ -71,8 +71,12 @@ def test_for_people_a_demo_ends_with_the_paths_and_what_to_type(p2pdice: Run, tm
     done = p2pdice("demo", "--players", "2", "--rules", "joker", "--set", "dice=2", "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "Two transcripts verified, byte for byte the same" in done.stdout
-    command = done.stdout.splitlines()[-1].split()
-    assert p2pdice(*command[1:]).returncode == 0
+    commands = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("    p2pdice ")]
+    assert [command[0] for command in commands] == ["verify", "replay"]
+    judged, seen = (p2pdice(*command) for command in commands)
+    assert (judged.returncode, seen.returncode) == (0, 0)
+    assert "FAIR" in judged.stdout
+    assert seen.stdout.count("All dice of this round:") == seen.stdout.count("\nRound ") > 0
 
 
 def exhibition(tmp_path: Path, warnings: list[str]) -> Exhibition:
