@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from cli.settings import Settings
 from protocol.nicknames import outline
 
 FALLBACK: Final = "Player"
@@ -24,16 +25,20 @@ _INTERPRETER: Final = re.compile(
 
 NameOption = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", show_default=False, help="Your nickname (default: your login name)."),
+    typer.Option(
+        "--name", metavar="NAME", show_default=False, help="Your nickname (default: as settled, else your login name)."
+    ),
 ]
 """The option as every command that seats a player has it."""
 
 
 def nickname(wanted: str | None) -> str:
-    """Return the nickname to play under: as asked for, else the login name if it can be one.
+    """Return the nickname to play under: as asked for, else as settled, else the login name if it can be one.
 
     :raises typer.BadParameter: if the wanted name breaks the rules for nicknames, with the reason.
+    :raises Failure: if it is not told, and the settings cannot be read.
     """
+    from cli.preferences import preferences
     from protocol.nicknames import NicknameError, check_nickname
 
     if wanted is not None:
@@ -41,6 +46,15 @@ def nickname(wanted: str | None) -> str:
             return check_nickname(wanted)
         except NicknameError as error:
             raise typer.BadParameter(f"{error}.", param_hint="--name") from None
+    if (settled := preferences(Settings()).name) is not None:
+        return settled
+    return login_name()
+
+
+def login_name() -> str:
+    """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
+    from protocol.nicknames import NicknameError, check_nickname
+
     try:
         return check_nickname(getpass.getuser())
     except (NicknameError, OSError, KeyError, ImportError):

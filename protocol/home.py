@@ -17,6 +17,8 @@ STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
 PROOFS_FOLDER: Final = "proofs"
 BOTS_FOLDER: Final = "bots"
+SETTINGS_FILE: Final = "config.toml"
+"""What the player has settled; lies in the home where the platform has one folder for data and settings."""
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
@@ -92,7 +94,7 @@ def close_to_others(folder: Path) -> str:
 
 _OTHERS: Final = 0o077
 _FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER)
-_FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE)
+_FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE)
 """How the names of what lies in a home begin. A key that was open is not closed but refused: it may be known."""
 _LITTER: Final = (".DS_Store", ".directory", ".localized")
 """What file browsers leave in every folder that they show."""

@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell that runs tests in the background has Ctrl-C ignored, and so would be what they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Nobody's own settings are those of a test.
+    os.environ["P2PDICE_CONFIG"] = os.devnull
     # With this set, as it is in some containers, each of the hundreds of processes would compile all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:

@@ -36,7 +36,9 @@ def environment(home: Path) -> dict[str, str]:
     """Return the environment of a process under test: a home of its own, 80 columns, nothing that changes output."""
     kept = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return kept | {"P2PDICE_HOME": str(home), "COLUMNS": "80", "PYTHONPATH": path, "PYTHONUTF8": "1"}
+    # Settings are those of a file that is not there, never the user's own.
+    own = {"P2PDICE_HOME": str(home), "P2PDICE_CONFIG": str(home / "config.toml")}
+    return kept | own | {"COLUMNS": "80", "PYTHONPATH": path, "PYTHONUTF8": "1"}
 
 
 def run(

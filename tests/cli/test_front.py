@@ -20,6 +20,9 @@ FAMILIES = [(name,) for name in COMMANDS] + [
     ("matches", "list"),
     ("matches", "save"),
     ("matches", "forget"),
+    ("settings", "set"),
+    ("settings", "unset"),
+    ("settings", "path"),
 ]
 
 
@@ -50,12 +53,13 @@ def test_help_imports_no_command_and_no_floor_below(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--help")
     assert not [name for name in modules if name.startswith(("cli.commands", "protocol"))]
     assert of_the_game(modules) == {"p2pdice", "p2pdice.version"}
-    assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf"}
+    assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf", "tomllib", "cli.preferences"}
 
 
 def test_verify_needs_no_network(tmp_path: Path) -> None:
     modules = imported(tmp_path, "verify", "--help") | imported(tmp_path, "rules", "classic")
     assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "protocol.node", "protocol.transport"}
+    assert "cli.preferences" not in modules
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--no-color", "--version"), ("--home", "x", "--version")])

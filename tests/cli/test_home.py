@@ -78,6 +78,14 @@ def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(
     assert {path: mode(path) for path in before} == before
 
 
+def test_a_home_in_which_the_settings_lie_is_one(p2pdice: Run, home: Path) -> None:
+    """macOS and Windows have one folder for data and settings."""
+    (home / "config.toml").touch(0o644)
+    (home / "config.toml").chmod(0o644)
+    assert "it is yours alone now." in p2pdice("identity", "show").stderr
+    assert (mode(home), mode(home / "config.toml")) == (0o700, 0o600)
+
+
 def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.touch(0o644)

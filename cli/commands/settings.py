@@ -1,0 +1,113 @@
+"""``p2pdice settings``: what holds for every match on this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final
+
+import typer
+
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.names import login_name
+from cli.output import say
+from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed
+from cli.render import command_line, escape, listing
+from cli.settings import COLOR_VARIABLE, Settings
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice settings                 what is settled, and where it comes from
+  p2pdice settings set name Ada    your nickname, unless --name says another
+  p2pdice settings set ui line     a table line by line, for a screen reader
+  p2pdice settings set pace 0.5    bots play twice as fast; 0: at once
+  p2pdice settings unset name      the default again
+
+\b
+name    your nickname (default: your login name)
+ui      screen, or line: how a table is shown (default: screen, if it can be)
+pace    a number from 0 to 10: how long what bots do is shown (default: 1)
+bell    true or false: ring when it is your turn (default: true)
+color   auto, dark, light or none: your terminal's background (default: auto)
+"""
+
+app = application()
+
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+    """Show or change your settings: name, screen, pace, bell, colours.
+
+    They are a text file, config.toml, that you may also edit. Options of a command go before it, and so does NO_COLOR.
+    P2PDICE_CONFIG names another file.
+    """
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            raise typer.BadParameter(f"it is only for {command_line('settings', '--json')}.", param_hint="--json")
+        return
+    found, path = settled(ctx.ensure_object(Settings)), file_path()
+    if as_json:
+        values = {each.key: {"value": each.value, "source": each.source} for each in found}
+        print(json.dumps({"file": str(path), "exists": path.exists(), "settings": values}))
+        return
+    for each in found:
+        say(f"{each.key:5}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
+    say(f"The file: {escape(str(path))}" + ("" if path.exists() else " (there is none yet)"))
+    print(f"Change one with:\n    {command_line('settings', 'set', 'pace', '0.5')}")
+
+
+def _shown(each: Settled) -> str:
+    if each.value is None:
+        return login_name()
+    if isinstance(each.value, bool):
+        return "true" if each.value else "false"
+    return f"{each.value:g}" if isinstance(each.value, float) else escape(each.value)
+
+
+def _source(each: Settled) -> str:
+    if each.source in ("environment", "option"):
+        return {"environment": f"by {COLOR_VARIABLE}", "option": "by --no-color"}[each.source]
+    return "from the file" if each.source == "file" else "default"
+
+
+@app.command("set")
+def put(
+    key: KeyArgument,
+    value: Annotated[str, typer.Argument(metavar="VALUE", show_default=False)],
+) -> None:
+    """Change a setting. The file is made if there is none."""
+    if key not in SETTINGS:
+        raise _unknown(key)
+    checked = typed(key, value)
+    file = File.read()
+    file.put(key, checked)
+    print(f"{key} is {_shown(Settled(key, checked, 'file'))} from now on.")
+
+
+@app.command()
+def unset(key: KeyArgument) -> None:
+    """Take a setting out of the file: its default holds again."""
+    file = File.read()
+    if key not in SETTINGS and key not in file.keys:
+        raise _unknown(key)
+    if key in file.keys:
+        file.put(key, None)
+    print(f"{escape(key)} is not in your settings any more." if key not in SETTINGS else f"{key} is as by default.")
+
+
+@app.command()
+def path() -> None:
+    """Print where the file of settings is, or will be."""
+    print(file_path())
+
+
+def _unknown(key: str) -> Failure:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, SETTINGS, 1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return Failure(
+        f'There is no setting "{escape(key)}": there are {listing(list(SETTINGS))}.{meant}', code=ExitCode.USAGE
+    )

@@ -1,0 +1,335 @@
+"""What a player has settled for every match on this machine: ``config.toml``, in the platform's folder for settings.
+
+An option of the command line goes before the environment, that before the file, and the file before the default.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cli.exits import ExitCode, Failure
+from cli.render import command_line, escape, listing
+from cli.settings import COLOR_VARIABLE, Settings
+
+FILE_VARIABLE: Final = "P2PDICE_CONFIG"
+"""Names another file."""
+LARGEST_FILE: Final = 64 * 1024
+"""Bytes: far more than all settings and long comments take; what is larger is something else."""
+SLOWEST: Final = 10.0
+"""Beyond that pace a table would look as if it had stopped."""
+UIS: Final = ("screen", "line")
+COLORS: Final = ("auto", "dark", "light", "none")
+
+Value = str | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What is settled, each setting with its default."""
+
+    name: str | None = None
+    """The nickname; None for the login name."""
+    ui: str = UIS[0]
+    """How a table is shown where the terminal can do both: on the full ``screen``, or ``line`` by line."""
+    pace: float = 1.0
+    """How long what bots do is shown: 1 as long as a person takes, 2 twice as long, 0 not at all."""
+    bell: bool = True
+    """Whether the terminal rings when it is one's turn."""
+    color: str = COLORS[0]
+    """The background that colours must be readable on, ``none`` for no colours, ``auto`` for either background."""
+
+
+class Setting(NamedTuple):
+    """One setting: what it is for, what it takes, and how a value is understood."""
+
+    meaning: str
+    accepted: str
+    """What it takes, as a part of a sentence."""
+    example: str
+    check: Callable[[object], Value]
+    """Return a value of the file, or raise :class:`ValueError`."""
+    read: Callable[[str], object]
+    """Return what somebody typed as a value, still to be checked."""
+
+
+class Settled(NamedTuple):
+    """One setting as it is in force."""
+
+    key: str
+    value: Value | None
+    source: str
+    """``default``, ``file``, ``environment`` or ``option``."""
+
+
+def _nickname(value: object) -> str:
+    from protocol.nicknames import check_nickname
+
+    if not isinstance(value, str):
+        raise ValueError("it is no text")
+    return check_nickname(value)
+
+
+def _pace(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= SLOWEST:
+        raise ValueError("it is no such number")
+    return float(value)
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("it is neither")
+    return value
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError("it is none of these")
+        return value
+
+    return check
+
+
+def _read_number(text: str) -> object:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
+
+
+def _read_truth(text: str) -> object:
+    return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(text.lower(), text)
+
+
+def _quoted(words: tuple[str, ...]) -> str:
+    return listing([f'"{word}"' for word in words], "or")
+
+
+SETTINGS: Final = {
+    "name": Setting("your nickname", "a nickname of 1 to 20 characters", "Ada", _nickname, str),
+    "ui": Setting("how a table is shown", _quoted(UIS), UIS[1], _one_of(UIS), str),
+    "pace": Setting(
+        "how fast bots seem to play; 1 as people do, 0 at once",
+        f"a number from 0 to {SLOWEST:g}",
+        "0.5",
+        _pace,
+        _read_number,
+    ),
+    "bell": Setting("ring when it is your turn", "true or false", "false", _truth, _read_truth),
+    "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
+}
+"""By key, in the order in which they are shown."""
+
+
+def preferences(settings: Settings) -> Preferences:
+    """Return what is settled for this command; what its own options say goes before that.
+
+    :raises Failure: if the file is damaged or holds what is no setting, with its line and what to do about it.
+    """
+    found = {each.key: each.value for each in settled(settings) if each.source != "default"}
+    return Preferences(**found)  # type: ignore[arg-type]  # each was checked by its setting
+
+
+def settled(settings: Settings) -> list[Settled]:
+    """Return every setting, its value, and where that comes from.
+
+    :raises Failure: as :func:`preferences` does.
+    """
+    file = File.read()
+    values = file.checked()
+    default = Preferences()
+    found = [
+        Settled(key, values[key], "file") if key in values else Settled(key, getattr(default, key), "default")
+        for key in SETTINGS
+    ]
+    if os.environ.get(COLOR_VARIABLE):
+        source = "option" if settings.is_color_forbidden else "environment"
+        found = [Settled(each.key, COLORS[3], source) if each.key == "color" else each for each in found]
+    return found
+
+
+def file_path() -> Path:
+    """Return where the settings are, or will be: ``P2PDICE_CONFIG``, else in the system's folder for settings."""
+    if variable := os.environ.get(FILE_VARIABLE):
+        return Path(variable)
+    from platformdirs import user_config_path
+
+    from protocol.home import SETTINGS_FILE
+
+    return user_config_path("p2pdice", appauthor=False) / SETTINGS_FILE
+
+
+class File:
+    """The file of settings as it is on the disk."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self._text = text
+        self._table = self._parsed(text)
+
+    @classmethod
+    def read(cls) -> File:
+        """Read the file; one that does not exist is empty.
+
+        :raises Failure: if it cannot be read, or is no TOML.
+        """
+        from protocol.home import open_without_waiting
+
+        path = file_path()
+        try:
+            with open(path, "rb", opener=open_without_waiting) as file:
+                data = file.read(LARGEST_FILE + 1)
+            if len(data) > LARGEST_FILE:
+                raise _failure(path, f"it is longer than {LARGEST_FILE} bytes: these are no settings of p2pdice")
+            return cls(path, data.decode("utf-8-sig"))
+        except FileNotFoundError:
+            return cls(path, "")
+        except OSError as error:
+            raise _unusable(path, f"it cannot be read: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise _failure(path, "this is no text in UTF-8", line) from None
+
+    def _parsed(self, text: str) -> dict[str, Any]:
+        if not text:
+            return {}
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except RecursionError:
+            raise _failure(self.path, "it is nested too deeply for settings") from None
+        except ValueError as error:
+            where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+            problem = str(error)[: where.start()] if where else str(error)
+            line = int(where[1]) if where and where[1] else len(text.splitlines()) if where else None
+            raise _failure(self.path, f"this is no TOML: {problem}", line) from None
+
+    def checked(self) -> dict[str, Value]:
+        """Return the settings of the file.
+
+        :raises Failure: if one of them is none, or has a value that it does not take.
+        """
+        values = {}
+        for key, value in self._table.items():
+            if key not in SETTINGS:
+                raise self._unknown(key)
+            try:
+                values[key] = SETTINGS[key].check(value)
+            except ValueError as error:
+                raise _wrong(key, error, self.path, self._line(key)) from None
+        return values
+
+    def _unknown(self, key: str) -> Failure:
+        from difflib import get_close_matches
+
+        near = get_close_matches(key, SETTINGS, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        what = f'there is no setting "{escape(key)}": there are {listing(list(SETTINGS))}.{meant}'
+        choices = [(command_line("settings", "unset", key), "Remove it")] if _BARE.fullmatch(key) else []
+        return _failure(self.path, what, self._line(key), choices)
+
+    def _line(self, key: str) -> int | None:
+        lines = (number for number, line in enumerate(self._text.splitlines(), 1) if _is_line_of(key, line))
+        return next(lines, None)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """What the file says something about, settings or not."""
+        return frozenset(self._table)
+
+    def put(self, key: str, value: Value | None) -> None:
+        """Write a setting into the file, or take it out; all other lines stay as they are.
+
+        :param value: checked; None takes the setting out.
+        :raises Failure: if that cannot be done to one line, or the file cannot be written.
+        """
+        lines = self._text.splitlines(keepends=True)
+        new = [] if value is None else [f"{key} = {_written(value)}\n"]
+        places = [place for place, line in enumerate(lines) if _is_line_of(key, line)]
+        if places:
+            lines[places[0] : places[0] + 1] = new
+        else:
+            # What stands behind the head of a table belongs to that.
+            end = next((place for place, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+            if new and end and not lines[end - 1].endswith("\n"):
+                lines[end - 1] += "\n"
+            lines[end:end] = new
+        text = "".join(lines)
+        wanted = {each: old for each, old in self._table.items() if each != key}
+        if value is not None:
+            wanted[key] = value
+        try:
+            is_right = self._parsed(text) == wanted
+        except Failure:
+            is_right = False
+        if not is_right:
+            raise _failure(self.path, f'"{escape(key)}" does not stand on a line of its own', self._line(key))
+        self._write(text)
+        self._text, self._table = text, wanted
+
+    def _write(self, text: str) -> None:
+        from protocol.home import write_whole
+
+        try:
+            write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
+        except OSError as error:
+            raise _unusable(self.path, f"it cannot be written: {error.strerror or error}") from None
+
+
+_BARE: Final = re.compile("[A-Za-z0-9_-]+")
+
+
+def _is_line_of(key: str, line: str) -> bool:
+    quoted = re.escape(key)
+    return re.match(rf"""\s*\[*\s*(?:{quoted}|"{quoted}"|'{quoted}')\s*[=.\]]""", line) is not None
+
+
+def _written(value: Value) -> str:
+    """Return a value as TOML has it. A nickname holds nothing that a string of JSON and one of TOML write otherwise."""
+    import json
+
+    return repr(value).removesuffix(".0") if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def typed(key: str, text: str) -> Value:
+    """Return what somebody typed as the value of a setting.
+
+    :raises Failure: if the setting does not take that.
+    """
+    setting = SETTINGS[key]
+    try:
+        return setting.check(setting.read(text))
+    except ValueError as error:
+        raise _wrong(key, error) from None
+
+
+def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | None = None) -> Failure:
+    from protocol.nicknames import NicknameError
+
+    setting = SETTINGS[key]
+    why = f" ({escape(str(error))})" if isinstance(error, NicknameError) else ""
+    choices = [(command_line("settings", "set", key, setting.example), "Set it, for example, with")]
+    what = f"{key} takes {setting.accepted}{why}"
+    if path is None:
+        return Failure(f"{what}.", code=ExitCode.USAGE, choices=choices)
+    choices.append((command_line("settings", "unset", key), "Return to the default with"))
+    return _failure(path, what, line, choices)
+
+
+def _unusable(path: Path, what: str) -> Failure:
+    return Failure(f"{escape(str(path))}: {what}.", hint=f"Another file can be named with {FILE_VARIABLE}.")
+
+
+def _failure(path: Path, what: str, line: int | None = None, choices: list[tuple[str, str]] | None = None) -> Failure:
+    where = escape(str(path)) + (f", line {line}" if line is not None else "")
+    what = what if what.endswith("?") else f"{what}."
+    hint = "" if choices else "Mend the file, or remove it: then every setting has its default."
+    return Failure(f"{where}: {what}", hint=hint, code=ExitCode.USAGE, choices=choices or ())

@@ -1,0 +1,369 @@
+"""Settings: a file that everybody can write, and that never stops anybody without saying which line of it is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import sys
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.boundary import report
+from cli.exits import ExitCode, Failure
+from cli.front import build
+from cli.names import nickname
+from cli.preferences import LARGEST_FILE, SETTINGS, File, Preferences, preferences, settled, typed
+from cli.settings import Settings
+from tests.cli.conftest import Run
+from tests.programs import environment
+
+Change = Callable[..., tuple[object, str]]
+ALL = """# Mine.
+name = "Zoë"   # as my friends say
+
+ui = "line"
+pace = 0.5
+'bell' = false
+color = "light"
+"""
+MINE = Preferences("Zoë", "line", 0.5, bell=False, color="light")
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where the settings of this process are; there are none yet."""
+    path = tmp_path / "folder" / "config.toml"
+    monkeypatch.setenv("P2PDICE_CONFIG", str(path))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return path
+
+
+@pytest.fixture
+def config(path: Path) -> Path:
+    """Return the file of settings, in an empty folder."""
+    path.parent.mkdir()
+    return path
+
+
+@pytest.fixture
+def command(path: Path, capsys: pytest.CaptureFixture[str]) -> Change:
+    """Run ``p2pdice settings`` in this process; return the exit code and what it says."""
+
+    def run(*arguments: str) -> tuple[object, str]:
+        code: object = 0
+        try:
+            build().main(["settings", *arguments], prog_name="p2pdice", obj=Settings())
+        except SystemExit as end:
+            code = end.code
+        except Failure as failure:
+            told = StringIO()
+            report(failure, told)
+            return failure.code, told.getvalue()
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def complaint(code: ExitCode = ExitCode.USAGE) -> str:
+    """Return what is said of the file of settings."""
+    with pytest.raises(Failure) as caught:
+        preferences(Settings())
+    assert caught.value.code is code
+    told = StringIO()
+    report(caught.value, told)
+    return told.getvalue()
+
+
+# The file
+
+
+def test_without_a_file_every_setting_has_its_default(path: Path) -> None:
+    assert preferences(Settings()) == Preferences(None, "screen", 1.0, bell=True, color="auto")
+    assert {each.source for each in settled(Settings())} == {"default"}
+
+
+def test_the_file_settles_what_it_names(config: Path) -> None:
+    config.write_text(ALL, encoding="utf-8")
+    assert preferences(Settings()) == MINE
+    config.write_text("pace = 0\n", encoding="utf-8")
+    assert preferences(Settings()) == Preferences(pace=0)
+
+
+def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
+    config.write_bytes(b"\xef\xbb\xbf" + ALL.replace("\n", "\r\n").encode())
+    assert preferences(Settings()) == MINE
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'# one\n\nnmae = "Ada"', ['line 3: there is no setting "nmae"', "Did you mean name?", "unset nmae"]),
+        (b"[table]\nx = 1", ['line 1: there is no setting "table"', "unset table"]),
+        (b'pace = 1\n"a b" = 1', ['line 2: there is no setting "a b"', "Mend the file"]),
+        (b'"\\u001b[2J" = 1', ['there is no setting "\\x1b[2J"']),
+        (
+            b'pace = "fast"',
+            ["line 1: pace takes a number from 0 to 10", "settings set pace 0.5", "settings unset pace"],
+        ),
+        (b"pace = -1", ["line 1: pace takes a number"]),
+        (b"pace = nan", ["line 1: pace takes a number"]),
+        (b"pace = inf", ["line 1: pace takes a number"]),
+        (b"pace = true", ["line 1: pace takes a number"]),
+        (b"bell = 1", ["line 1: bell takes true or false", "settings set bell false"]),
+        (b'\nbell = "no"', ["line 2: bell takes true or false"]),
+        (b'ui = "full"', ['line 1: ui takes "screen" or "line"', "settings set ui line"]),
+        (b"color = []", ['color takes "auto", "dark", "light" or "none"']),
+        (b"name = 7", ["line 1: name takes a nickname"]),
+        (b'name = "' + b"x" * 21 + b'"', ["name takes a nickname of 1 to 20 characters"]),
+        (b'name = "\\u202eAda"', ["line 1: name takes a nickname", "U+202E"]),
+        (b"pace =", ["line 1: this is no TOML"]),
+        (b"pace = 1\npace = 2\n", ["line 2: this is no TOML"]),
+        (b'pace = 1\nname = """Ada\n', ["line 2: this is no TOML"]),
+        (b"\n\nname = '\xff'", ["line 3: this is no text in UTF-8"]),
+        (b"pace = " + b"[" * 10_000, ["nested too deeply"]),
+        (b"pace = " + b"9" * 10_000, ["this is no TOML"]),
+        (b"#" * (LARGEST_FILE + 1), ["longer than"]),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line_what_is_possible_and_what_to_type(
+    config: Path, content: bytes, told: list[str]
+) -> None:
+    config.write_bytes(content)
+    said = complaint()
+    assert said.startswith(f"Error: {config}")
+    for each in told:
+        assert each in said
+    assert said.isascii()
+    assert "\x1b" not in said
+
+
+@given(st.binary(max_size=40) | st.text(alphabet="namepcoluib=\"' \n[].1#truefals", max_size=60).map(str.encode))
+def test_whatever_stands_in_the_file_it_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "whatever.toml"
+    path.write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("P2PDICE_CONFIG", str(path))
+        with contextlib.suppress(Failure):
+            assert isinstance(preferences(Settings()), Preferences)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes among the files")
+def test_a_pipe_instead_of_the_file_is_not_waited_for(config: Path) -> None:
+    """Nobody will ever write to it: a minute later the test would fail."""
+    os.mkfifo(config)
+    assert preferences(Settings()) == Preferences()
+
+
+def test_a_folder_instead_of_the_file_is_said_to_be_one(config: Path) -> None:
+    config.mkdir()
+    assert f"{config}: it cannot be read" in complaint(ExitCode.FAILURE)
+
+
+# What goes before what
+
+
+def test_an_option_goes_before_the_file_and_the_file_before_the_login_name(config: Path) -> None:
+    assert nickname(None) in (getpass.getuser(), "Player")
+    config.write_text('name = "Zoë"', encoding="utf-8")
+    assert (nickname(None), nickname("Ada")) == ("Zoë", "Ada")
+
+
+def test_no_color_goes_before_the_file_however_it_is_said(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text('color = "dark"', encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "")
+    assert preferences(Settings()).color == "dark"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert preferences(Settings()).color == "none"
+    assert [each.source for each in settled(Settings()) if each.key == "color"] == ["environment"]
+    settings = Settings()
+    settings.forbid_color()
+    assert [each.source for each in settled(settings) if each.key == "color"] == ["option"]
+
+
+def test_what_needs_no_settings_does_not_fail_because_of_them(p2pdice: Run, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("pace = = 1", encoding="utf-8")
+    here = {"P2PDICE_CONFIG": str(wrong)}
+    (tmp_path / "file").write_bytes(b"garbage")
+    for words, code in (
+        (("--help",), ExitCode.DONE),
+        (("--version",), ExitCode.DONE),
+        (("verify", str(tmp_path / "file")), ExitCode.ALTERED),
+        (("matches",), ExitCode.DONE),
+        (("settings", "path"), ExitCode.DONE),
+        (("identity", "show", "--name", "Ada"), ExitCode.DONE),
+    ):
+        done = p2pdice(*words, **here)
+        assert (done.returncode, done.stderr) == (code, ""), words
+    done = p2pdice("host", **here)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert f"{wrong}, line 1: this is no TOML" in done.stderr
+
+
+def test_no_test_reads_the_settings_of_whoever_runs_it(tmp_path: Path) -> None:
+    assert os.environ["P2PDICE_CONFIG"] == os.devnull
+    assert not Path(environment(tmp_path)["P2PDICE_CONFIG"]).exists()
+
+
+def test_the_platform_says_where_the_file_is(monkeypatch: pytest.MonkeyPatch, command: Change) -> None:
+    monkeypatch.delenv("P2PDICE_CONFIG")
+    from platformdirs import user_config_path
+
+    assert command("path") == (0, f"{user_config_path('p2pdice', appauthor=False) / 'config.toml'}\n")
+
+
+# The command
+
+
+def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(config: Path, command: Change) -> None:
+    config.write_text('name = "Zoë"\nbell = false\n', encoding="utf-8")
+    code, shown = command()
+    lines = str(shown).splitlines()
+    assert code == 0
+    assert [line.split()[:3] for line in lines[:5]] == [
+        ["name", "Zoë", "from"],
+        ["ui", "screen", "default;"],
+        ["pace", "1", "default;"],
+        ["bell", "false", "from"],
+        ["color", "auto", "default;"],
+    ]
+    assert lines[5:] == [f"The file: {config}", "Change one with:", "    p2pdice settings set pace 0.5"]
+    assert max(map(len, lines[:5])) < 80
+    data = json.loads(command("--json")[1])
+    assert (data["file"], data["exists"]) == (str(config), True)
+    assert data["settings"]["name"] == {"value": "Zoë", "source": "file"}
+    assert data["settings"]["pace"] == {"value": 1.0, "source": "default"}
+    assert list(data["settings"]) == list(SETTINGS)
+
+
+def test_a_setting_is_changed_and_taken_back_and_the_rest_of_the_file_stays(config: Path, command: Change) -> None:
+    config.write_text(ALL, encoding="utf-8")
+    for key, value, line in (
+        ("name", "Ada", 'name = "Ada"'),
+        ("pace", "2", "pace = 2"),
+        ("bell", "on", "bell = true"),
+        ("color", "none", 'color = "none"'),
+    ):
+        before = config.read_text(encoding="utf-8").splitlines()
+        assert command("set", key, value)[0] == 0
+        after = config.read_text(encoding="utf-8").splitlines()
+        assert [(old, new) for old, new in zip(before, after, strict=True) if old != new] == [
+            (next(old for old in before if old.strip("'").startswith(key)), line)
+        ]
+    assert preferences(Settings()) == Preferences("Ada", "line", 2, bell=True, color="none")
+    assert command("unset", "ui") == (0, "ui is as by default.\n")
+    assert command("unset", "ui") == (0, "ui is as by default.\n")
+    assert config.read_text(encoding="utf-8").startswith("# Mine.\nname")
+    assert preferences(Settings()).ui == "screen"
+
+
+def test_the_first_setting_makes_the_file_for_its_owner_alone(path: Path, command: Change) -> None:
+    assert command("set", "name", "Ada") == (0, "name is Ada from now on.\n")
+    assert path.read_text(encoding="utf-8") == 'name = "Ada"\n'
+    if sys.platform != "win32":
+        assert path.stat().st_mode & 0o077 == 0
+    assert nickname(None) == "Ada"
+
+
+VALUES = {
+    "name": st.sampled_from(["Ada", "Zoë", "O'Neil", 'a "b"', "back\\slash", "# hash"]),
+    "ui": st.sampled_from(["screen", "line"]),
+    "pace": st.floats(0, 10).map(str),
+    "bell": st.sampled_from(["true", "off"]),
+    "color": st.sampled_from(["auto", "none"]),
+}
+LINES = st.sampled_from(
+    ["# a comment", "", "  # name = 1", "x-y = 1", "'pace' = 3", "bell = true  # loud", 'ui="line"']
+)
+
+
+@given(lines=st.lists(LINES, unique=True), key=st.sampled_from(list(VALUES)), data=st.data(), has_end=st.booleans())
+def test_whatever_else_stands_there_a_setting_is_read_as_it_was_set(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], key: str, data: st.DataObject, has_end: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed.toml"
+    path.write_text("\n".join(lines) + "\n" * has_end, encoding="utf-8")
+    value = typed(key, data.draw(VALUES[key]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("P2PDICE_CONFIG", str(path))
+        before = File.read()
+        others = {each: kept for each, kept in before._table.items() if each != key}
+        before.put(key, value)
+        assert File.read()._table == others | {key: value}
+        now = path.read_text(encoding="utf-8").splitlines()
+        gone = [line for line in lines if line and line not in now]
+        assert gone in ([], [line for line in lines if line.strip("'").startswith(key)])
+        before.put(key, None)
+        assert File.read()._table == others
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("set", "pace", "fast"), ["pace takes a number from 0 to 10.", "p2pdice settings set pace 0.5"]),
+        (("set", "pace", "nan"), ["pace takes a number"]),
+        (("set", "pace", "--", "-1"), ["pace takes a number"]),
+        (("set", "name", "a\nb"), ["name takes a nickname", "U+000A"]),
+        (("set", "ui", "SCREEN"), ['ui takes "screen" or "line"']),
+        (("set", "colour", "dark"), ['There is no setting "colour"', "Did you mean color?"]),
+        (("unset", "x\x1b"), ['There is no setting "x\\x1b"']),
+    ],
+)
+def test_what_cannot_be_set_is_refused_and_nothing_is_written(
+    path: Path, command: Change, words: tuple[str, ...], told: list[str]
+) -> None:
+    code, said = command(*words)
+    assert code == ExitCode.USAGE
+    for each in told:
+        assert each in said
+    assert not path.exists()
+
+
+def test_what_the_complaint_says_mends_the_file(config: Path, command: Change) -> None:
+    config.write_text('# Mine.\nnmae = "Ada"\npace = "fast"\n', encoding="utf-8")
+    assert "p2pdice settings unset nmae" in complaint()
+    assert command("unset", "nmae")[0] == 0
+    assert "p2pdice settings set pace 0.5" in complaint()
+    assert command("set", "pace", "0.5")[0] == 0
+    assert config.read_text(encoding="utf-8") == "# Mine.\npace = 0.5\n"
+    assert preferences(Settings()) == Preferences(pace=0.5)
+
+
+def test_a_setting_is_never_put_into_a_table(config: Path, command: Change) -> None:
+    config.write_text("# Mine.\nbell = true\n[other]\nx = 1\n", encoding="utf-8")
+    assert command("set", "pace", "1")[0] == 0
+    assert config.read_text(encoding="utf-8") == "# Mine.\nbell = true\npace = 1\n[other]\nx = 1\n"
+
+
+@pytest.mark.parametrize("content", ['name = """\nAda"""\n', "[pace]\nx = 1\n", "pace.x = 1\npace.y = 2\n"])
+def test_what_is_no_line_of_its_own_is_left_to_its_owner(config: Path, command: Change, content: str) -> None:
+    config.write_text(content, encoding="utf-8")
+    code, said = command("set", content.strip("[").split()[0].partition(".")[0].rstrip("]"), "1")
+    assert code == ExitCode.USAGE
+    assert "does not stand on a line of its own" in said
+    assert config.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right of their own on Windows")
+def test_a_link_to_a_file_that_is_kept_elsewhere_stays_one(config: Path, tmp_path: Path, command: Change) -> None:
+    (tmp_path / "dotfiles").write_text("pace = 1\n", encoding="utf-8")
+    config.symlink_to(tmp_path / "dotfiles")
+    assert command("set", "pace", "0")[0] == 0
+    assert config.is_symlink()
+    assert (tmp_path / "dotfiles").read_text(encoding="utf-8") == "pace = 0\n"
+
+
+def test_a_file_that_cannot_be_made_is_said_to_be_unreadable(tmp_path: Path, path: Path, command: Change) -> None:
+    (tmp_path / "folder").write_text("in the way", encoding="utf-8")
+    code, said = command("set", "pace", "0")
+    assert code == ExitCode.FAILURE
+    assert f"{path}: it cannot be read" in said
