@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,13 +12,14 @@ import typer
 from cli.explain import WIDTH, explain, summary
 from cli.front import application
 from cli.render import escape
-from cli.rulesets import SetOption, chosen_ruleset
+from cli.rulesets import FILE_SUFFIX, SetOption, chosen_ruleset
 
 EPILOG: Final = """\b
 Examples:
   p2pdice rules
   p2pdice rules classic
   p2pdice rules perudo --set dice=3 --set dice-cap=none
+  p2pdice rules friday.toml           your own: see docs/house-rules.md
   p2pdice rules --json
 """
 
@@ -43,7 +45,8 @@ def rules(
     if as_json:
         print(json.dumps(_data(ruleset)))
         return
-    title = ruleset.name or escape(" with ".join((base, ", ".join(changes))) if changes else base)
+    called = Path(base).stem if base.endswith(FILE_SUFFIX) else base
+    title = ruleset.name or escape(" with ".join((called, ", ".join(changes))) if changes else called)
     print(explain(ruleset, title[:1].upper() + title[1:]))
 
 
