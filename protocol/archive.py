@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +71,8 @@ def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     )
     if not named:
         what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
-        raise NodeError("no-match", what, choices=SEE_MATCHES)
+        near = get_close_matches(wanted, [each.name for each in matches if each.name], 1)
+        raise NodeError("no-match", what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
     if len(named) > 1:
         raise NodeError("no-match", f"{len(named)} matches begin with {name}", "give more digits", SEE_MATCHES)
     return named[0]

@@ -143,6 +143,13 @@ def test_a_match_is_named_by_day_and_table_or_by_its_file(typed: str) -> None:
     assert archive.find(matches, typed) == matches[1]
 
 
+def test_no_match_is_taken_for_another_with_a_name_like_it() -> None:
+    """Whoever forgets the first match of an evening, and types the same again, must not forget the second."""
+    with pytest.raises(NodeError, match="no match here is called 2026-11-22-friday") as caught:
+        archive.find((match_named("ab", name="2026-11-22-friday-2"),), "2026-11-22-friday")
+    assert caught.value.hint == "did you mean 2026-11-22-friday-2?"
+
+
 def test_what_is_printed_of_a_match_names_it() -> None:
     matches = (
         match_named("ab", name="2026-11-22-friday"),
