@@ -65,6 +65,9 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return _sitting(event)
         case node.TableClosed():
             return f"The table is closed: {clause(escape(event.reason))}"
+        case node.AwaitingHost():
+            host = seating.named([event.host]) if event.host is not None else "its host"
+            return f"Waiting for {host} to open the table again."
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():

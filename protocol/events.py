@@ -92,6 +92,14 @@ class TableClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitingHost:
+    """This node wants to sit down again, and the host of the last match is there but has not opened the table yet."""
+
+    host: PlayerInfo | None
+    """None if this node was restarted in that match, and does not know which of its players hosts."""
+
+
+@dataclass(frozen=True, slots=True)
 class MatchFormed:
     """Every player has signed the roster and the rules; the seats are being drawn."""
 
@@ -284,6 +292,7 @@ NodeEvent = (
     | TableWatched
     | LobbyChanged
     | TableClosed
+    | AwaitingHost
     | MatchFormed
     | MatchStarted
     | DiceRolled

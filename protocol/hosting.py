@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from protocol import limits
@@ -28,6 +28,7 @@ class Hosting:
     :param audience: who watches, here before the start.
     :param begin: takes part in a proposed match.
     :param advertise: tells the network what has become of the table.
+    :param returning: players of the match before, whose links are not refused for the sake of strangers.
     """
 
     def __init__(
@@ -37,15 +38,22 @@ class Hosting:
         audience: Audience,
         begin: Callable[[bytes, Genesis], Playing],
         advertise: Callable[[], None],
+        returning: Collection[bytes] = (),
     ) -> None:
         self.table = table
         self._shell = shell
         self._audience = audience
         self._begin = begin
         self._advertise = advertise
+        self._returning = frozenset(returning)
         self._proposal: Playing | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
         """Guests who were lost while the match forms."""
+
+    @property
+    def seated(self) -> tuple[bytes, ...]:
+        """Who has a seat here and is linked for that."""
+        return tuple(record.join.identity for record in self.table.records[1:])
 
     @property
     def has_begun(self) -> bool:
@@ -53,7 +61,9 @@ class Hosting:
         return self._proposal is not None and self._proposal.match.is_formed
 
     def open(self) -> None:
-        """Tell who sits here from the start."""
+        """Tell who sits here from the start: the owner, and who has watched the match before."""
+        self._mind_the_roster()
+        self._audience.post(self.table.frame())
         self._shell.tell(LobbyChanged(self._shell.players(self.table.frame()), self.table.settings.seats))
 
     def propose(self) -> None:
@@ -165,5 +175,8 @@ class Hosting:
         self._audience.post(frame)
         new = tuple(self._shell.player(name, key) for name, key in frame.players if key == joined)
         self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats, new, (left,) if left else ()))
-        self._shell.mesh.set_roster(record.join.identity for record in self.table.records)
+        self._mind_the_roster()
         self._advertise()
+
+    def _mind_the_roster(self) -> None:
+        self._shell.mesh.set_roster(self._returning.union(record.join.identity for record in self.table.records))

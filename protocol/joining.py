@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
 from protocol.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
 from protocol.hosting import FORMING_PATIENCE
@@ -18,7 +17,7 @@ from protocol.shell import Shell
 from protocol.talking import Floor
 from protocol.transport import DialError
 from protocol.whereabouts import Target
-from protocol.wire import JoinTable, Propose, Refuse, Table, TableAim
+from protocol.wire import JoinTable, Leave, Propose, Refuse, Table, TableAim
 
 
 class Joining:
@@ -44,6 +43,19 @@ class Joining:
 
         :raises NodeError: if nobody is reached there, or this player is not admitted.
         """
+        try:
+            await self.try_to_enter(wanted)
+        except DialError as error:
+            raise unreachable(error) from None
+        except RefusedError as error:
+            raise refusal(error) from None
+
+    async def try_to_enter(self, wanted: Target) -> None:
+        """Sit down at a table. Returns when admitted.
+
+        :raises DialError: if nobody is reached there.
+        :raises RefusedError: if this player is not admitted.
+        """
         mesh = self._shell.mesh
 
         def accept(identity: bytes) -> bool:
@@ -59,11 +71,7 @@ class Joining:
             except TimeoutError:
                 self._seat = None
                 mesh.disconnect(convenor)
-                raise NodeError("unreachable", "somebody answers there, but gives us no seat") from None
-        except DialError as error:
-            raise unreachable(error) from None
-        except RefusedError as error:
-            raise refusal(error) from None
+                raise DialError("somebody answers there, but gives us no seat") from None
         finally:
             self._admission = None
         assert self._seat is not None
@@ -132,6 +140,24 @@ class Joining:
         others = {key: self._shell.player(name, key) for name, key in self._seat.table.players if key != own}
         reach = () if self._has_begun or not self._shell.mesh.is_linked(convenor) else (convenor,)
         return Floor(self._seat.id, others, relays=(convenor,), reach=reach)
+
+    def leave(self) -> None:
+        """Give up the seat, if the match has not begun: the host is told."""
+        seat = self._seat
+        if seat is not None and not self._has_begun:
+            self._seat = None
+            self._shell.post(seat.convenor, Leave("left the table"))
+            self._shell.loop.call_soon(self._shell.mesh.disconnect, seat.convenor)
+
+    @property
+    def convenor(self) -> bytes:
+        """Identity of the host of the table at which this node has a seat; empty if it has none."""
+        return self._seat.convenor if self._seat is not None else b""
+
+    @property
+    def token(self) -> str:
+        """What the table asked for, if it is private."""
+        return self._wanted.token if self._wanted is not None else ""
 
     @property
     def table_name(self) -> str:

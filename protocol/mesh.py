@@ -82,6 +82,8 @@ class _Peer(NamedTuple):
     link: Link
     since: float
     is_replacement: bool
+    aim: Aim
+    """What the peer said in its HELLO or WELCOME."""
 
 
 class Mesh:
@@ -128,6 +130,11 @@ class Mesh:
     def is_linked(self, identity: bytes) -> bool:
         """Tell whether a peer's link is up."""
         return identity in self._peers
+
+    def aim(self, identity: bytes) -> Aim | None:
+        """Return what a linked peer said that the link is for."""
+        peer = self._peers.get(identity)
+        return peer.aim if peer is not None else None
 
     def linked(self) -> tuple[bytes, ...]:
         """Return the identities of all peers whose link is up, sorted."""
@@ -314,7 +321,7 @@ class Mesh:
             return
         link.widen()
         now = asyncio.get_running_loop().time()
-        self._peers[link.peer_key] = _Peer(link, now, is_replacement=old is not None)
+        self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
         if old is not None:
             old.link.close()
         self._owner.peer_up(link.peer_key, aim, at)

@@ -54,6 +54,7 @@ from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.refusals import LEFT
+from protocol.returning import WayBack, come_back
 from protocol.session import Occasion
 from protocol.shell import Shell
 from protocol.sightings import Sighting
@@ -121,12 +122,18 @@ class Node:
         self._audience = Audience(self._shell)
         self._talking = Talking(self._shell)
         self._hosting: Hosting | None = None
+        self._own_table: tuple[bytes, str] | None = None
+        """Id of the table that this node hosted last, and what it asks for."""
         self._joining = Joining(self._shell, self._sign_on, self._begin)
         self._told_line = ""
         """The join line that the owner knows."""
         self._seed = b""
         """Of the next match."""
         self._playing: Playing | None = None
+        self._former: Playing | None = None
+        """The match before, which is over for the owner, and served on for others who lack its end."""
+        self._way_back: WayBack | None = None
+        """To the table of the last match that this node played as a guest, or watched."""
         self._watching: Watching | None = None
         self._minding: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -201,17 +208,32 @@ class Node:
     async def host(self, settings: TableSettings) -> TableOpened:
         """Open a table and advertise it, unless it is private.
 
-        :raises NodeError: if the name is none that can be advertised, or this node can listen nowhere.
+        After a match the same node can open it again, with the same settings or others: it keeps its id, its token and
+        its port, so that the join line stays good (unless the table was open before and is private now, or the other
+        way round); a node that was restarted opens another one. Who played comes back by :meth:`rejoin`; who watched goes on watching with the host by doing
+        nothing. So can a former guest, whose table is another one.
+
+        :raises NodeError: if the name is none that can be advertised, this node can listen nowhere, its table is open
+            already, or its match is not over.
         """
         if not is_table_name(settings.name):
             raise NodeError(
                 "failed", f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
             )
+        self._leave_behind()
         await self._listen(self._port)
-        token = new_token() if settings.private else ""
-        table = private_table_id(token) if token else open_table_id()
+        if self._own_table is None or settings.private is not bool(self._own_table[1]):
+            token = new_token() if settings.private else ""
+            self._own_table = (private_table_id(token) if token else open_table_id()), token
+        table, token = self._own_table
+        former = self._former.match.record.genesis.table if self._former is not None else b""
+        if former != table:  # they watched another table
+            for identity in self._audience.identities:
+                self._mesh.disconnect(identity)
         hosted = HostedTable(settings, table, self._sign_on(table), token)
-        self._hosting = Hosting(self._shell, hosted, self._audience, self._begin, self._advertise)
+        returning = self._former.authors if self._former is not None else ()
+        self._hosting = Hosting(self._shell, hosted, self._audience, self._begin, self._advertise, returning)
+        await self._whereabouts.withdraw()
         is_advertised = not settings.private and await self._whereabouts.start()
         self._advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
@@ -248,8 +270,56 @@ class Node:
             not admitted.
         """
         (wanted,) = await self._inquiry.settle("join", lambda: self._whereabouts.resolve(target))
+        self._leave_behind()
         await self._listen(self._port)
         await self._joining.enter(wanted)
+
+    async def rejoin(self) -> None:
+        """Go back to the table of the last match and sit down: for its guests, and for who watched it. Returns when
+        admitted; cancel it to wait no longer.
+
+        As long as the host is there and has not opened the table again, this waits, and
+        :class:`~protocol.events.AwaitingHost` is told once.
+
+        :raises NodeError: if there is no such table or its match is not over, the host has been gone for long, or this
+            player is not admitted. It can be tried again.
+        """
+        if self._hosting is not None:
+            raise NodeError("failed", "the table is your own", "open it again")
+        self._leave_behind()
+        if self._way_back is None:
+            raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
+        await self._listen(self._port)
+        await self._whereabouts.withdraw()
+        await come_back(self._shell, self._way_back, self._joining.try_to_enter)
+
+    def _leave_behind(self) -> None:
+        """Make room for another table: what is over is over for the owner.
+
+        :raises NodeError: if a match goes on here, or a table is open.
+        """
+        playing, watching = self._playing, self._watching
+        if self._hosting is not None and not self._hosting.has_begun:
+            raise NodeError("failed", "your table is open already")
+        if playing is not None and playing.match.is_formed and not playing.is_over:
+            raise NodeError("failed", "the match is not over yet", "play it to its end first")
+        if watching is not None:
+            self._way_back = watching.way_back() or self._way_back
+            watching.leave()
+        elif playing is not None and playing.is_over:
+            if self._hosting is None:
+                self._way_back = playing.way_back(self._joining.convenor, self._joining.token)
+            if self._former is not None:
+                self._former.close()
+            self._former = playing
+            playing.retire()
+        elif playing is not None:
+            playing.close()
+        self._joining.leave()
+        if self._hosting is not None:
+            self._hosting.close()
+        self._hosting = self._playing = self._watching = None
+        self._joining = Joining(self._shell, self._sign_on, self._begin)
 
     async def watch(self, target: str) -> None:
         """Watch a table or match: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
@@ -259,6 +329,7 @@ class Node:
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
         places = await self._inquiry.settle("watch", lambda: self._whereabouts.resolve_to_watch(target))
+        self._leave_behind()
         self._mind_surroundings()
         self._watching = Watching(self._shell)
         await self._watching.enter(places)
@@ -349,9 +420,14 @@ class Node:
         """Return where words are said and heard."""
         if self._watching is not None:
             return self._watching.floors()
-        rooms = (self._hosting, self._joining, self._playing)
+        rooms = (self._hosting, self._joining, self._playing, self._former)
         floors = (room.floor() for room in rooms if room is not None)
         return tuple(floor for floor in floors if floor is not None)
+
+    @property
+    def _sessions(self) -> tuple[Playing, ...]:
+        """The match that this node plays, and the one before."""
+        return tuple(session for session in (self._playing, self._former) if session is not None)
 
     async def close(self) -> None:
         """Leave. A lobby is told; a running match can be resumed; a finished one is served to the end for a moment."""
@@ -362,7 +438,7 @@ class Node:
             await self._take_leave()
         if self._minding is not None:
             self._minding.cancel()
-        for room in (self._hosting, self._playing, self._watching):
+        for room in (self._hosting, self._playing, self._former, self._watching):
             if room is not None:
                 room.close()
         await self._mesh.close()
@@ -373,10 +449,11 @@ class Node:
 
     async def _take_leave(self) -> None:
         playing = self._playing
-        if playing is not None and playing.match.is_ended and self._mesh.linked():
+        ended = [session for session in self._sessions if session.match.is_ended]
+        if ended and self._mesh.linked():
             try:
                 async with asyncio.timeout(LINGER):
-                    await playing.all_confirmed.wait()
+                    await asyncio.gather(*(session.all_confirmed.wait() for session in ended))
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
         self._shell.is_silent = True
@@ -452,11 +529,11 @@ class Node:
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         aim = hello.aim
-        playing = self._playing
         if isinstance(aim, MatchAim):
-            if playing is None or aim.match != playing.match.record.match or identity not in playing.authors:
-                return Refuse("no-match", "that match is not played at this address")
-            return playing.aim()
+            for session in self._sessions:
+                if aim.match == session.match.record.match and identity in session.authors:
+                    return session.aim()
+            return Refuse("no-match", "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
         if self._hosting is None:
@@ -480,7 +557,9 @@ class Node:
             elif isinstance(aim, WatchAim):
                 self._show(identity)
             elif isinstance(aim, MatchAim):
-                if self._playing is not None:
+                if self._former is not None and aim.match == self._former.match.record.match:
+                    self._former.greet(identity, at)
+                elif self._playing is not None:
                     self._playing.greet(identity, at)
             elif self._hosting is not None:
                 self._hosting.greet(identity)
@@ -502,8 +581,8 @@ class Node:
         self._audience.dismiss(identity)
         if self._watching is not None:
             self._watching.lost(identity, reason)
-        if self._playing is not None:
-            self._playing.lost(identity)
+        for session in self._sessions:
+            session.lost(identity)
         self._joining.lost(identity, reason)
         if self._hosting is not None:
             self._hosting.lost(identity)
@@ -517,8 +596,9 @@ class Node:
                     self._talking.hear(identity, frame, self._floors())
             elif self._watching is not None:
                 self._watching.take(identity, frame)
-            elif self._playing is not None and isinstance(frame, Carried | Need | Page | Cut):
-                self._playing.hear(identity, frame)
+            elif isinstance(frame, Carried | Need | Page | Cut):
+                for session in self._sessions:
+                    session.hear(identity, frame)
             elif identity not in self._audience:
                 self._take_word(identity, frame)
 
@@ -575,10 +655,14 @@ class Node:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> Playing:
+        before = b""
         if self._playing is not None:
+            before = self._playing.match.record.match
             self._playing.close()
+            self._shell.outbox.forget(before)
+        seated = self._hosting.seated if self._hosting is not None else (self._joining.convenor,)
         self._playing = Playing(self._shell, match, occasion, self._audience, self._formed)
-        self._playing.start(resumed=resumed)
+        self._playing.start(resumed=resumed, seated=seated, before=before)
         return self._playing
 
 

@@ -33,7 +33,7 @@ Letter = TypeVar("Letter")
 
 
 class Write(NamedTuple):
-    """Store these messages in one transaction."""
+    """Store these messages of one match in one transaction."""
 
     messages: tuple[Signed, ...]
     replaces: bool
@@ -65,26 +65,30 @@ class Outbox(Generic[Letter]):
     def __init__(self, schedule: Callable[[], object]) -> None:
         self._schedule = schedule
         self._is_scheduled = False
-        self._unwritten: list[Signed] = []
+        self._unwritten: dict[bytes, list[Signed]] = {}
+        """By match."""
         self._posted: list[Letter] = []
         self._relayed: list[Letter] = []
         self._afterwards: list[Callable[[], None]] = []
         self._must_write = False
-        self._replaces = False
+        self._replacing: set[bytes] = set()
+        """Matches of which everything that is stored is replaced."""
 
     def keep(self, signed: Signed) -> None:
         """Have a message stored, before the next frame is sent at the latest."""
-        self._unwritten.append(signed)
+        self._unwritten.setdefault(signed.message.match, []).append(signed)
 
     def keep_only(self, messages: Iterable[Signed]) -> None:
         """Have these messages stored instead of all that is stored of their match."""
-        self._unwritten = list(messages)
-        self._replaces = True
+        all_of_them = list(messages)
+        match = all_of_them[0].message.match
+        self._unwritten[match] = all_of_them
+        self._replacing.add(match)
 
-    def keep_nothing(self) -> None:
-        """Forget what is not stored yet: the proposal that it belonged to is withdrawn."""
-        self._unwritten.clear()
-        self._replaces = False
+    def forget(self, match: bytes) -> None:
+        """Forget what is not stored yet of a match that was proposed: the proposal is withdrawn."""
+        self._unwritten.pop(match, None)
+        self._replacing.discard(match)
 
     def post(self, *letters: Letter) -> None:
         """Have frames sent, in this order, after everything was stored."""
@@ -121,11 +125,11 @@ class Outbox(Generic[Letter]):
         posted, self._posted = self._posted, []
         relayed, self._relayed = self._relayed, []
         afterwards, self._afterwards = self._afterwards, []
-        must_write = self._must_write or bool(posted) or len(self._unwritten) >= BATCH
-        if self._unwritten and must_write:
-            yield Write(tuple(self._unwritten), self._replaces)
-            self._unwritten.clear()
-            self._replaces = False
+        unwritten = sum(map(len, self._unwritten.values()))
+        if self._must_write or posted or unwritten >= BATCH:
+            for match, messages in tuple(self._unwritten.items()):
+                yield Write(tuple(messages), match in self._replacing)
+                self.forget(match)
         self._must_write = False
         for letter in (*posted, *relayed):
             yield Send(letter)

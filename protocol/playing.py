@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
@@ -26,6 +26,7 @@ from protocol.effects import (
 )
 from protocol.lobby import NotAdmittedError, check_token
 from protocol.match import Match
+from protocol.returning import Host, WayBack, hosts_among
 from protocol.session import Occasion, Session
 from protocol.shell import Shell
 from protocol.talking import Floor
@@ -49,14 +50,20 @@ class Playing(Session):
         super().__init__(shell, match, occasion)
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
+        self.is_over = False
+        """The owner was told the end."""
         self._audience = audience
         self._formed = formed
+        self._is_retired = False
 
-    def start(self, *, resumed: bool) -> None:
-        """Link with the other players from now on, whoever dials first, and do what is owed."""
+    def start(self, *, resumed: bool, seated: Collection[bytes] = (), before: bytes = b"") -> None:
+        """Link with the other players from now on, whoever dials first, and do what is owed.
+
+        :param seated: with whom this node is linked for the table at which the match begins.
+        :param before: id of the proposal that this one replaces.
+        """
         mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
         assert me is not None
-        self._shell.outbox.keep_nothing()
         mesh.forget_all()
         mesh.set_roster(self.authors)
         for identity, author in self.authors.items():
@@ -65,8 +72,31 @@ class Playing(Session):
             mesh.keep(identity, addresses, self.aim, patience)
         self.feed(Ticked())
         for identity in mesh.linked():
-            if identity in self.authors:
+            if identity not in self.authors:
+                continue
+            aim = mesh.aim(identity)
+            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.record.match, before)):
                 self.feed(Linked(self.authors[identity]))
+            else:  # left over from a match before: what is said now would be lost, as the other may not be here yet
+                mesh.disconnect(identity)
+
+    def way_back(self, convenor: bytes, token: str) -> WayBack:
+        """Return how to get back to the table of this match.
+
+        :param convenor: its host; empty if that is not known.
+        :param token: what the table asks for, if it is private.
+        """
+        record = self.match.record
+        hosts = tuple(
+            Host(identity, self.match.info[author], record.genesis.roster[author].join.addresses)
+            for identity, author in self.authors.items()
+        )
+        return WayBack(hosts_among(hosts, convenor), record.match, token)
+
+    def retire(self) -> None:
+        """Tell the owner nothing any more, who has left the match behind. Others are still served."""
+        self._is_retired = True
+        self._shell.mesh.forget_all()
 
     def _addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
         sighted = self._shell.whereabouts.playing(self.match.record.match)
@@ -103,7 +133,7 @@ class Playing(Session):
                     self.feed(Severed(self.authors[identity], frame.authors))
             else:
                 self.take(identity, frame)
-        elif isinstance(frame, Need) and self._audience.may_ask(identity):
+        elif isinstance(frame, Need) and frame.match == self.match.record.match and self._audience.may_ask(identity):
             # A number behind the roster's: the match needs it only to tell who asks from others who do.
             self._answer(self.match.record.players + self._audience.number(identity), frame)
 
@@ -143,7 +173,8 @@ class Playing(Session):
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
-                self.tell(effect.event)
+                if not self._is_retired:
+                    self.tell(effect.event)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
                 self._formed()
@@ -153,4 +184,6 @@ class Playing(Session):
                 position = self.match.record.position
                 winners = position.state.places[0] if position.state is not None else ()
                 self._shell.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
-                self._shell.tell(self.result(effect.confirmed))
+                self.is_over = True
+                if not self._is_retired:
+                    self._shell.tell(self.result(effect.confirmed))

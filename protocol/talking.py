@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from protocol import limits
 from protocol.errors import NodeError
@@ -23,9 +22,6 @@ from protocol.wire import Say, encode_frame
 from protocol.words import Hearing, MalformedWordError, WordError, parse_word, sign_word, speakable
 
 log = logging.getLogger(__name__)
-
-FLOORS: Final = 4
-"""Places of which it is remembered what was heard there: the table, its match, and those before them."""
 
 
 class Floor(NamedTuple):
@@ -48,14 +44,13 @@ class Talking:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._hearing: OrderedDict[bytes, Hearing] = OrderedDict()
-        """By where it was said."""
+        self._hearing = Hearing()
         self._pace = Bucket(limits.WORD_RATE, limits.WORD_BURST, shell.loop.time())
         self._number = 0
         """Of this node's last word."""
 
     def say(self, me: PlayerInfo, floors: Iterable[Floor], text: str) -> None:
-        """Say something wherever somebody hears it.
+        """Say something to everybody who is there, in the first of the places where they hear it.
 
         :raises NodeError: if it cannot be said, comes too soon after other words, or nobody is there.
         """
@@ -63,8 +58,12 @@ class Talking:
             spoken = speakable(text)
         except WordError as error:
             raise NodeError("failed", f"what is said {error}", "say it in other words") from None
-        heard_at = [floor for floor in floors if floor.reach]
-        if not heard_at:
+        addressed: dict[bytes, tuple[bytes, ...]] = {}
+        for floor in floors:
+            known = {identity for identities in addressed.values() for identity in identities}
+            if reach := tuple(identity for identity in floor.reach if identity not in known):
+                addressed[floor.context] = reach
+        if not addressed:
             raise NodeError("failed", "nobody is there to hear it")
         now = self._shell.loop.time()
         if self._pace.wait(now) > 0:
@@ -72,9 +71,9 @@ class Talking:
         self._pace.take()
         # The clock only lets a program that was restarted, and has stored nothing of it, begin above where it stopped.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
-        for floor in heard_at:
-            word = sign_word(floor.context, self._shell.identity, self._number, spoken)
-            self._shell.post_encoded(floor.reach, encode_frame(Say(word.data, word.signature)))
+        for context, reach in addressed.items():
+            word = sign_word(context, self._shell.identity, self._number, spoken)
+            self._shell.post_encoded(reach, encode_frame(Say(word.data, word.signature)))
         self._shell.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:
@@ -92,7 +91,7 @@ class Talking:
             log.info("%s sent a word that does not belong here", fingerprint(sender))
             return
         try:
-            self._hearing_at(floor.context).take(word, shell.loop.time())
+            self._hearing.take(word, shell.loop.time())
         except WordError as error:
             log.info("a word of %s, sent by %s, %s", fingerprint(word.author), fingerprint(sender), error)
             return
@@ -100,10 +99,3 @@ class Talking:
         if others:
             shell.post_encoded(others, encode_frame(frame))
         shell.tell(Said(floor.players[word.author], word.text))
-
-    def _hearing_at(self, context: bytes) -> Hearing:
-        hearing = self._hearing.setdefault(context, Hearing())
-        self._hearing.move_to_end(context)
-        if len(self._hearing) > FLOORS:
-            self._hearing.popitem(last=False)
-        return hearing

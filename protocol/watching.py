@@ -11,7 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from p2pdice import events as game
@@ -42,6 +42,7 @@ from protocol.lobby import Lobby, parse_public_genesis
 from protocol.match import Match
 from protocol.mesh import RefusedError
 from protocol.refusals import closing_code, host_gone, refusal, unreachable
+from protocol.returning import Host, WayBack, hosts_among
 from protocol.session import Occasion, Session
 from protocol.shell import Shell
 from protocol.talking import Floor
@@ -66,6 +67,8 @@ class Watching:
         self._source_at: Address = ("", 0)
         self._lobby: Lobby | None = None
         self._arrival: asyncio.Future[None] | None = None
+        self._next: tuple[bytes, Table] | None = None
+        """Who opened the table again, and the table as it was shown last."""
         self.followed: Followed | None = None
 
     async def enter(self, places: Sequence[Target]) -> None:
@@ -128,6 +131,9 @@ class Watching:
         if self.followed is not None:
             if isinstance(frame, Carried | Page) and identity in self.followed.authors:
                 self.followed.take(identity, frame)
+            elif isinstance(frame, Table) and identity in self.followed.authors:
+                self._next = identity, frame
+                self._go_on()
             return
         if identity != self._source:
             return
@@ -140,8 +146,48 @@ class Watching:
                 case Table() if self._lobby is not None:
                     self._look_at(self._lobby, frame)
         except MalformedGenesisError as error:
-            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
-            self._close(code, f"what is shown there cannot be accepted: {error}")
+            self._close_for(error)
+
+    def _close_for(self, error: MalformedGenesisError) -> None:
+        code = "rules" if isinstance(error, UnknownRulesError) else "refused"
+        self._close(code, f"what is shown there cannot be accepted: {error}")
+
+    def _go_on(self) -> None:
+        """Look at the table that was opened again, as soon as the end of the match before was told."""
+        if self._next is None or self.followed is None or not self.followed.is_over:
+            return
+        (identity, frame), self._next = self._next, None
+        before, self.followed = self.followed, None
+        before.close(keep=identity)
+        table = before.match.record.genesis.table
+        self._source, self._source_at = identity, before.reached(identity)
+        self._target = Target((), table, fingerprint(identity), before.token)
+        self._lobby = Lobby(table, identity)
+        try:
+            self._look_at(self._lobby, frame)
+        except MalformedGenesisError as error:
+            self._close_for(error)
+
+    def way_back(self) -> WayBack | None:
+        """Return how to sit down at the table that is watched, or whose match was; None as long as nothing is seen."""
+        if self.followed is None:
+            if self._lobby is None or self._lobby.table is None or self._target is None:
+                return None
+            player = self._host(self._lobby, self._lobby.table)
+            return WayBack((Host(self._lobby.convenor, player, (self._source_at,)),), b"", self._target.token)
+        record = self.followed.match.record
+        hosts = tuple(
+            Host(identity, self.followed.match.info[author], record.genesis.roster[author].join.addresses)
+            for identity, author in self.followed.authors.items()
+        )
+        convenor = self._lobby.convenor if self._lobby is not None else b""
+        return WayBack(hosts_among(hosts, convenor), record.match, self.followed.token)
+
+    def leave(self) -> None:
+        """Look on no more."""
+        self.close()
+        if self._source:
+            self._shell.mesh.disconnect(self._source)
 
     def dial_anew(self) -> None:
         """Give up links that may be dead, for new ones."""
@@ -176,11 +222,13 @@ class Watching:
             self._shell.tell(self._shell.lobby_changed(before, frame))
             return
         assert lobby.ruleset is not None
-        name = next((name for name, identity in frame.players if identity == lobby.convenor), "?")
-        host = PlayerInfo(name, fingerprint(lobby.convenor))
-        self._shell.tell(TableWatched(frame.name, host, lobby.ruleset, frame.seats))
+        self._shell.tell(TableWatched(frame.name, self._host(lobby, frame), lobby.ruleset, frame.seats))
         self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
         self._arrived()
+
+    def _host(self, lobby: Lobby, frame: Table) -> PlayerInfo:
+        name = next((name for name, identity in frame.players if identity == lobby.convenor), "?")
+        return self._shell.player(name, lobby.convenor)
 
     def _arrived(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -211,7 +259,8 @@ class Watching:
         table = lobby.table.name if lobby is not None and lobby.table is not None else self._target.name
         occasion = Occasion(int(time.time()), table)
         match = Match(data, None, b"")
-        self.followed = Followed(self._shell, match, occasion, self._target.token, saw_start=lobby is not None)
+        token = self._target.token
+        self.followed = Followed(self._shell, match, occasion, token, self._go_on, saw_start=lobby is not None)
         self.followed.start(self._source, self._source_at)
         self._arrived()
 
@@ -220,12 +269,25 @@ class Followed(Session):
     """A match that this node watches.
 
     :param token: what its players ask for if the table is private.
+    :param over: called when the owner has been told the end.
     :param saw_start: whether it was watched since before its start; if not, only where it stands is told at first.
     """
 
-    def __init__(self, shell: Shell, match: Match, occasion: Occasion, token: str, *, saw_start: bool) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        match: Match,
+        occasion: Occasion,
+        token: str,
+        over: Callable[[], None],
+        *,
+        saw_start: bool,
+    ) -> None:
         super().__init__(shell, match, occasion)
-        self._token = token
+        self.token = token
+        self.is_over = False
+        """The owner was told the end."""
+        self._over = over
         self._is_current = saw_start
         self._end: Happened | None = None
         """What the game said of its end before this node had caught up."""
@@ -250,10 +312,20 @@ class Followed(Session):
     async def _look_around(self) -> None:
         await self._shell.whereabouts.start()
 
-    def close(self) -> None:
+    def close(self, keep: bytes = b"") -> None:
+        """Follow the match no more.
+
+        :param keep: whose link stays.
+        """
         super().close()
         for task in self._holding:
             task.cancel()
+        for identity in sorted(self._up - {keep}):
+            self._shell.mesh.disconnect(identity)
+
+    def reached(self, identity: bytes) -> Address:
+        """Return where a player was reached."""
+        return self._reached[identity]
 
     # Links
 
@@ -265,7 +337,7 @@ class Followed(Session):
             lost = self._losses[identity] = asyncio.Event()
             try:
                 if identity not in self._up:
-                    aim = WatchAim(self.match.record.match, self._token)
+                    aim = WatchAim(self.match.record.match, self.token)
                     await mesh.connect(self._addresses(identity), aim, identity.__eq__)
                 await lost.wait()
             except (DialError, RefusedError) as error:
@@ -326,6 +398,8 @@ class Followed(Session):
             case Over():
                 self._become_current()
                 self._shell.tell(self.result(effect.confirmed))
+                self.is_over = True
+                self._over()
 
     def _show(self, event: NodeEvent) -> None:
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():

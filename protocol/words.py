@@ -44,7 +44,8 @@ class Word(NamedTuple):
     author: bytes
     """Identity key."""
     number: int
-    """Greater than that of every word that the author said there before."""
+    """Greater than that of every word that the author said before. Said in two places at once, a word has one number,
+    and is heard once."""
     text: str
     data: bytes
     """What is signed."""
@@ -104,7 +105,7 @@ def _has_form(text: str) -> bool:
 
 
 class Hearing:
-    """What one node has heard of the words said in one place: enough to hear each once, in order, and not too many.
+    """What one node has heard of everybody's words: enough to hear each once, in order, and not too many.
 
     Words that come too fast are lost; they count for nothing, so that the next one in time is heard again.
     """

@@ -94,6 +94,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.LobbyChanged((me, peer), 3, joined=(peer,)),
         node.LobbyChanged((me,), 3, left=(peer, peer)),
         node.TableClosed("closed", reason),
+        node.AwaitingHost(peer),
+        node.AwaitingHost(None),
         node.MatchFormed(MATCH),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True, table=name),

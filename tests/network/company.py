@@ -110,7 +110,7 @@ class Player:
         for peer in tuple(node._mesh._peers.values()):
             if peer.link._channel is not None:
                 peer.link._channel.abort()
-        for room in (node._hosting, node._playing, node._watching):
+        for room in (node._hosting, node._playing, node._former, node._watching):
             if room is not None:
                 room.close()
         if node._minding is not None:

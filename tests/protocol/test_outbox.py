@@ -186,10 +186,25 @@ def test_what_an_action_causes_belongs_to_the_next_turn(outbox: Outbox[str]) -> 
 
 def test_what_belonged_to_a_withdrawn_proposal_replaces_nothing_of_the_next(outbox: Outbox[str]) -> None:
     outbox.keep_only(MESSAGES[:2])
-    outbox.keep_nothing()
+    outbox.forget(MATCH)
     outbox.keep(MESSAGES[2])
     outbox.write_all()
     assert carried_out(outbox) == [Write(MESSAGES[2:3], False)]
+
+
+def test_messages_of_two_matches_are_stored_apart(outbox: Outbox[str]) -> None:
+    """The end of one match can still be confirmed while the next one is played."""
+    other = sign(Message(b"n" * 32, 1, b"t" * 32, 0, Kind.LOCK, b"h" * 32), KEY)
+    for signed in (MESSAGES[0], other, MESSAGES[1]):
+        outbox.keep(signed)
+    outbox.keep_only([other])
+    outbox.write_all()
+    assert carried_out(outbox) == [Write(MESSAGES[:2], False), Write((other,), True)]
+    for signed in (MESSAGES[0], other):
+        outbox.keep(signed)
+    outbox.forget(MATCH)
+    outbox.write_all()
+    assert carried_out(outbox) == [Write((other,), False)]
 
 
 # The shell

@@ -1,0 +1,88 @@
+"""The way back to a table whose match is over: its host can open it again, and whoever was there sits down anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from protocol.addresses import Address
+from protocol.errors import NodeError
+from protocol.events import AwaitingHost, PlayerInfo
+from protocol.mesh import RefusedError
+from protocol.refusals import refusal
+from protocol.shell import Shell
+from protocol.transport import DialError
+from protocol.whereabouts import Target
+
+AGAIN: Final = 2.0
+"""Seconds between two questions whether the table is open."""
+GONE: Final = 20.0
+"""Seconds for which a host who cannot be reached is looked for: a laptop may change its network meanwhile."""
+
+
+class Host(NamedTuple):
+    """Somebody who may have opened the table again."""
+
+    identity: bytes
+    player: PlayerInfo
+    addresses: tuple[Address, ...]
+    """Where they were in the last match."""
+
+
+class WayBack(NamedTuple):
+    """How to get back to a table."""
+
+    hosts: tuple[Host, ...]
+    """The host, or all players if it is not known which of them that is."""
+    match: bytes
+    """Id of the last match: who plays it or has played it tells where they are."""
+    token: str = ""
+    """What the table asks for, if it is private."""
+
+
+async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> None:
+    """Sit down as soon as a table is open.
+
+    :raises NodeError: if the host has been gone for long, or does not admit this player.
+    """
+    last_seen, has_told = shell.loop.time(), False
+    while not shell.is_silent:
+        is_there = False
+        for host in way.hosts:
+            try:
+                await enter(_place(shell, way, host))
+            except RefusedError as error:
+                if error.code != "no-table":
+                    raise refusal(error) from None
+                is_there = True
+            except DialError:
+                continue
+            else:
+                return
+        now = shell.loop.time()
+        if is_there:
+            last_seen = now
+            if not has_told:
+                has_told = True
+                shell.tell(AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None))
+        elif now > last_seen + GONE:
+            break
+        await asyncio.sleep(AGAIN)
+    if shell.is_silent:
+        raise NodeError("failed", "this program has stopped")
+    who = way.hosts[0].player.name if len(way.hosts) == 1 else "anybody who played"
+    raise NodeError("unreachable", f"{who} cannot be reached any more", "host a table of your own, or join another one")
+
+
+def _place(shell: Shell, way: WayBack, host: Host) -> Target:
+    sighted = shell.whereabouts.playing(way.match)
+    addresses = dict.fromkeys((*host.addresses, *shell.store.addresses(host.identity), *sighted))
+    own = set(shell.mesh.addresses)
+    places = tuple(address for address in addresses if address not in own)
+    return Target(places, b"", host.player.fingerprint, way.token)
+
+
+def hosts_among(candidates: Sequence[Host], convenor: bytes) -> tuple[Host, ...]:
+    """Return who of the players may open the table again: its convenor, if that is known to be one of them."""
+    return tuple(host for host in candidates if host.identity == convenor) or tuple(candidates)

@@ -1,0 +1,426 @@
+"""An evening: the same people play one match after another, over nodes that stay open between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from p2pdice import PRESETS
+from protocol.errors import NodeError
+from protocol.events import (
+    AwaitingHost,
+    LobbyChanged,
+    MatchOver,
+    MatchStarted,
+    NodeEvent,
+    Said,
+    TableClosed,
+    TableJoined,
+    TableOpened,
+    TableWatched,
+)
+from protocol.messages import Kind, parse_signed
+from protocol.node import TableSettings
+from protocol.verifier import verify
+from protocol.wire import Carried, Frame, Page
+from tests.network.company import HOST, Company, Player, company, in_mid_match
+from tests.programs import PATIENCE
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    async with company(tmp_path) as gathered:
+        yield gathered
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.returning.AGAIN", 0.1)
+    monkeypatch.setattr("protocol.returning.GONE", 1.0)
+    monkeypatch.setattr("protocol.match.RECEIPTS", 0.3)
+    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
+
+
+def friday(seats: int, rules: str = "classic", dice: str = "2", *, private: bool = False) -> TableSettings:
+    """Return a table where a match is soon over."""
+    ruleset = PRESETS[rules] if rules == "motes" else PRESETS[rules].with_options({"dice": dice})
+    return TableSettings("Friday", ruleset, seats, private=private)
+
+
+class Evening:
+    """Players and how many events each had told when the current match began."""
+
+    def __init__(self, people: Company) -> None:
+        self.people = people
+        self.began: dict[Player, int] = {}
+        self.ids: list[str] = []
+
+    async def open(self, host: Player, settings: TableSettings) -> TableOpened:
+        self.began[host] = len(host.events)
+        return await host.node.host(settings)
+
+    async def rejoin(self, *guests: Player) -> None:
+        for guest in guests:
+            self.began[guest] = len(guest.events)
+            async with asyncio.timeout(PATIENCE):
+                await guest.node.rejoin()
+
+    async def sit(self, name: str, line: str) -> Player:
+        player = await self.people.sit(name)
+        await player.node.join(line)
+        return player
+
+    async def told(self, player: Player, kind: type[NodeEvent]) -> NodeEvent:
+        return await player.until(kind, after=self.began.get(player, 0))
+
+    async def end(self, *players: Player) -> None:
+        """Wait for the end of the match: all have one fair transcript, which is none of an earlier match."""
+        ends = [await self.told(player, MatchOver) for player in players]
+        overs = [end for end in ends if isinstance(end, MatchOver)]
+        assert len({end.match_id for end in overs}) == 1
+        assert overs[0].match_id not in self.ids
+        self.ids.append(overs[0].match_id)
+        (transcript,) = {end.transcript.read_bytes() for end in overs}
+        assert verify(transcript).verdict == "fair"
+        assert all(end.confirmed for end in overs)
+        for player in players:
+            self.began[player] = len(player.events)
+
+
+@pytest.fixture
+def evening(people: Company) -> Evening:
+    return Evening(people)
+
+
+# Again
+
+
+async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    port, table = host.node.port, host.node.table
+    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
+    await evening.end(host, b, c)
+
+    again = await evening.open(host, friday(3))
+    assert (again.join_line, host.node.port, host.node.table) == (opened.join_line, port, table)
+    await evening.rejoin(c, b)
+    await evening.end(host, b, c)
+
+    await evening.open(host, friday(4, "perudo", "1"))
+    newcomer = await evening.sit("D", opened.join_line)
+    await evening.rejoin(b, c)
+    started = await evening.told(c, MatchStarted)
+    assert isinstance(started, MatchStarted)
+    assert (started.ruleset.palifico, started.ruleset.dice, len(started.players)) == (True, 1, 4)
+    await evening.end(host, b, c, newcomer)
+    for player in (host, b, c, newcomer):
+        assert len(player.node._mesh._wanted) == 3
+        assert len(player.node._mesh.linked()) == 3
+        assert player.told(TableClosed) == []
+    genesis = [player.node.match for player in (host, newcomer)]
+    assert all(match is not None and match.record.genesis.table == table for match in genesis)
+    keys = [record.join.match_key for match in genesis[:1] if match for record in match.record.genesis.roster]
+    assert len(set(keys)) == 4
+
+
+async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2, private=True))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    assert (await evening.open(host, friday(3, private=True))).join_line == opened.join_line
+    await evening.rejoin(guest)
+    newcomer = await evening.sit("C", opened.join_line)
+    await evening.end(host, guest, newcomer)
+    public = await evening.open(host, friday(2))
+    assert public.join_line.count("/") == 1
+    await evening.rejoin(guest)
+    await evening.end(host, guest)
+
+
+async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_again(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+
+    def told(player: Player) -> tuple[str, str] | None:
+        advertised = player.node._whereabouts._advertised
+        return None if advertised is None else (advertised[0].status, advertised[0].id)
+
+    await evening.end(host, guest)
+    assert told(host) == told(guest) == ("playing", evening.ids[0])
+    await evening.open(host, friday(2))
+    await asyncio.sleep(0)
+    assert told(host) == ("lobby", host.node.table.hex())
+    await evening.rejoin(guest)
+    await evening.end(host, guest)
+    assert told(host) == told(guest) == ("playing", evening.ids[1])
+    await evening.open(host, friday(2, private=True))
+    assert told(host) is None
+
+
+async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    guests = [await evening.sit(name, opened.join_line) for name in "BC"]
+    await evening.end(host, *guests)
+    waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]
+    for guest in guests:
+        awaiting = await guest.until(AwaitingHost)
+        assert awaiting.host is not None
+        assert awaiting.host.fingerprint == host.node.identity.fingerprint
+    await asyncio.sleep(0.3)
+    assert not any(task.done() for task in waiting)
+    await evening.open(host, friday(3))
+    await asyncio.gather(*waiting)
+    await evening.end(host, *guests)
+    assert [len(guest.told(AwaitingHost)) for guest in guests] == [1, 1]
+    assert [len(guest.told(TableJoined)) for guest in guests] == [2, 2]
+
+
+async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    quick, slow = [await evening.sit(name, opened.join_line) for name in "BC"]
+    await evening.end(host, quick, slow)
+    await evening.open(host, friday(2))
+    await evening.rejoin(quick)
+    waiting = asyncio.create_task(evening.rejoin(slow))
+    await evening.end(host, quick)
+    await slow.until(AwaitingHost)
+    await evening.open(host, friday(3))
+    await evening.rejoin(quick)
+    await waiting
+    await evening.end(host, quick, slow)
+
+
+async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of_their_own(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
+    await evening.end(host, b, c)
+    await host.leave()
+    with pytest.raises(NodeError, match="A cannot be reached any more") as caught:
+        await c.node.rejoin()
+    assert (caught.value.code, caught.value.hint) == ("unreachable", "host a table of your own, or join another one")
+    own = await evening.open(b, friday(2))
+    assert own.join_line != opened.join_line
+    await c.node.join(own.join_line)
+    await evening.end(b, c)
+    await evening.open(b, friday(2))
+    await evening.rejoin(c)
+    await evening.end(b, c)
+
+
+async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    port = host.node.port
+    anew = await evening.people.sit("A", home=await host.kill(), port=port)
+    waiting = asyncio.create_task(evening.rejoin(guest))
+    await asyncio.sleep(0.2)
+    await evening.open(anew, friday(2))
+    await waiting
+    await evening.end(anew, guest)
+
+
+# Killed in the second match
+
+
+async def test_who_is_killed_in_the_second_match_returns_to_that_one(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    await evening.open(host, friday(2, dice="5"))
+    await evening.rejoin(guest)
+    started = await evening.told(host, MatchStarted)
+    assert isinstance(started, MatchStarted)
+    host.hold()
+    await host.until_true(lambda: host._turn is not None)
+    back = await evening.people.sit("B", home=await guest.kill())
+    assert await back.node.resume() == started.match_id
+    host.go_on()
+    await evening.end(host, back)
+    assert {stored.match.hex() for stored in back.node._store.matches()} == set(evening.ids)
+
+
+async def test_who_was_restarted_in_a_match_comes_back_without_knowing_who_hosts(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3, dice="5"))
+    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
+    await in_mid_match(host)
+    back = await evening.people.sit("B", home=await b.kill())
+    await back.node.resume()
+    host.go_on()
+    await evening.end(host, back, c)
+    waiting = asyncio.create_task(evening.rejoin(back))
+    assert (await back.until(AwaitingHost)).host is None
+    await evening.open(host, friday(3))
+    await waiting
+    await evening.rejoin(c)
+    await evening.end(host, back, c)
+
+
+async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_played(evening: Evening) -> None:
+    """The others have left that match behind, and still show its end to whoever comes back for it."""
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2, dice="5"))
+    late = await evening.sit("B", opened.join_line)
+    await in_mid_match(host)
+    hear = late.node.peer_frame
+
+    def miss_the_end(identity: bytes, frame: Frame) -> None:
+        is_the_end = isinstance(frame, Carried) and parse_signed(*frame).message.kind is Kind.RESIGN
+        if not is_the_end and not isinstance(frame, Page):
+            hear(identity, frame)
+
+    late.node.peer_frame = miss_the_end  # type: ignore[method-assign]
+    host.concedes = True
+    host.go_on()
+    match = host.node.match
+    assert match is not None
+    await host.until_true(lambda: match.is_ended)
+    home = await late.kill()
+    first = await host.until(MatchOver)
+    assert not first.confirmed
+    host.concedes = False
+    evening.began[host] = len(host.events)
+    await evening.open(host, friday(2, dice="5"))
+    newcomer = await evening.sit("C", opened.join_line)
+    await evening.told(host, MatchStarted)
+    host.hold()
+    await host.until_true(lambda: host._turn is not None)
+    back = await evening.people.sit("B", home=home)
+    await back.node.resume()
+    over = await back.until(MatchOver)
+    assert (over.match_id, over.confirmed) == (first.match_id, True)
+    assert over.transcript.read_bytes() == first.transcript.read_bytes()
+    assert host.node._former is not None
+    await host.until_true(host.node._former.all_confirmed.is_set)
+    assert [event.match_id for event in host.told(MatchOver)] == [first.match_id]
+    host.go_on()
+    await evening.end(host, newcomer)
+    for player in (host, back):
+        assert len(player.node._store.messages(bytes.fromhex(first.match_id))) > 4
+
+
+# Spectators
+
+
+async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2, dice="5"))
+    early = await evening.people.sit("V")
+    await early.node.watch(opened.join_line)
+    guest = await evening.sit("B", opened.join_line)
+    await in_mid_match(host)
+    late = await evening.people.sit("W")
+    await late.node.watch(f"{HOST}:{guest.node.port}")
+    await late.until_true(lambda: len(late.node._mesh.linked()) == 2)
+    host.go_on()
+    await evening.end(host, guest, early, late)
+    for rules in ("perudo", "classic"):
+        await evening.open(host, friday(2, rules))
+        for watching in (early, late):
+            watched = await evening.told(watching, TableWatched)
+            assert isinstance(watched, TableWatched)
+            assert (watched.host.name, watched.seats) == ("A", 2)
+        await evening.rejoin(guest)
+        await evening.end(host, guest, early, late)
+    assert early.told(TableClosed) == late.told(TableClosed) == []
+
+
+async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2, dice="5"))
+    early = await evening.people.sit("V")
+    await early.node.watch(opened.join_line)
+    guest = await evening.sit("B", opened.join_line)
+    await in_mid_match(host)
+    late = await evening.people.sit("W")
+    await late.node.watch(f"{HOST}:{guest.node.port}")
+    host.go_on()
+    await evening.end(host, guest, early, late)
+    await evening.open(host, friday(4))
+    await evening.rejoin(late, guest, early)
+    await evening.end(host, guest, early, late)
+    started = [event for event in early.told(MatchStarted) if event.my_seat is not None]
+    assert len(started) == 1
+    assert len(host.node._audience) == 0
+
+
+async def test_who_watched_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    watching = await evening.people.sit("W")
+    await watching.node.watch(opened.join_line)
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest, watching)
+    await evening.open(guest, friday(2))
+    await guest.until_true(lambda: len(guest.node._audience) == 0)
+    assert len(watching.told(TableWatched)) == 1
+
+
+# What cannot be done
+
+
+async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    with pytest.raises(NodeError, match="no table to go back to"):
+        await host.node.rejoin()
+    opened = await evening.open(host, friday(2, dice="5"))
+    with pytest.raises(NodeError, match="open already"):
+        await host.node.host(friday(2))
+    with pytest.raises(NodeError, match="your own"):
+        await host.node.rejoin()
+    guest = await evening.sit("B", opened.join_line)
+    await in_mid_match(host)
+    for player in (host, guest):
+        with pytest.raises(NodeError, match="not over yet"):
+            await player.node.host(friday(2))
+    with pytest.raises(NodeError, match="not over yet"):
+        await guest.node.rejoin()
+    host.go_on()
+    await evening.end(host, guest)
+
+
+async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    await evening.open(host, friday(3))
+    await evening.rejoin(guest)
+    await guest.leave()
+    changed = await host.until(LobbyChanged, lambda event: bool(event.left))
+    assert [player.name for player in changed.left] == ["B"]
+    others = [await evening.sit(name, opened.join_line) for name in "CD"]
+    await evening.end(host, *others)
+
+
+async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each_once(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    watching = await evening.people.sit("W")
+    await watching.node.watch(opened.join_line)
+    seated, idle = [await evening.sit(name, opened.join_line) for name in "BC"]
+    await evening.end(host, seated, idle, watching)
+    await evening.open(host, friday(3))
+    await evening.rejoin(seated)
+    host.node.say("another one?")
+    seated.node.say("yes")
+    for player in (host, seated, idle, watching):
+        await player.until(Said, lambda said: said.text == "another one?")
+    for player in (host, watching, idle):
+        await player.until(Said, lambda said: said.text == "yes")
+    await asyncio.sleep(0.1)
+    for player in (host, seated, idle, watching):
+        assert sorted(said.text for said in player.told(Said)) == ["another one?", "yes"]
