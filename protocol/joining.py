@@ -143,11 +143,15 @@ class Joining:
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
-        seat = self._seat
-        if seat is not None and not self._has_begun:
-            self._seat = None
+        if self._seat is not None and self.is_waiting:
+            seat, self._seat = self._seat, None
             self._shell.post(seat.convenor, Leave("left the table"))
             self._shell.loop.call_soon(self._shell.mesh.disconnect, seat.convenor)
+
+    @property
+    def is_waiting(self) -> bool:
+        """This node has a seat at a table whose match has not begun."""
+        return self._seat is not None and not self._has_begun
 
     @property
     def convenor(self) -> bytes:

@@ -210,8 +210,8 @@ class Node:
 
         After a match the same node can open it again, with the same settings or others: it keeps its id, its token and
         its port, so that the join line stays good (unless the table was open before and is private now, or the other
-        way round); a node that was restarted opens another one. Who played comes back by :meth:`rejoin`; who watched goes on watching with the host by doing
-        nothing. So can a former guest, whose table is another one.
+        way round); a node that was restarted opens another one. Who played comes back by :meth:`rejoin`; who watched
+        goes on watching with the host by doing nothing. A former guest can open a table too, which is another one.
 
         :raises NodeError: if the name is none that can be advertised, this node can listen nowhere, its table is open
             already, or its match is not over.
@@ -286,6 +286,8 @@ class Node:
         """
         if self._hosting is not None:
             raise NodeError("failed", "the table is your own", "open it again")
+        if self._joining.is_waiting:
+            raise NodeError("failed", "you sit at the table already", "wait for the host to begin")
         self._leave_behind()
         if self._way_back is None:
             raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
@@ -329,7 +331,8 @@ class Node:
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
         places = await self._inquiry.settle("watch", lambda: self._whereabouts.resolve_to_watch(target))
-        self._leave_behind()
+        if not self._joining.is_waiting:  # who has a seat there is told so by the host, and keeps it
+            self._leave_behind()
         self._mind_surroundings()
         self._watching = Watching(self._shell)
         await self._watching.enter(places)

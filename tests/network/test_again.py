@@ -390,6 +390,23 @@ async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_n
         await guest.node.rejoin()
     host.go_on()
     await evening.end(host, guest)
+    await evening.open(host, friday(3))
+    await evening.rejoin(guest)
+    with pytest.raises(NodeError, match="at the table already"):
+        await guest.node.rejoin()
+    await evening.sit("C", opened.join_line)
+    await evening.end(host, guest)
+
+
+async def test_who_joins_another_table_gives_the_first_seat_up(evening: Evening) -> None:
+    hosts = [await evening.people.sit(name) for name in "AB"]
+    lines = [(await evening.open(host, friday(3))).join_line for host in hosts]
+    guest = await evening.sit("C", lines[0])
+    await guest.node.join(lines[1])
+    left = await hosts[0].until(LobbyChanged, lambda event: bool(event.left))
+    assert [player.name for player in left.left] == ["C"]
+    await hosts[1].until(LobbyChanged, lambda event: bool(event.joined))
+    assert guest.told(TableClosed) == []
 
 
 async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(evening: Evening) -> None:
