@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -39,6 +40,7 @@ SMALL = PRESETS["classic"].with_options({"dice": "2"})
 DICE = r"(?:[⚀-⚅] [1-6](?:  )?)+"
 
 
+@cache
 def play(
     ruleset: Ruleset,
     players: int = 3,

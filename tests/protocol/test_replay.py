@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,17 @@ def of_type(events: list[NodeEvent], kind: Any) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
+@cache
 def run(ruleset: Ruleset, players: int, seed: int) -> World:
+    """Play a match to its end; several tests look at the same ones."""
     world = World(ruleset, players, seed, patience=HURRIED)
     world.run()
     return world
 
 
 MATCHES = [
-    *((name, players, 1) for name in PRESETS for players in (2, 4)),
-    *thoroughly([(name, players, seed) for name in PRESETS for players in (3, 5) for seed in range(2, 6)]),
+    *((name, 3, 2) for name in PRESETS),
+    *thoroughly([(name, players, seed) for name in PRESETS for players in (2, 4, 5) for seed in range(3, 6)]),
 ]
 
 
@@ -91,7 +94,7 @@ def test_with_a_players_eyes_the_story_is_the_one_that_this_player_was_told_live
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_who_sees_all_sees_every_cup_from_the_roll_on(name: str) -> None:
-    world = run(PRESETS[name], 3, 5)
+    world = run(PRESETS[name], 3, 2)
     replay = replayed(world.machines[0].transcript)
     story = told(replay)
     rolled = of_type(story, CupsSeen)
