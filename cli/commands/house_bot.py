@@ -12,7 +12,7 @@ from cli.names import NameOption, nickname
 from cli.play import InterfaceOption, first_of, run
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
-from cli.table.face import PipedLines
+from cli.table.face import PipedInput
 
 if TYPE_CHECKING:
     from cli.seating import Seating
@@ -79,7 +79,7 @@ def house_bot(
         await seat(home, player_name, interface, enter, bot, show, grace)
 
     async def play_while_wanted() -> None:
-        lines = PipedLines()
+        lines = PipedInput()
         line = await lines.read()
         if line is not None:
             await first_of(play(Order.read(line)), _until_end(lines))
@@ -87,6 +87,6 @@ def house_bot(
     run(play_while_wanted())
 
 
-async def _until_end(lines: PipedLines) -> None:
+async def _until_end(lines: PipedInput) -> None:
     while await lines.read() is not None:
         pass  # nothing that is said changes anything

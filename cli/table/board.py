@@ -58,6 +58,8 @@ class Showdown:
 
     shown: game.HandsShown
     call: game.ChallengeCalled | None
+    before: State
+    """When the cups were opened: whoever loses a die has it still."""
     opened: list[int] = field(default_factory=list)
     """Seats whose cups are open before one's eyes, in the order of opening."""
     is_counted: bool = False
@@ -69,6 +71,15 @@ class Showdown:
     def count_so_far(self) -> int:
         """Dice in the cups opened so far that count for the bid."""
         return sum(self.counts(face) for seat in self.opened for face in self.shown.hands[seat] or ())
+
+    @property
+    def dice(self) -> tuple[int, ...]:
+        """Dice by seat, as far as it is told who lost or gained one."""
+        dice = [*self.before.dice]
+        for event in self.consequences:
+            if not isinstance(event, game.PlayerOut):
+                dice[event.seat] = event.left
+        return tuple(dice)
 
     def counts(self, face: int) -> bool:
         """Tell whether a die of this face counts for the bid."""
@@ -178,11 +189,18 @@ class Board:
                 self.state, self.turn, self.showdown = event.state, None, None
             case CupOpened():
                 if self.showdown is None:
-                    self.showdown = Showdown(event.shown, self._call)
+                    self._open(event.shown)
+                assert self.showdown is not None
                 self.showdown.opened.append(event.seat)
             case Happened():
+                if isinstance(event.event, game.HandsShown) and self.showdown is None:
+                    self._open(event.event)
                 self.state, self.turn = event.state, None
                 self._happen(event.event)
+
+    def _open(self, shown: game.HandsShown) -> None:
+        assert self.state is not None
+        self.showdown = Showdown(shown, self._call, self.state)
 
     def _happen(self, event: game.Event) -> None:
         match event:
@@ -190,9 +208,7 @@ class Board:
                 self.showdown, self._call = None, None
             case game.ChallengeCalled():
                 self._call = event
-            case game.HandsShown():
-                if self.showdown is None:
-                    self.showdown = Showdown(event, self._call)
+            case game.HandsShown() if self.showdown is not None:
                 self.showdown.opened = [seat for seat, cup in enumerate(event.hands) if cup]
                 self.showdown.is_counted = True
                 self.hand = ()

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from cli.render import wrapped
 from cli.settings import is_interactive
+from cli.table.overheard import overheard
+from cli.table.showing import Ui
+from cli.table.terminal import output_of
+from cli.table.writer import PATIENCE, Writer, drained
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -29,6 +32,8 @@ class Face(Protocol):
 
     is_interactive: bool
     """Whether questions can be asked."""
+    shows_board: bool
+    """Whether the board is in sight all the time, and vanishes with the face."""
 
     async def read(self) -> str | None:
         """Return the next line, None at the end of the input.
@@ -49,10 +54,8 @@ class Face(Protocol):
         """Call the person, whose turn it is."""
 
 
-class PipedLines:
-    """Plain lines through pipes, or from a terminal when the output goes elsewhere. Each sentence is flushed."""
-
-    is_interactive = False
+class PipedInput:
+    """Lines that come through a pipe, or from a terminal when the output goes elsewhere."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[str | None] = asyncio.Queue()
@@ -66,10 +69,22 @@ class PipedLines:
             loop.call_soon_threadsafe(self._queue.put_nowait, None)
 
     async def read(self) -> str | None:
+        """Return the next line, None at the end of the input."""
         return await self._queue.get()
 
+
+class PipedLines(PipedInput):
+    """Plain lines through pipes. No sentence is lost, however long its reader sleeps."""
+
+    is_interactive = False
+    shows_board = False
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self._writer = writer
+
     def say(self, text: str) -> None:
-        print(text, flush=True)
+        self._writer.write(f"{text}\n")
 
     def remind(self, status: str) -> None:
         """A pipe has no prompt."""
@@ -82,21 +97,42 @@ class PipedLines:
 
 
 class TerminalLines:
-    """Lines typed at a terminal, with history, and completion by the tab key."""
+    """Lines typed at a terminal, with history, and completion by the tab key. Used in an ``async with`` statement.
+
+    :param writer: takes the output; None where prompt_toolkit has its own way, on Windows.
+    """
 
     is_interactive = True
+    shows_board = False
 
-    def __init__(self, table: Table, *, has_bell: bool) -> None:
+    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
 
         self._has_bell = has_bell
+        self._writer = writer
+        self._output = output_of(writer)
         self._session: PromptSession[str] = PromptSession(
             table.prompt,
             completer=WordCompleter(lambda: list(table.completions()), ignore_case=True, sentence=True),
             complete_while_typing=False,
             interrupt_exception=InterruptedByUserError,
+            output=self._output,
         )
+        self._unsaid: list[str] = []
+        self._saying: asyncio.Task[None] | None = None
+        self._stack = contextlib.ExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._stack.enter_context(overheard(self.say, sys.stdout.encoding))
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._stack.close()
+        if self._saying is not None:
+            await self._saying
+        if self._writer is not None:
+            await self._writer.drain(PATIENCE)
 
     async def read(self) -> str | None:
         try:
@@ -105,7 +141,24 @@ class TerminalLines:
             return None
 
     def say(self, text: str) -> None:
-        print(wrapped(text, get_terminal_size().columns))
+        self._unsaid.append(text)
+        if self._saying is None or self._saying.done():
+            self._saying = asyncio.create_task(self._print())
+
+    async def _print(self) -> None:
+        """Print above the line being typed what is to be said."""
+        from prompt_toolkit.application import run_in_terminal
+
+        while self._unsaid:
+            await run_in_terminal(self._write)
+
+    def _write(self) -> None:
+        columns = self._output.get_size().columns
+        said, self._unsaid = self._unsaid, []
+        self._output.enable_autowrap()
+        for text in said:
+            self._output.write(f"{wrapped(text, columns)}\n")
+        self._output.flush()
 
     def remind(self, status: str) -> None:
         self.say(status)
@@ -115,16 +168,29 @@ class TerminalLines:
 
     def ring(self) -> None:
         if self._has_bell:
-            self._session.app.output.bell()
+            self._output.bell()
+            self._output.flush()
 
 
-@contextlib.contextmanager
-def open_face(table: Table, showing: Showing) -> Iterator[Face]:
-    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop."""
+@contextlib.asynccontextmanager
+async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
+    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop.
+
+    Whichever it is, what it shows is written by a thread, and nobody waits for it before the end.
+    """
     if not is_interactive():
-        yield PipedLines()
+        pipe = Writer(sys.stdout, limit=None)
+        with contextlib.redirect_stdout(cast("TextIO", pipe)):
+            async with drained(pipe, None):
+                yield PipedLines(pipe)
         return
-    from prompt_toolkit.patch_stdout import patch_stdout
+    # prompt_toolkit writes to a Windows console by calls of its own.
+    writer = Writer(sys.stdout) if sys.platform != "win32" else None
+    if showing.ui is Ui.SCREEN:
+        from cli.table.screen import Screen
 
-    with patch_stdout():
-        yield TerminalLines(table, has_bell=showing.bell)
+        async with Screen(table, writer, has_bell=showing.bell) as screen:
+            yield screen
+    else:
+        async with TerminalLines(table, writer, has_bell=showing.bell) as lines:
+            yield lines

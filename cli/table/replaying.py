@@ -58,7 +58,7 @@ class Replaying(Table):
         "pageup": "back round",
         "home": "start",
         "end": "end",
-        "space": "play",
+        " ": "play",
     }
     """What keys of a full screen type."""
 
@@ -102,7 +102,7 @@ class Replaying(Table):
 
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """
-        with open_face(self, self._showing) as face:
+        async with open_face(self, self._showing) as face:
             self._face = face
             self._say(self._verdict)
             self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")

@@ -7,7 +7,7 @@ type lines, so a table knows of nothing but lines, and keys can do nothing that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from cli.choices import choices
@@ -25,7 +25,7 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from p2pdice import Concede, Move, RulesError
-from protocol.events import ConcedeAccepted, MatchOver, Stopped, Suspended, TableClosed, YourTurn
+from protocol.events import ConcedeAccepted, MatchOver, Misbehaved, Stopped, Suspended, TableClosed, YourTurn
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -40,12 +40,17 @@ _IN_FULL: Final = ("start", "concede", "quit")
 class Table:
     """One player's table.
 
+    A full screen asks it what to show besides the board (:meth:`hint`), and binds its :attr:`keys`.
+
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
     :param bots: fingerprints of the players whom this one has seated: they leave and return together.
     :param again: goes back to the table after a match; what was typed behind the word is given to it. Without one, the
         evening ends with the match.
     """
+
+    keys: Mapping[str, str] = {}
+    """What keys of a full screen type while the line is empty, by prompt_toolkit's names for keys."""
 
     def __init__(
         self,
@@ -64,6 +69,8 @@ class Table:
         self.bots = bots
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
+        self.last_words: list[str] = []
+        """What is still needed when the table is gone: where transcripts and proofs are, and how to return."""
         self._node = node
         self._settings = settings
         self._showing = showing
@@ -86,6 +93,7 @@ class Table:
             "players": ("who plays, and the fingerprints of their keys", self._who),
             "rules": ("what is played by here, and where to read it", self._rules),
             "start": ("begin with the players who are here (the host)", self._start),
+            "skip": ("see at once what happens from now on", self._hurry),
             "concede": ("give up this match", self._concede),
             "again": ("play another match at this table", self._go_again),
             "quit": ("leave; you can return to a running match", self._quit),
@@ -100,12 +108,12 @@ class Table:
         """
         if (match := self._node.match) is not None and match.is_formed:
             self.board.match, self.board.players = match.record.match.hex(), match.info
-        with open_face(self, self._showing) as face:
+        async with open_face(self, self._showing) as face:
             self._face = face
             try:
                 await first_of(self._follow(), self._listen())
             except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
-                self._say(self.way_back())
+                self._say_way_back()
                 raise
             finally:
                 if self._returning is not None:
@@ -126,6 +134,10 @@ class Table:
             left += "; the match waits until you are back."
         return f"{left} Return with:\n    {command_line(*words)}"
 
+    def _say_way_back(self) -> None:
+        self._say(self.way_back())
+        self.last_words.append(self.way_back())
+
     def _home_words(self) -> list[str]:
         home = self._settings.home_option
         return [] if home is None else ["--home", str(home)]
@@ -137,7 +149,7 @@ class Table:
             self.take(event)
             match event:
                 case MatchOver():
-                    if self._again is None or not self.face.is_interactive:
+                    if not self.face.is_interactive or (self._again is None and not self.face.shows_board):
                         return
                 case TableClosed():
                     hint = f"See which tables there are: {command_line('tables')}"
@@ -157,6 +169,8 @@ class Table:
         if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
             for text in self.told(event):
                 self._say(text)
+                if isinstance(event, MatchOver | Misbehaved):
+                    self.last_words.append(text)
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
             words = ["matches", "forget", self.board.match[:8], *self._home_words()]
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
@@ -200,6 +214,12 @@ class Table:
             return "give up this match? yes or no> "
         return "your turn> " if self.board.turn else "> "
 
+    def hint(self) -> str:
+        """Return what can be typed or pressed while nothing is asked of the reader."""
+        if self.board.over is not None:
+            return "Type quit to leave." if self._again is None else "Type again for another match, or quit."
+        return "? helps, PageUp looks back in the log"
+
     def completions(self) -> Iterable[str]:
         """Return what can be typed now."""
         if self._is_confirming:
@@ -236,7 +256,7 @@ class Table:
             self._move(line)
         elif self.pace.is_holding:
             self.pace.skip()
-        elif self.face.is_interactive:
+        elif self.face.is_interactive and not self.face.shows_board:
             self._show_table("")
 
     def _move(self, line: str) -> None:
@@ -328,6 +348,10 @@ class Table:
             self._say(f"    {word:{width}}  {self.words[word][0]}")
         self._say(self._where_the_rules_are())
 
+    def _hurry(self, _rest: str) -> None:
+        self.pace.hurry()
+        self._say("From now on everything is shown at once.")
+
     def _rules(self, _rest: str) -> None:
         if self.board.ruleset is not None:
             self._say(sentence(summary(self.board.ruleset)))
@@ -397,4 +421,4 @@ class Table:
 
     def _quit(self, _rest: str) -> None:
         self._has_left = True
-        self._say(self.way_back())
+        self._say_way_back()

@@ -281,7 +281,7 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
     started: list[Coroutine[None, None, None]] = []
     order = Order.to_join(zoe.join_line, zoe.party)
     monkeypatch.setattr("cli.driver.Node", SimpleNamespace(open=opened))
-    monkeypatch.setattr("cli.commands.house_bot.PipedLines", lambda: OneLine(order.line()))
+    monkeypatch.setattr("cli.commands.house_bot.PipedInput", lambda: OneLine(order.line()))
     monkeypatch.setattr("cli.commands.house_bot.run", started.append)
     house_bot(cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home))), None, "Ben", seed="1")
     playing = asyncio.create_task(started[0])

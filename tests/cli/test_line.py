@@ -26,6 +26,8 @@ BEN = node.PlayerInfo("Ben", FINGERPRINT)
 class Paper:
     """Lines that are written down."""
 
+    shows_board = False
+
     def __init__(self, is_interactive: bool) -> None:
         self.is_interactive = is_interactive
         self.said: list[str] = []

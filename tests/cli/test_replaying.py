@@ -34,6 +34,7 @@ class Paper:
     """A face that is written on."""
 
     is_interactive = True
+    shows_board = False
 
     def __init__(self) -> None:
         self.said: list[str] = []

@@ -1,0 +1,223 @@
+"""The picture of a table: a board, and what a person sees of it, as lines for a terminal of any size. No I/O.
+
+From the top: a header; the players with the bid beside them, or with their open cups; one's own dice, or the verdict;
+with motes what lies in the graveyard; the log; who is to move; a hint. The line being typed stands below and is not
+drawn here. On a wide terminal the log has a column of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cli.render import counted, escape
+from cli.table import answers, palette, pieces
+from cli.table.fragments import Line, as_ascii, beside, filled, fitted, rows, text, width
+
+if TYPE_CHECKING:
+    from cli.table.board import Board
+    from cli.table.palette import Glyphs
+
+WIDE: Final = 110
+"""Columns from which on the log stands beside the table."""
+_SMALLEST: Final = (40, 10)
+"""Columns and lines below which there is nothing but the log."""
+_LOG: Final = 3
+"""Lines that the log gets at least."""
+_ASIDE: Final = 96
+"""Columns of the table at most, where the log stands beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How much of a step is done: signatures given, of those that it takes."""
+
+    label: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a person sees besides the board."""
+
+    log: Sequence[str] = ()
+    """What was told, the last at the end."""
+    back: int = 0
+    """Lines that the log is scrolled back."""
+    with_odds: bool = True
+    hint: str = ""
+    """What can be done now, or what is about to be."""
+    page: tuple[str, ...] | None = None
+    """A text that covers the table until a key is pressed."""
+    steps: int | None = None
+    """Of the match that are verified."""
+    gauge: Gauge | None = None
+    seconds: float | None = None
+    """Left to whoever is waited for."""
+    score: str = ""
+    """Of the evening."""
+    is_holding: bool = False
+    """More has happened than is shown yet."""
+    can_start: bool = True
+    """The reader hosts, or plays."""
+    after: str = ""
+    """What can be typed when the match is over."""
+
+
+def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
+    """Return exactly so many lines, none of them wider than so many columns."""
+    shown = _page(board, sight, columns, lines, glyphs) if sight.page is not None else None
+    if shown is None:
+        shown = _table(board, sight, columns, lines, glyphs)
+    whole = [fitted(line, columns) for line in (*shown, *[[]] * lines)][:lines]
+    return [as_ascii(line) for line in whole] if glyphs.is_ascii else whole
+
+
+def log_height(columns: int, lines: int) -> int:
+    """Return how many lines of the log are in sight at least: an answer longer than that needs a page of its own."""
+    return max(lines - 4, _LOG) if columns >= WIDE else _LOG + (lines >= 24) * 2
+
+
+def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
+    foot = [_status(board, sight, columns, glyphs), text(sight.hint, palette.QUIET)]
+    if columns < _SMALLEST[0] or lines < _SMALLEST[1]:
+        return [*_log(sight, columns, lines - len(foot), glyphs, 0), *foot]
+    head = [_header(board, sight, columns)]
+    room = lines - len(head) - len(foot)
+    if columns >= WIDE and board.match:
+        left = min(columns * 3 // 5, _ASIDE)
+        body = _body(board, sight, left, room, glyphs)
+        aside = _log(sight, columns - left - 3, room, glyphs, 0)
+        return [*head, *beside([*body, *[[]] * (room - len(body))], aside, left, f" {glyphs.bar} "), *foot]
+    body = _body(board, sight, columns, room - _LOG - 1, glyphs)
+    return [*head, *body, *_log(sight, columns, room - len(body), glyphs, 1), *foot]
+
+
+def _header(board: Board, sight: Sight, columns: int) -> Line:
+    parts = [board.name or "p2pdice"]
+    if board.ruleset is not None:
+        parts.append(board.ruleset.name or "house rules")
+    if board.state is not None and board.match:
+        state = board.state if board.showdown is None else board.showdown.before
+        parts.append(f"round {state.round}")
+    if board.match:
+        parts.append(f"match {board.match[:8]}")
+    left = "  ".join(map(escape, parts))
+    right = f"{sight.steps} steps verified" if sight.steps else ""
+    room = columns - len(right) - 3
+    line = filled(text(f" {left}", palette.HEADER), room, palette.HEADER)
+    return [*line, (palette.HEADER, f"  {right} ")]
+
+
+def _body(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
+    if board.over is not None and board.showdown is None:
+        return pieces.places(board, columns, height, sight.score, sight.after)
+    if board.state is None or not board.seating.names:
+        return pieces.lobby(board, columns, height, can_start=sight.can_start)
+    return _match(board, sight, columns, height, glyphs)
+
+
+def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
+    assert board.state is not None
+    seats = len(board.seating.names)
+    mischief = pieces.motes(board, columns - 1, max(height - seats - 3, 2), glyphs)
+    spare = height - seats - len(mischief)
+    top = max(seats, 5) if spare - max(5 - seats, 0) >= 1 else seats
+    spare = height - top - len(mischief)
+    own_height = 4 if spare >= 4 else max(spare, 1)
+    left = max(columns * 11 // 20, 36)
+    right = columns - left - 3
+    people = pieces.players(board, left, glyphs)
+    if board.showdown is not None:
+        side = pieces.cups(board.showdown, seats, right, glyphs)
+        own = pieces.judgement(board, columns - 1, own_height, glyphs)
+    else:
+        side = pieces.standing(board, right, top, glyphs, with_odds=sight.with_odds)[:top]
+        own = pieces.own_dice(board, columns - 1, own_height, glyphs)
+    block = beside([*people, *[[]] * (top - len(people))], side, left, f" {glyphs.bar} ")
+    own += [[]] * (own_height - len(own))
+    return [*block, *([("", " "), *line] for line in own), *([("", " "), *line] for line in mischief)][:height]
+
+
+def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int) -> list[Line]:
+    """Return the end of what was told, as far as it is not scrolled back."""
+    room = height - ruled
+    if room <= 0:
+        return []
+    told: list[str] = []
+    for said in reversed(sight.log):
+        told[:0] = rows(said, columns)
+        if len(told) >= room + sight.back:
+            break
+    back = min(sight.back, max(len(told) - room, 0))
+    shown = told[max(len(told) - room - back, 0) : len(told) - back]
+    label = f"{glyphs.rule * 2} log {f'(PageDown: {back} lines newer) ' if back else ''}"
+    rule = [text(label + glyphs.rule * (columns - len(label)), palette.QUIET)] if ruled else []
+    return [*rule, *(text(line) for line in shown), *[[]] * (room - len(shown))]
+
+
+def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
+    """Return who is to move, how long still, and how much of the step is signed."""
+    waiting = "" if board.over is not None else answers.whose_turn(board)
+    if board.absent:
+        line: Line = [(palette.ALARM, f" {_capital(waiting)}: wait, or quit and resume another day. ")]
+    elif board.turn is not None:
+        line = [(palette.TURN, f" {_ask(board)}")]
+    elif sight.is_holding:
+        line = [("", " ... more has happened: space shows it at once")]
+    else:
+        line = [("", f" {_capital(waiting)}" + ("." if waiting else ""))]
+    right: Line = []
+    if sight.gauge is not None and sight.gauge.total:
+        done, total = sight.gauge.done, sight.gauge.total
+        right.append(("", f"{sight.gauge.label} {glyphs.full * done}{glyphs.empty * (total - done)} {done}/{total} "))
+    if sight.seconds is not None:
+        seconds = max(int(sight.seconds + 0.999), 0)
+        style = palette.ALARM if seconds <= 10 else palette.TURN
+        right.append((style, f" {seconds // 60}:{seconds % 60:02} "))
+    return [*filled(line, columns - width(right)), *right] if right else line
+
+
+def _ask(board: Board) -> str:
+    """Return what the reader is asked, in a few words."""
+    assert board.turn is not None
+    state = board.turn.view.state
+    if state.awaits.value == "stakes":
+        return "Stake on your own victory, for example stake 50."
+    words = {"discard": "Send one of your dice to the graveyard.", "crown": "Name the winning die."}
+    if state.phase in words:
+        return words[state.phase]
+    if state.challenge is not None and state.bid is not None:
+        seating = board.seating
+        return f"Side with {seating.who(state.challenge.seat)} (accuser) or {seating.who(state.bid.seat)} (accused)?"
+    if state.motes is not None and state.motes.stack:
+        return "Answer what is on top of the stack, or pass."
+    if state.phase != "bidding":
+        return "Play a die out of the graveyard, or pass."
+    if state.bid is None:
+        return "Your turn: open the round with a bid."
+    if state.motes is not None and state.motes.must_raise:
+        return "Your turn: you have to raise."
+    return "Your turn: raise the bid, or call it."
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def _page(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
+    assert sight.page is not None
+    told = [row for each in sight.page for row in rows(each, columns - 2)]
+    room = lines - 2
+    first = min(max(sight.back, 0), max(len(told) - room, 0))
+    shown = told[first : first + room]
+    left = len(told) - first - len(shown)
+    foot = f" PageDown: {counted(left, 'line')} more. " if left else " "
+    return [
+        _header(board, sight, columns),
+        *([("", " "), ("", line)] for line in shown),
+        *[[]] * (room - len(shown)),
+        filled(text(f"{foot}Any other key closes this.", palette.HEADER), columns, palette.HEADER),
+    ]

@@ -1,0 +1,417 @@
+"""What is on a table, drawn piece by piece: players, the bid, cups, dice, motes, the lobby, the places at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from prompt_toolkit.utils import get_cwidth
+
+from cli.explain import summary
+from cli.narrate import narrate_game
+from cli.render import bid, command_line, faces, percent
+from cli.seating import display_names
+from cli.table import palette
+from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
+from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
+from p2pdice.events import PlayerOut
+from p2pdice.motes import GROUP_OF, Die
+
+if TYPE_CHECKING:
+    from cli.table.board import Board, Showdown
+    from cli.table.palette import Glyphs
+    from p2pdice import State
+
+_FEW: Final = 6
+"""Dice up to which they are drawn one by one in the row of a player."""
+_WINDOWS: Final = ("sunset", "night", "bidding", "sunrise")
+_WINDOW_OF: Final = {"siding": "bidding", "showdown": "bidding", "discard": "bidding"}
+CAN: Final = {
+    "light": "take another die of the graveyard into your cup",
+    "grey": "be immune: the next accusation against you is void",
+    "neutral": "swap it with a die of your cup",
+    "blue": "stop the power on top of the stack",
+    "red": "a roll forbids a player Cursed dice (odd) or Redeemed ones",
+    "dark": "remove another die of the graveyard from the game",
+}
+"""What a die of the graveyard does for whoever plays it."""
+_WHEN: Final = {"redeemed": "at sunset or sunrise", "cursed": "at night"}
+
+
+# Players
+
+
+def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
+    """Return a row for each player, clockwise: dice left, the last bid of this round, and what holds for them."""
+    state = board.state
+    assert state is not None
+    names = board.seating.names
+    room = max(columns - 20, 8)
+    named = min(max(map(get_cwidth, names)) + (6 if board.me is not None else 0), room)
+    pictures = [_dice_left(board, state, seat, glyphs) for seat in range(len(names))]
+    piled = max(map(width, pictures))
+    has_bids = bool(state.bids) and board.showdown is None
+    shown = []
+    for seat, name in enumerate(names):
+        is_turn = seat == state.turn and not board.over
+        row: Line = [(palette.TURN, f"{glyphs.turn} " if is_turn else "  ")]
+        row += filled([_name(seat, name, board, named)], named)
+        row += [("", " "), *filled(pictures[seat], piled)]
+        if has_bids:
+            last = next((each for each in reversed(state.bids) if each.seat == seat), None)
+            style = palette.BID if last is not None and last is state.bids[-1] else palette.QUIET
+            row.append((style, f" {'' if last is None else f'{last.quantity}x{last.face}':5}"))
+        marks = _marks(board, state, seat)
+        row += [("", " "), *_spaced(marks)]
+        shown.append(row)
+    return shown
+
+
+def _name(seat: int, name: str, board: Board, columns: int) -> tuple[str, str]:
+    if seat != board.me:
+        is_out = seat in _gone(board)
+        return (palette.QUIET if is_out else "", cut(name, columns))
+    return (palette.YOU, f"{cut(name, columns - 6)} (you)")
+
+
+def _dice_left(board: Board, state: State, seat: int, glyphs: Glyphs) -> Line:
+    dice = state.dice if board.showdown is None else board.showdown.dice
+    count = dice[seat]
+    if seat in board.hands and seat != board.me:
+        return text(" ".join(map(str, board.hands[seat])))
+    if state.motes is not None and state.motes.cups:
+        return _spaced([(_mote(die), _letter(die, seat)) for die in state.motes.cups[seat]])
+    if max((*dice, state.ruleset.dice)) > _FEW:
+        return text(f"{count:2} dice" if count != 1 else " 1 die ")
+    return text(glyphs.die * count + glyphs.gone * max(state.ruleset.dice - count, 0))
+
+
+def _gone(board: Board) -> set[int]:
+    """Return who is out, as far as that is told."""
+    assert board.state is not None
+    if board.showdown is None:
+        return set(range(board.state.players)) - set(board.state.live)
+    told = {event.seat for event in board.showdown.consequences if isinstance(event, PlayerOut)}
+    return set(range(board.state.players)) - set(board.showdown.before.live) | told
+
+
+def _mote(die: Die) -> str:
+    return f"class:{die.mote}"
+
+
+def _letter(die: Die, seat: int) -> str:
+    """Return a die in the cup of a seat as a letter; with its seat if it was dealt to another one."""
+    letter = die.mote[:1].upper()
+    return letter if die.seat == seat else f"{letter}{die.seat}"
+
+
+def _spaced(parts: Sequence[tuple[str, str]]) -> Line:
+    return [piece for number, part in enumerate(parts) for piece in ([("", " ")] if number else []) + [part]]
+
+
+def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
+    player = board.players[seat]
+    marks: list[tuple[str, str]] = []
+    if seat in _gone(board):
+        marks.append((palette.QUIET, "out"))
+    elif player.fingerprint in {each.fingerprint for each in board.absent}:
+        marks.append((palette.ALARM, "waited for"))
+    elif player.fingerprint in board.away:
+        marks.append((palette.ALARM, "away"))
+    if seat == state.turn and not board.over:
+        marks.append((palette.TURN, "to move"))
+    if state.challenge is not None:
+        if seat == state.challenge.seat:
+            marks.append((palette.BID, f"{state.challenge.call}!"))
+        marks += [("", side) for other, side in state.challenge.sides if other == seat]
+    if state.motes is not None:
+        if seat in state.motes.immune:
+            marks.append((palette.YOU, "immune"))
+        marks += [(palette.LOST, f"no {group}") for blocked, group, _ in state.motes.blocked if blocked == seat]
+    if not marks and not state.bids and board.showdown is None and seat == state.leader:
+        marks.append((palette.QUIET, "leads"))
+    return marks
+
+
+# The bid
+
+
+def chance(board: Board, quantity: int, face: int) -> str:
+    """Return the chance that a bid is true, as far as the reader's dice tell."""
+    from p2pdice.odds import at_least
+
+    state = board.state
+    assert state is not None
+    return percent(at_least(quantity, face, board.hand, sum(state.dice) - len(board.hand), state.ones_wild))
+
+
+def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_odds: bool) -> list[Line]:
+    """Return the standing bid, large where there is room, and the bids of this round."""
+    state = board.state
+    assert state is not None
+    if state.bid is None:
+        return _no_bid(board, state, columns)
+    last = state.bid
+    says = f"{board.seating.does(last.seat, 'bids', 'bid')} {faces(last.quantity, last.face)}"
+    odds = f"true with {chance(board, last.quantity, last.face)}" if with_odds else ""
+    bids = [text(f"{board.seating.who(each.seat)} {each.quantity}x{each.face}") for each in state.bids[:-1]]
+    if height >= HEIGHT + 2:
+        number = large_number(last.quantity)
+        die = large_die(last.face, glyphs)
+        beside = ["", "", f"  {odds}"]
+        large: list[Line] = [
+            [(palette.BID, f"  {number[row]} {glyphs.times if row == 1 else ' '} {die[row]}"), ("", beside[row])]
+            for row in range(HEIGHT)
+        ]
+        if odds and max(map(width, large)) > columns:
+            large = [line[:1] for line in large]
+            return [text(says, palette.BID), *large, text(odds), *_earlier(bids, columns, height - HEIGHT - 2)]
+        return [text(says, palette.BID), *large, *_earlier(bids, columns, height - HEIGHT - 1)]
+    lines = [text(says, palette.BID), *([text(odds)] if odds else [])]
+    return [*lines, *_earlier(bids, columns, height - len(lines))]
+
+
+def _earlier(bids: Sequence[Line], columns: int, height: int) -> list[Line]:
+    """Return the bids of the round below the standing one, as many as there is room for; the latest ones."""
+    for first in range(len(bids)):
+        head = "before: " if not first else "before: … "
+        lines = flowing([[("", head), *bids[first]], *bids[first + 1 :]], columns, ", ")
+        if len(lines) <= height:
+            return lines
+    return []
+
+
+def _no_bid(board: Board, state: State, columns: int) -> list[Line]:
+    if state.awaits.value == "deal":
+        said = "The dice are rolled."
+    elif state.phase == "bidding":
+        said = f"No bid yet: {board.seating.does(state.leader, 'opens', 'open')} the round."
+    elif state.phase == "stakes":
+        said = "Everybody stakes coins on their own victory."
+    else:
+        said = ""
+    shown = [text(row, palette.QUIET) for row in rows(said, columns)] if said else []
+    if state.palifico:
+        shown += [text(row) for row in rows("A special round: ones are not wild.", columns)]
+    return shown
+
+
+# The showdown
+
+
+def cups(showdown: Showdown, seats: int, columns: int, glyphs: Glyphs) -> list[Line]:
+    """Return a row for each seat: its dice, once its cup is open, and what of them counts between brackets."""
+    most = max((len(hand) for hand in showdown.shown.hands if hand), default=0)
+    cell = 3 if 3 * most + 5 <= columns else 2
+    return [_cup(showdown, seat, cell) for seat in range(seats)]
+
+
+def _cup(showdown: Showdown, seat: int, cell: int) -> Line:
+    hand = showdown.shown.hands[seat]
+    if hand == ():
+        return []
+    if seat not in showdown.opened:
+        return text("never opened" if hand is None and showdown.is_counted else "closed", palette.QUIET)
+    if hand is None:
+        return text("never opened", palette.LOST)
+    row: Line = []
+    for face in hand:
+        if showdown.counts(face):
+            row.append((palette.COUNTED, f"[{face}]" if cell == 3 else f"{face}*"))
+        else:
+            row.append(("", f" {face} " if cell == 3 else f"{face} "))
+    number = sum(map(showdown.counts, hand))
+    return [*row, (palette.COUNTED if number else palette.QUIET, f"  {number}")]
+
+
+def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
+    """Return what was bid and called, the count so far, the verdict, and who lost what."""
+    showdown, state = board.showdown, board.state
+    assert showdown is not None
+    assert state is not None
+    seating = board.seating
+    lines: list[Line] = []
+    if showdown.call is not None:
+        call = showdown.call
+        what = f"{seating.whose(call.bidder)} {bid(call.quantity, call.face)}"
+        lines.append(text(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {what}.", palette.BID))
+    lines.append(_count(showdown, columns, glyphs))
+    said = [
+        *([narrate_game(showdown.verdict, state, seating)] if showdown.verdict is not None else []),
+        *(narrate_game(event, state, seating) for event in showdown.consequences),
+    ]
+    styles = [palette.TITLE, *[palette.LOST] * len(said)]
+    told = [text(row, style) for each, style in zip(said, styles, strict=False) for row in rows(each, columns)]
+    if len(lines) + len(told) > height and told:
+        told = [text(row, palette.TITLE) for row in rows(" ".join(said), columns)]
+        lines = lines[max(len(lines) + len(told) - height, 0) :]
+    return [*lines, *told][:height] if told else lines[-height:]
+
+
+def _count(showdown: Showdown, columns: int, glyphs: Glyphs) -> Line:
+    shown = showdown.shown
+    so_far, wanted = showdown.count_so_far, shown.quantity
+    gauge = glyphs.full * min(so_far, wanted) + glyphs.empty * max(wanted - so_far, 0)
+    more = f" +{so_far - wanted}" if so_far > wanted else ""
+    words = f"{so_far}, and the bid was {faces(wanted, shown.face)}"
+    line: Line = [("", "Counted: "), (palette.COUNTED, f"{gauge}{more} "), (palette.TITLE, words)]
+    wild: Line = text("; ones are wild") if shown.ones_wild and shown.face != 1 else []
+    if width([*line, *wild]) <= columns:
+        return [*line, *wild]
+    return line if width(line) <= columns else [line[0], line[2]]
+
+
+# The reader's dice
+
+
+def own_dice(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
+    """Return the reader's dice: drawn large where there is room, else as numbers."""
+    state = board.state
+    if board.me is None or state is None:
+        return []
+    if not board.hand:
+        if not state.dice[board.me]:
+            return [text("You have no dice left." if board.me in state.live else "You are out.", palette.QUIET)]
+        return [text("Your dice wait for the roll.", palette.QUIET)]
+    if height >= HEIGHT + 1 and is_room_for(len(board.hand), columns):
+        return large_hand(board.hand, glyphs, palette.YOU)
+    dice = [[(palette.YOU, f"[{face}]")] for face in board.hand]
+    head: Line = text("Your dice: ")
+    lines = flowing([[*head, *dice[0]], *dice[1:]], columns, " ")
+    return lines if len(lines) <= height else [[*head, (palette.YOU, "".join(map(str, board.hand)))]]
+
+
+# Motes
+
+
+def motes(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
+    """Return what there is besides, if dice have powers: windows, stack, graveyard, and what each die can do now."""
+    state = board.state
+    assert state is not None
+    mischief = state.motes
+    if mischief is None or mischief.prize is None:
+        return []
+    line: Line = []
+    now = _WINDOW_OF.get(state.phase, state.phase)
+    for window in _WINDOWS:
+        line.append(("", " - " if line else ""))
+        line.append((palette.TURN, f"[{window}]") if window == now else (palette.QUIET, window))
+    line += [("", "   prize "), (f"class:{mischief.prize}", mischief.prize)]
+    lines = [line]
+    stack = [f"{die} by {board.seating.who(by)}{_aim(board, target)}" for die, by, target in reversed(mischief.stack)]
+    if stack:
+        lines.append([(palette.TURN, "Stack, top first: "), ("", "; ".join(stack))])
+    lines += _powers(board, state, columns)
+    buried = [
+        [("", f"{board.seating.who(seat)} "), *_listed([die for die, by in mischief.graveyard if by == seat])]
+        for seat in range(state.players)
+        if any(by == seat for _, by in mischief.graveyard)
+    ]
+    if buried:
+        lines += flowing([[("", "Graveyard: "), *buried[0]], *buried[1:]], columns, "; ")
+    else:
+        lines.append(text("The graveyard is empty.", palette.QUIET))
+    return lines[:height]
+
+
+def _aim(board: Board, target: Die | int) -> str:
+    return f" on {board.seating.who(target)}" if isinstance(target, int) else f" on {target}"
+
+
+def _listed(dice: Sequence[Die]) -> Line:
+    return _spaced([(_mote(die), str(die)) for die in dice])
+
+
+def _powers(board: Board, state: State, columns: int) -> list[Line]:
+    """Return a row for each die that the reader can play now or later: what it does, in words."""
+    from p2pdice.moves import Power
+
+    if board.me is None or state.motes is None:
+        return []
+    legal = board.turn.view.legal if board.turn is not None else ()
+    now = {move.die for move in legal if isinstance(move, Power)}
+    mine = sorted((die for die, by in state.motes.graveyard if by == board.me), key=lambda die: die not in now)
+    shown: list[Line] = []
+    for die in mine:
+        when = "now" if die in now else _WHEN[GROUP_OF[die.mote]]
+        style = palette.TURN if die in now else palette.QUIET
+        shown.append([(style, f"{'play' if die in now else '    '} {die} "), ("", f"({when}): {CAN[die.mote]}")])
+    return shown
+
+
+# Before and after a match
+
+
+def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[Line]:
+    """Return who is there, which seats are free, the rules in short, and what another laptop types to join."""
+    lines: list[Line] = []
+    if board.ruleset is not None:
+        name = board.ruleset.name or "house rules"
+        lines += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
+    lines.append([])
+    names = display_names(board.players)
+    for place in range(max(board.seats, len(names))):
+        lines.append(_seat(board, place, names, columns))
+    if board.join_line:
+        lines += [[], text("On another laptop, type:"), *(text(row, palette.KEY) for row in _command(board, columns))]
+    free = board.seats - len(names)
+    if can_start and board.join_line and free:
+        begin = "It begins when all seats are taken, or when you type start."
+        lines += [[], *(text(row) for row in rows(begin, columns))]
+    elif not board.join_line and board.players:
+        lines += [[], *(text(row, palette.QUIET) for row in rows("The match begins when the host says so.", columns))]
+    if len(lines) > height:
+        lines = [line for line in lines if line]
+    return lines[:height]
+
+
+def _seat(board: Board, place: int, names: Sequence[str], columns: int) -> Line:
+    if place >= len(names):
+        return text(f"  {place + 1}  free", palette.QUIET)
+    player = board.players[place]
+    you = " (you)" if player.is_me else ""
+    room = max(columns - len(player.fingerprint) - 8, 8)
+    name = f"{cut(names[place], room - len(you))}{you}"
+    row: Line = [("", f"  {place + 1}  "), *filled([(palette.YOU if you else "", name)], min(room, 27))]
+    row.append(("", f" {player.fingerprint}"))
+    if player.fingerprint in board.away:
+        row.append((palette.ALARM, " away"))
+    return row
+
+
+def _command(board: Board, columns: int) -> list[str]:
+    """Return the command to join, in one line if it fits; else broken as a shell lets it be."""
+    command = command_line("join", board.join_line)
+    if get_cwidth(command) < columns:
+        return [command]
+    lines = [command_line("join") + " \\"]
+    rest = command_line("join", board.join_line).removeprefix(command_line("join") + " ")
+    while get_cwidth(rest) >= columns:
+        lines.append(rest[: columns - 2] + "\\")
+        rest = rest[columns - 2 :]
+    return [*lines, rest]
+
+
+def places(board: Board, columns: int, height: int, score: str, hint: str) -> list[Line]:
+    """Return how the match has ended, where the transcript is, and how the evening can go on."""
+    over = board.over
+    assert over is not None
+    names = board.seating.names or display_names(over.players)
+    lines: list[Line] = [text("The match is over.", palette.TITLE), []]
+    first = 1
+    for seats in over.places:
+        for seat in seats:
+            you = " (you)" if over.players[seat].is_me else ""
+            row: Line = [("", f"  {first}. "), (palette.YOU if you else "", f"{names[seat]}{you}")]
+            lines.append([*row, (palette.BID, "  wins")] if seats is over.places[0] else row)
+        first += len(seats)
+    if score:
+        lines += [[], text(f"This evening: {score}.")]
+    kept = "Everybody has confirmed the result." if over.confirmed else "Not everybody has confirmed the result yet."
+    lines += [[], text(kept)]
+    lines += [text(row) for row in rows(f"The transcript is {over.transcript}", columns)]
+    if hint:
+        lines += [[], text(hint, palette.KEY)]
+    if len(lines) > height:
+        lines = [line for line in lines if line]
+    return lines[:height]

@@ -1,0 +1,461 @@
+"""The full screen: the board painted anew whenever it changes, with a line to type below. Made with prompt_toolkit.
+
+Keys type lines, and lines are all that a table gets. While the terminal takes no output, nothing is painted, and nobody
+waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, cast
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import Style
+
+from cli.render import faces, wrapped
+from cli.speech import hear_bid
+from cli.table import answers, palette, pieces
+from cli.table.drawing import Gauge, Sight, log_height, picture
+from cli.table.face import InterruptedByUserError
+from cli.table.fragments import cut, rows
+from cli.table.overheard import overheard
+from cli.table.palette import Glyphs
+from cli.table.terminal import glyphs_of, has_colors, output_of
+from cli.table.walking import Step, walk
+from cli.table.writer import PATIENCE
+from p2pdice import Bid, Exact, Liar
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+    from cli.table.table import Table
+    from cli.table.writer import Writer
+
+_LOG: Final = 1000
+"""Sentences that one can scroll back to."""
+_PASTED: Final = 1000
+"""Characters of a paste that are put into the line."""
+_TICK: Final = 0.5
+"""Seconds between two looks at what changes without an event: the clock, and signatures that come in."""
+_ESCAPE: Final = 0.05
+"""Seconds within which the rest of a key follows its escape character."""
+
+KEYS: Final = (
+    "Keys:",
+    "    arrows      choose a bid: up and down the number, left and right the face;",
+    "                where there is none to make, go through the moves; Enter plays it",
+    "    !           call liar; ! again or Enter does it, Escape does not",
+    "    =           call exact, where the rules have it, in the same way",
+    "    Tab         complete what you type, or see what can be typed",
+    "    Enter, space   on an empty line: show at once what has happened meanwhile",
+    "    %           show the odds, or hide them",
+    "    PageUp, PageDown   look back in the log",
+    "    ? or F1     this page",
+    "    Ctrl-L      paint the screen anew",
+    "    Ctrl-D      leave; Ctrl-C as well",
+    "",
+)
+
+
+class Screen:
+    """A table on the whole terminal. Used in an ``async with`` statement: the terminal is put back in order after it.
+
+    :param writer: takes the output; None where prompt_toolkit has its own way, on Windows.
+    """
+
+    is_interactive = True
+    shows_board = True
+
+    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool) -> None:
+        self._table = table
+        self._has_bell = has_bell
+        self._writer = writer
+        self._output = output_of(writer)
+        self._glyphs: Glyphs = glyphs_of(sys.stdout)
+        self._log: deque[str] = deque(maxlen=_LOG)
+        self._back = 0
+        self._with_odds = True
+        self._page: tuple[str, ...] | None = None
+        self._page_at = 0
+        self._reply: list[str] | None = None
+        """What was said since the last line was given to the table."""
+        self._is_helping = False
+        self._picked = ""
+        """What keys have put into the line."""
+        self._stem = ""
+        self._candidates: list[str] = []
+        """What the tab key goes through."""
+        self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
+        self._stack = ExitStack()
+        self._buffer = Buffer(history=InMemoryHistory(), multiline=False, on_text_changed=self._changed)
+        self._app = self._application()
+        self._running: asyncio.Task[None] | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        encoding = "ascii" if self._glyphs.is_ascii else sys.stdout.encoding
+        self._stack.enter_context(overheard(self.say, encoding))
+        self._running = asyncio.create_task(self._run())
+        self._ticking = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._running is not None
+        assert self._ticking is not None
+        self._ticking.cancel()
+        if not self._running.done():
+            self._app.exit()
+        with suppress(Exception):  # it was raised to whoever reads
+            await self._running
+        self._stack.close()
+        self._print_last_words()
+        if self._writer is not None:
+            await self._writer.drain(PATIENCE)
+
+    def _print_last_words(self) -> None:
+        """Print what is needed after the table on the terminal itself, where it stays."""
+        columns = self._output.get_size().columns
+        text = "".join(f"{wrapped(words, columns)}\n" for words in self._table.last_words)
+        self._output.write_raw(text.replace("\n", "\r\n"))
+        self._output.flush()
+
+    async def _run(self) -> None:
+        try:
+            await self._app.run_async(handle_sigint=False, set_exception_handler=False)
+        except EOFError:  # the terminal is gone
+            self._lines.put_nowait(None)
+        except Exception as error:
+            self._lines.put_nowait(error)
+            raise
+
+    async def _tick(self) -> None:
+        shown: object = None
+        while True:
+            await asyncio.sleep(_TICK)
+            now = (self._gauge(), self._seconds())
+            if now != shown:
+                shown = now
+                self._app.invalidate()
+
+    # What a face does
+
+    async def read(self) -> str | None:
+        self._show_reply()
+        line = await self._lines.get()
+        if isinstance(line, Exception):
+            raise line
+        self._reply = []
+        self._is_helping = line is not None and line.strip().lower() in ("help", "?")
+        return line
+
+    def say(self, text: str) -> None:
+        self._log.append(text)
+        if self._reply is not None:
+            self._reply.append(text)
+        self._app.invalidate()
+
+    def remind(self, status: str) -> None:
+        """It is in sight."""
+
+    def refresh(self) -> None:
+        self._app.invalidate()
+
+    def ring(self) -> None:
+        if self._has_bell:
+            self._output.bell()
+            self._output.flush()
+
+    def _show_reply(self) -> None:
+        """Open a page for an answer that is too long for the log."""
+        reply, self._reply = self._reply, None
+        if not reply:
+            return
+        size = self._output.get_size()
+        if len([row for text in reply for row in rows(text, size.columns)]) > log_height(size.columns, size.rows):
+            self._page = (*(KEYS if self._is_helping else ()), *reply)
+            self._page_at = 0
+            self._app.invalidate()
+
+    # What is painted
+
+    def _application(self) -> Application[None]:
+        table = FormattedTextControl(self._painted, show_cursor=False)
+        prompt = BeforeInput(lambda: [("class:prompt", self._table.prompt())])
+        line = Window(BufferControl(self._buffer, input_processors=[prompt]), height=1)
+        return PatientApplication(
+            self._writer,
+            layout=Layout(HSplit([Window(table, wrap_lines=False, always_hide_cursor=True), line]), line),
+            key_bindings=self._bindings(),
+            style=Style.from_dict(palette.STYLES),
+            include_default_pygments_style=False,
+            full_screen=True,
+            mouse_support=False,
+            color_depth=ColorDepth.DEPTH_4_BIT if has_colors(sys.stdout) else ColorDepth.DEPTH_1_BIT,
+            output=self._output,
+        )
+
+    def _painted(self) -> StyleAndTextTuples:
+        size = self._output.get_size()
+        lines = picture(self._table.board, self._sight(), size.columns, size.rows - 1, self._glyphs)
+        fragments: StyleAndTextTuples = []
+        for line in lines:
+            fragments += line
+            fragments.append(("", "\n"))
+        return fragments[:-1]
+
+    def _sight(self) -> Sight:
+        table = self._table
+        return Sight(
+            log=self._log,
+            back=self._back if self._page is None else self._page_at,
+            with_odds=self._with_odds,
+            hint=self._hint(),
+            page=self._page,
+            gauge=self._gauge(),
+            seconds=self._seconds(),
+            score=answers.score(table.wins, table.board.players) if sum(table.wins.values()) > 1 else "",
+            is_holding=table.pace.is_holding,
+            can_start="start" in table.words,
+            after=table.hint(),
+        )
+
+    def _gauge(self) -> Gauge | None:
+        return None
+
+    def _seconds(self) -> int | None:
+        return None
+
+    def _hint(self) -> str:
+        table, typed = self._table, self._buffer.text
+        board = table.board
+        if self._candidates:
+            return self._choices()
+        if board.turn is None or board.state is None:
+            return "" if typed else table.hint()
+        if typed == "liar" and self._picked:
+            return "! or Enter calls the bid a lie; Escape does not."
+        if typed == "exact" and self._picked:
+            return "= or Enter says that the bid is true to the die; Escape does not say it."
+        bid = hear_bid(typed) if typed else self._lowest()
+        if bid is None or board.state.awaits.value != "move" or self._lowest() is None:
+            return "" if typed else "Arrows go through the moves, Tab lists them, ? helps."
+        odds = f": true with {pieces.chance(board, bid.quantity, bid.face)}" if self._with_odds else ""
+        if typed:
+            return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. Enter bids it."
+        calls = "".join(f", {key} {word}" for key, word in (("!", "liar"), ("=", "exact")) if self._is_legal(word))
+        lowest = f"{bid}{odds}. " if odds else ""
+        return f"{lowest}Arrows choose a bid{calls}, ? help"
+
+    def _lowest(self) -> Bid | None:
+        turn = self._table.board.turn
+        return next((move for move in turn.view.legal if isinstance(move, Bid)), None) if turn is not None else None
+
+    def _is_legal(self, word: str) -> bool:
+        turn = self._table.board.turn
+        kind = Liar if word == "liar" else Exact
+        return turn is not None and any(isinstance(move, kind) for move in turn.view.legal)
+
+    def _choices(self) -> str:
+        """Return what the tab key goes through, from the present one on."""
+        columns = self._output.get_size().columns
+        place = self._candidates.index(self._buffer.text) if self._buffer.text in self._candidates else 0
+        rest = [*self._candidates[place:], *self._candidates[:place]]
+        return cut(f"[{rest[0]}] {'  '.join(rest[1:])}", columns - 1)
+
+    # What is typed
+
+    def _changed(self, buffer: Buffer) -> None:
+        if buffer.text != self._picked:
+            self._picked = ""
+            self._candidates = []
+
+    def _put(self, text: str) -> None:
+        self._picked = text
+        self._buffer.document = Document(text)
+
+    def _submit(self, line: str) -> None:
+        self._back = 0
+        self._lines.put_nowait(line)
+
+    def _enter(self, _event: KeyPressEvent) -> None:
+        line = self._buffer.text
+        if line.strip():
+            self._buffer.append_to_history()
+            self._buffer.reset()
+            self._submit(line)
+        else:
+            self._submit("")
+        self._back = 0
+
+    def _arrow(self, step: Step) -> None:
+        turn = self._table.board.turn
+        if turn is not None and self._buffer.text == self._picked:
+            self._candidates = []
+            self._put(walk(turn.view, self._picked, step))
+        elif step == "up":
+            self._buffer.history_backward()
+        elif step == "down":
+            self._buffer.history_forward()
+        elif step == "left":
+            self._buffer.cursor_left()
+        else:
+            self._buffer.cursor_right()
+
+    def _call(self, word: str) -> None:
+        """Put a call into the line; make it when it stands there."""
+        if self._buffer.text == word:
+            self._buffer.reset()
+            self._submit(word)
+        else:
+            self._put(word)
+
+    def _complete(self, step: int) -> None:
+        if not self._candidates:
+            self._stem = self._buffer.text
+            stem = self._stem.lower().lstrip()
+            found = [each for each in self._table.completions() if each.lower().startswith(stem)]
+            if not found:
+                return
+            self._candidates = list(dict.fromkeys(found))
+            place = 0 if step > 0 else -1
+        else:
+            place = (self._candidates.index(self._buffer.text) + step) % len(self._candidates)
+        if len(self._candidates) == 1:
+            (only,) = self._candidates
+            self._candidates = []
+            self._put(only)
+            self._buffer.cursor_position = len(only)
+        else:
+            candidates = self._candidates
+            self._put(candidates[place])
+            self._candidates = candidates
+
+    def _scroll(self, pages: int) -> None:
+        size = self._output.get_size()
+        if self._page is not None:
+            room = size.rows - 3
+            most = max(len([row for text in self._page for row in rows(text, size.columns - 2)]) - room, 0)
+            self._page_at = min(max(self._page_at - pages * room, 0), most)
+        else:
+            room = log_height(size.columns, size.rows)
+            told = sum(len(rows(text, size.columns)) for text in self._log)
+            self._back = min(max(self._back + pages * room, 0), max(told - room, 0))
+
+    def _close_page(self) -> None:
+        self._page = None
+
+    def _bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+        add = keys.add
+        is_open = Condition(lambda: self._page is not None)
+        is_empty = Condition(lambda: self._page is None and not self._buffer.text)
+        is_closed = ~is_open
+
+        @add("c-c")
+        @add("<sigint>")
+        def _(_event: KeyPressEvent) -> None:
+            self._lines.put_nowait(InterruptedByUserError())
+
+        @add("c-d", filter=is_empty | is_open)
+        def _(_event: KeyPressEvent) -> None:
+            self._lines.put_nowait(None)
+
+        @add("c-l")
+        def _(event: KeyPressEvent) -> None:
+            event.app.renderer.clear()
+
+        @add("pageup")
+        @add("pagedown")
+        def _(event: KeyPressEvent) -> None:
+            self._scroll(1 if event.key_sequence[0].key == Keys.PageUp else -1)
+
+        add("enter", filter=is_closed)(self._enter)
+
+        for step in ("up", "down", "left", "right"):
+
+            @add(step, filter=is_closed)
+            def _(event: KeyPressEvent) -> None:
+                self._arrow(cast("Step", event.key_sequence[0].key.value))  # type: ignore[union-attr]
+
+        @add("escape", filter=is_closed, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.reset()
+
+        @add("tab", filter=is_closed)
+        @add("s-tab", filter=is_closed)
+        def _(event: KeyPressEvent) -> None:
+            self._complete(-1 if event.key_sequence[0].key == Keys.BackTab else 1)
+
+        @add("?", filter=is_empty)
+        @add("f1", filter=is_closed)
+        def _(_event: KeyPressEvent) -> None:
+            self._submit("help")
+
+        @add("%", filter=is_empty)
+        def _(_event: KeyPressEvent) -> None:
+            self._with_odds = not self._with_odds
+
+        @add(" ", filter=is_empty)
+        def _(_event: KeyPressEvent) -> None:
+            if self._table.pace.is_holding:
+                self._submit("")
+
+        for key, word in (("!", "liar"), ("=", "exact")):
+            self._bind_call(keys, key, word)
+
+        for key, line in self._table.keys.items():
+
+            @add(key, filter=is_empty)
+            def _(_event: KeyPressEvent, line: str = line) -> None:
+                self._submit(line)
+
+        @add(Keys.BracketedPaste, filter=is_closed)
+        def _(event: KeyPressEvent) -> None:
+            self._buffer.insert_text(" ".join(event.data[:_PASTED].split()))
+
+        for key in (Keys.Any, Keys.Enter, Keys.Escape, Keys.Tab, Keys.Backspace, "up", "down", "left", "right", " "):
+
+            @add(key, filter=is_open, eager=key == Keys.Escape)
+            def _(_event: KeyPressEvent) -> None:
+                self._close_page()
+
+        return keys
+
+    def _bind_call(self, keys: KeyBindings, key: str, word: str) -> None:
+        is_ready = Condition(
+            lambda: self._page is None and self._is_legal(word) and self._buffer.text in ("", self._picked)
+        )
+
+        @keys.add(key, filter=is_ready)
+        def _(_event: KeyPressEvent) -> None:
+            self._call(word)
+
+
+class PatientApplication(Application[None]):
+    """An application that paints nothing while its terminal takes nothing, and all there is as soon as it does."""
+
+    def __init__(self, writer: Writer | None, **options: object) -> None:
+        self._writer = writer
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.ttimeoutlen = _ESCAPE
+
+    def invalidate(self) -> None:
+        if self._writer is not None and self._writer.is_busy:
+            self._writer.when_idle(self.invalidate)
+        else:
+            super().invalidate()

@@ -1,0 +1,62 @@
+"""What the terminal of this process can show: pictures, colours, a whole screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Final, TextIO
+
+from cli.render import FACES, can_show
+from cli.settings import is_interactive, wants_color
+from cli.table.palette import ASCII, PICTURES
+
+if TYPE_CHECKING:
+    from prompt_toolkit.output import Output
+
+    from cli.table.palette import Glyphs
+    from cli.table.writer import Writer
+
+ASCII_VARIABLE: Final = "P2PDICE_ASCII"
+"""Set and not empty: nothing but ASCII is drawn."""
+SMALLEST: Final = (40, 12)
+"""Columns and lines that a full screen needs."""
+_PLAIN: Final = ("", "dumb", "unknown")
+_MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
+"""Terminals without colours; others are named so that it can be seen, such as ``linux-m``."""
+
+
+def glyphs_of(stream: TextIO) -> Glyphs:
+    """Return the signs that a terminal can show."""
+    told = os.environ.get("LC_ALL") or os.environ.get("LANG", "")
+    speaks_ascii = told in ("C", "POSIX") or bool(os.environ.get(ASCII_VARIABLE))
+    return ASCII if speaks_ascii or not can_show(f"{FACES}{''.join(map(str, PICTURES[1:]))}", stream) else PICTURES
+
+
+def has_colors(stream: TextIO) -> bool:
+    """Tell whether a terminal has colours, and may be given some."""
+    term = os.environ.get("TERM", "")
+    return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
+
+
+def can_paint() -> bool:
+    """Tell whether a screen can be painted: both ends are a terminal, and it can do more than print, with room."""
+    if not is_interactive():
+        return False
+    if sys.platform != "win32" and os.environ.get("TERM", "").lower() in _PLAIN:
+        return False
+    size = get_terminal_size()
+    return size.columns >= SMALLEST[0] and size.lines >= SMALLEST[1]
+
+
+def output_of(writer: Writer | None) -> Output:
+    """Return prompt_toolkit's end of this process's terminal, behind a writer where there is one."""
+    if writer is None:
+        from prompt_toolkit.output import create_output
+
+        return create_output()
+    from typing import cast
+
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    return Vt100_Output.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))

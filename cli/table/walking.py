@@ -1,0 +1,63 @@
+"""Which move the arrow keys come to next: up and down for the number of dice, left and right for their face.
+
+Where no bid can be made, they go through the moves that can. What they come to is put into the line being typed, as if
+it had been typed; Enter makes it a move.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from cli.choices import FUNDS, choices, is_stake
+from cli.speech import hear_bid
+from p2pdice import Bid, View
+
+Step = Literal["up", "down", "left", "right"]
+
+_COINS: Final[dict[Step, int]] = {"up": 50, "down": -50, "right": 10, "left": -10}
+
+
+def walk(view: View, at: str, step: Step) -> str:
+    """Return the move that one step leads to.
+
+    :param at: where the last step led; empty for the first one.
+    """
+    if is_stake(view):
+        coins = at.removeprefix("stake ")
+        return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), FUNDS)}"
+    bids = [move for move in view.legal if isinstance(move, Bid)]
+    if not bids:
+        return _through(choices(view), at, 1 if step in ("down", "right") else -1)
+    here = hear_bid(at) if at else None
+    if here is None:
+        if view.state.bid is None:
+            return str(bids[0])
+        here = Bid(view.state.bid.quantity, view.state.bid.face)
+    return str(_next_bid(bids, here, step))
+
+
+def _through(moves: list[str], at: str, step: int) -> str:
+    if at in moves:
+        return moves[(moves.index(at) + step) % len(moves)]
+    return moves[0 if step > 0 else -1]
+
+
+def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
+    if step in ("up", "down"):
+        same = [bid for bid in bids if bid.face == here.face]
+        if step == "up":
+            further = [bid for bid in same if bid.quantity > here.quantity]
+            return min(further, key=lambda bid: bid.quantity) if further else _nearest(same or bids, here)
+        further = [bid for bid in same if bid.quantity < here.quantity]
+        return max(further, key=lambda bid: bid.quantity) if further else _nearest(same or bids, here)
+    for distance in range(1, 7):
+        face = (here.face - 1 + (distance if step == "right" else -distance)) % 6 + 1
+        there = [bid for bid in bids if bid.face == face]
+        if there:
+            return _nearest(there, here)
+    raise AssertionError("there are bids, so one of the six faces has one")
+
+
+def _nearest(bids: list[Bid], here: Bid) -> Bid:
+    """Return the bid with the number of dice nearest to that of another one, rather a higher than a lower one."""
+    return min(bids, key=lambda bid: (abs(bid.quantity - here.quantity), -bid.quantity))

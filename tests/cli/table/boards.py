@@ -1,0 +1,65 @@
+"""Boards as they are in the middle of matches, for pictures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cli.table.board import Board
+from cli.table.pace import beats
+from p2pdice import Hand, Hands, Play, Rolled, Ruleset, State, apply, new_match, parse_move, view
+from protocol.events import DiceRolled, Happened, LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
+
+JOIN_LINE = "192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD"
+MINE: Hand = (1, 2, 3, 3, 6)
+
+
+def people(names: Sequence[str], me: int | None = 0) -> tuple[PlayerInfo, ...]:
+    """Return players with these names, each with a fingerprint of their own."""
+    return tuple(
+        PlayerInfo(name, f"{seat}ZYM-KVHF-TQFB-G7RM-MHXD", is_me=seat == me) for seat, name in enumerate(names)
+    )
+
+
+class Sample:
+    """A board on which a match is played by hand.
+
+    :param me: the reader's seat; None for a spectator.
+    """
+
+    def __init__(self, ruleset: Ruleset, names: Sequence[str] = ("Ada", "Ben", "Cleo"), me: int | None = 0) -> None:
+        self.board = Board()
+        self.players = people(names, me)
+        self.me = me
+        self.state: State = new_match(ruleset, len(names))
+        self.board.take(TableOpened("Friday", JOIN_LINE, (), True))
+        self.board.take(LobbyChanged(self.players, len(names)))
+        self.board.take(MatchStarted("ab" * 32, ruleset, self.players, me, self.state))
+
+    def roll(self) -> None:
+        """Roll the dice of a round."""
+        self._apply(Rolled())
+        if self.me is not None:
+            self.board.take(DiceRolled(MINE[: self.state.dice[self.me]]))
+
+    def play(self, *moves: str) -> None:
+        """Let whoever is on turn make each move; then the reader is asked, if it is their turn."""
+        for move in moves:
+            self._apply(Play(self.state.turn, parse_move(move)))
+        if self.state.turn == self.me and self.me is not None:
+            self.board.take(YourTurn(view(self.state, self.me, self.board.hand), 1))
+
+    def open(self, *hands: Hand | None, beats_shown: int | None = None) -> None:
+        """Open the cups, one after the other.
+
+        :param beats_shown: how much of it is shown yet; None for all.
+        """
+        state, events = apply(self.state, Hands(hands))
+        shown = [beat for event in events for beat in beats(Happened(event, state))]
+        for beat in shown[:beats_shown]:
+            self.board.take(beat)
+        self.state = state
+
+    def _apply(self, item: Rolled | Play) -> None:
+        self.state, events = apply(self.state, item)
+        for event in events:
+            self.board.take(Happened(event, self.state))

@@ -1,0 +1,206 @@
+"""Pictures of a table as text: what has to be in sight, at each size, with and without pictures of dice."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.render import escape
+from cli.table.board import Board
+from cli.table.drawing import Gauge, Sight, picture
+from cli.table.fragments import plain, width
+from cli.table.palette import ASCII, PICTURES, Glyphs
+from p2pdice import PRESETS
+from protocol.events import LobbyChanged, MatchOver, PeerBack, PeerLost, Suspended, TableOpened
+from tests.cli.table.boards import JOIN_LINE, MINE, Sample, people
+
+SIZES = [(80, 23), (60, 19), (120, 39)]
+"""Of a terminal, without the line being typed."""
+CLASSIC = PRESETS["classic"]
+
+
+def drawn(board: Board, size: tuple[int, int] = (80, 23), glyphs: Glyphs = PICTURES, **sight: object) -> str:
+    return "\n".join(plain(picture(board, Sight(**sight), *size, glyphs)))  # type: ignore[arg-type]
+
+
+def asked() -> Sample:
+    """Return a table at which the reader is to answer the bid 3x4."""
+    sample = Sample(CLASSIC)
+    sample.roll()
+    sample.play("2x3", "2x4", "3x4")
+    return sample
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("glyphs", [PICTURES, ASCII], ids=["pictures", "ascii"])
+def test_whoever_is_on_turn_sees_what_it_takes_to_decide(size: tuple[int, int], glyphs: Glyphs) -> None:
+    shown = drawn(asked().board, size, glyphs, steps=41, seconds=45, log=["Cleo bids 3x4."])
+    for needed in ("Friday", "classic", "round 1", "41 steps verified", "0:45", "Cleo bids three fours"):
+        assert needed in shown
+    for needed in ("2x3", "2x4", "3x4", "true with 90%", "raise the bid, or call it", "Cleo bids 3x4."):
+        assert needed in shown
+    rows = [line for line in shown.split("\n") if line[2:6] in ("Ada ", "Ben ", "Cleo")]
+    assert [row[:6].strip(f"{glyphs.turn} ") for row in rows] == ["Ada", "Ben", "Cleo"]
+    assert all(glyphs.die * 5 in row for row in rows)
+    assert rows[0].startswith(f"{glyphs.turn} Ada (you)")
+    assert "to move" in rows[0]
+    assert re.search(" +".join(map(str, MINE)), shown)
+    assert shown.isascii() == glyphs.is_ascii
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cups_open_one_after_the_other_and_what_counts_is_marked_and_counted(size: tuple[int, int]) -> None:
+    cups = [(1, 2, 3, 3, 6), (1, 1, 2, 4, 5), (2, 2, 3, 4, 6)]
+    seen = []
+    for beats in (1, 2, 3, 4, 5, None):
+        sample = asked()
+        sample.play("liar")
+        sample.open(*cups, beats_shown=beats)
+        seen.append(drawn(sample.board, size))
+    assert all("You call liar on Cleo's 3x4" in shown for shown in seen)
+    assert "[1] 2  3  3  6   1" in seen[0]
+    assert [shown.count("closed") for shown in seen] == [2, 1, 0, 0, 0, 0]
+    assert [f"Counted: {gauge}" in shown for shown, gauge in zip(seen, ("▮▯▯ 1,", "▮▮▮ +1 4,"), strict=False)] == [
+        True,
+        True,
+    ]
+    assert "[1][1] 2 [4] 5   3" in seen[1]
+    assert "The bid is" not in seen[3]
+    assert "The bid is true: Cleo is right, you wrong." in seen[4]
+    assert "You lose a die: four dice left." in seen[5]
+    assert ["■■■■·" in shown for shown in seen] == [False] * 5 + [True]  # nobody knows before it is told
+
+
+def test_the_showdown_stays_until_the_next_round_begins() -> None:
+    sample = asked()
+    sample.play("liar")
+    sample.open((1, 2, 3, 3, 6), (1, 1, 2, 4, 5), None)
+    assert "never opened" in drawn(sample.board)
+    assert "round 1" in drawn(sample.board)
+    sample.roll()
+    assert "never opened" not in drawn(sample.board)
+    assert "round 2" in drawn(sample.board)
+
+
+def test_a_table_that_waits_keeps_its_board_and_says_for_whom() -> None:
+    sample = asked()
+    ben = sample.players[1]
+    sample.board.take(PeerLost(ben))
+    assert "away" in drawn(sample.board)
+    sample.board.take(Suspended((ben,)))
+    shown = drawn(sample.board)
+    assert "The match waits for Ben: wait, or quit and resume another day." in shown
+    assert "waited for" in shown
+    assert "Cleo bids three fours" in shown
+    sample.board.take(PeerBack(ben))
+    assert "away" not in drawn(sample.board)
+
+
+def test_odds_are_shown_or_not() -> None:
+    assert "true with" in drawn(asked().board, with_odds=True)
+    assert "true with" not in drawn(asked().board, with_odds=False)
+
+
+def test_a_gauge_tells_how_many_have_signed() -> None:
+    assert "commit ▮▮▯ 2/3" in drawn(asked().board, gauge=Gauge("commit", 2, 3))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[int, int]) -> None:
+    board = Board()
+    two = people(["Ada", "Ben"])
+    board.take(TableOpened("Friday", JOIN_LINE, (), True))
+    board.take(LobbyChanged(two, 3))
+    shown = drawn(board, size)
+    for player in two:
+        assert player.name in shown
+        assert player.fingerprint in shown
+    assert "free" in shown
+    assert f"\np2pdice join {JOIN_LINE}\n" in shown
+    assert "type start" in shown
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_join_line_that_is_too_long_is_broken_as_a_shell_allows(columns: int) -> None:
+    board = Board()
+    line = f"[fe80::dead:beef:dead:beef%wlan0]:40312/{'QZYM-' * 5}QZYM/{'ABCDEFGH' * 4}"
+    board.take(TableOpened("Friday", line, (), True))
+    board.take(LobbyChanged(people(["Ada"]), 3))
+    rows = drawn(board, (columns, 23)).split("\n")
+    first = next(number for number, row in enumerate(rows) if row.startswith("p2pdice join"))
+    typed = ""
+    for row in rows[first:]:
+        typed += row.removesuffix("\\")
+        if not row.endswith("\\"):
+            break
+    assert typed in (f"p2pdice join {line}", f"p2pdice join '{line}'")
+
+
+def test_places_and_score_are_shown_at_the_end() -> None:
+    sample = Sample(CLASSIC)
+    sample.board.take(MatchOver("ab" * 32, ((1,), (0, 2)), sample.players, Path("matches", "x.p2pdice"), True))
+    shown = drawn(sample.board, score="Ben two, Ada one and Cleo no", after="Type again, or quit.")
+    assert "1. Ben  wins" in shown
+    assert "2. Ada (you)" in shown
+    assert "2. Cleo" in shown
+    assert "This evening: Ben two" in shown
+    assert "x.p2pdice" in shown
+    assert "Type again, or quit." in shown
+
+
+HOSTILE = st.text(st.characters(exclude_categories=()), min_size=1, max_size=20) | st.sampled_from(
+    ["\x1b[2J\x1b[1;1H", "\u202eadA", "\u200d", "五" * 20, "e" + "\u0301" * 19, "\u1100\u1161" * 9, "\u0903" * 20]
+)
+
+
+@given(
+    st.lists(HOSTILE, min_size=2, max_size=10),
+    st.lists(HOSTILE, max_size=5),
+    st.integers(20, 140),
+    st.integers(4, 50),
+    st.sampled_from([PICTURES, ASCII]),
+    st.booleans(),
+)
+def test_no_name_and_no_size_disturbs_the_picture(
+    names: list[str], said: list[str], columns: int, lines: int, glyphs: Glyphs, is_open: bool
+) -> None:
+    """Names come as peers write them, what was said is escaped before it is told."""
+    sample = Sample(CLASSIC, names)
+    sample.roll()
+    sample.play("2x3", "2x4")
+    if is_open:
+        sample.play("liar")
+        sample.open(*[MINE] * len(names))
+    shown = picture(sample.board, Sight(log=[escape(text) for text in said], seconds=9), columns, lines, glyphs)
+    assert len(shown) == lines
+    for line in shown:
+        assert width(line) <= columns
+        assert all(text.isprintable() for _, text in line)
+        assert not glyphs.is_ascii or all(text.isascii() for _, text in line)
+
+
+@given(st.lists(HOSTILE, min_size=2, max_size=10, unique=True))
+def test_the_columns_of_the_table_stay_below_each_other(names: list[str]) -> None:
+    sample = Sample(CLASSIC, names, me=None)
+    sample.roll()
+    rows = picture(sample.board, Sight(), 80, 23, PICTURES)[1 : 1 + len(names)]
+    ends = set()
+    for row in rows:
+        place = next(number for number, (_, text) in enumerate(row) if "■" in text)
+        ends.add(width(row[:place]))
+    assert len(ends) == 1
+
+
+def test_ten_players_fit_on_the_smallest_screen() -> None:
+    sample = Sample(CLASSIC, [f"Player {number}" for number in range(10)])
+    sample.roll()
+    sample.play("2x3")
+    shown = drawn(sample.board, (60, 19), log=["the last word"])
+    assert all(f"Player {number}" in shown for number in range(10))
+    assert "[1] [2] [3] [3] [6]" in shown
+    assert "Player 0 (you)" in shown
+    assert "the last word" in shown
