@@ -104,7 +104,12 @@ class Terminal(Program):
     def is_on_turn(self) -> bool:
         """Tell whether a move is asked for that was not made yet."""
         # The prompt can be there a moment before the sentence that belongs to it.
-        return self.last_line() == "your turn>" and self.shown().count(TURN) > self._answered
+        return self.last_line() == "your turn>" and len(self._turns()) > self._answered
+
+    def _turns(self) -> list[str]:
+        """Return what was written behind each announcement of a turn. On the screen, one can be seen twice for a moment,
+        while what stands around it is painted anew."""
+        return self.raw.decode(errors="replace").split(TURN)[1:]
 
     def play_to_the_end(self) -> None:
         """Open with one two, call whatever is bid, until the match is over."""
@@ -112,7 +117,7 @@ class Terminal(Program):
             self.wait_for(lambda: self.is_on_turn() or OVER in self.shown(), "a turn or the end")
             if OVER in self.shown():
                 return
-            turns = self.shown().split(TURN)[1:]
+            turns = self._turns()
             self._answered = len(turns)
             self.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
             self.wait_for(lambda: self.last_line() != "your turn>", "another prompt")

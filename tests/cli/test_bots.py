@@ -170,7 +170,8 @@ async def test_a_program_that_hangs_counts_as_crashed_so_that_a_match_is_not_as_
     program: Write,
 ) -> None:
     bot = await rehearsed(program("for turn in listen(): time.sleep(60)"), move_ms=60, dice="5")
-    assert bot.faults["late"] <= 6 < bot.moves
+    # Three turns before each of two crashes; and on a busy machine, the greeting of each start can be late, too.
+    assert bot.faults["late"] <= 8 < bot.moves
 
 
 async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
