@@ -175,7 +175,10 @@ def _match(
 def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:
     match event:
         case node.PeerLost():
-            return f"{seating.named([event.player])} cannot be reached at the moment."
+            who = seating.named([event.player])
+            if event.left_on_purpose:
+                return f"{who} has left the table, and can still come back."
+            return f"{who} cannot be reached at the moment."
         case node.PeerBack():
             return f"{seating.named([event.player])} is back."
         case node.Misbehaved():

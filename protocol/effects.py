@@ -55,6 +55,8 @@ class Left(NamedTuple):
     """The link to a roster member is down."""
 
     author: int
+    on_purpose: bool = False
+    """They said that they go."""
 
 
 class Played(NamedTuple):

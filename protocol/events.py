@@ -187,6 +187,8 @@ class PeerLost:
     """The link to a player is down."""
 
     player: PlayerInfo
+    left_on_purpose: bool = False
+    """They have quit and said so, so that nothing is wrong with the network. They may come back all the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,7 +268,7 @@ class Match:
                 self._link(item.author)
             case Left():
                 self._timers.doubt_until = now + DOUBT
-                self._unlink(item.author)
+                self._unlink(item.author, item.on_purpose)
             case Conceded():
                 self._conceding = True
                 told = len(self._effects)
@@ -340,12 +340,12 @@ class Match:
         self._need(author, self.record.position.locked)
         self._tell_cut(author)
 
-    def _unlink(self, author: int) -> None:
+    def _unlink(self, author: int, on_purpose: bool) -> None:
         self._linked.discard(author)
         self._catch_up.lost(author)
         self._cut.pop(author, None)
         if self.is_formed and not self.is_ended:
-            self._report.lost(author)
+            self._report.lost(author, on_purpose)
         self._tell_cut()
 
     def _tell_cut(self, newcomer: int | None = None) -> None:

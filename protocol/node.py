@@ -433,7 +433,8 @@ class Node:
         return tuple(session for session in (self._playing, self._former) if session is not None)
 
     async def close(self) -> None:
-        """Leave. A lobby is told; a running match can be resumed; a finished one is served to the end for a moment."""
+        """Leave. All who are linked are told; a running match can be resumed; a finished one is served to the end for a
+        moment."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -451,7 +452,6 @@ class Node:
         self._shell.events.put_nowait(None)
 
     async def _take_leave(self) -> None:
-        playing = self._playing
         ended = [session for session in self._sessions if session.match.is_ended]
         if ended and self._mesh.linked():
             try:
@@ -460,9 +460,8 @@ class Node:
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
         self._shell.is_silent = True
-        if playing is None or not playing.match.is_formed:
-            for identity in self._mesh.linked():
-                self._shell.post(identity, Leave("left the table"))
+        for identity in self._mesh.linked():
+            self._shell.post(identity, Leave("left the table"))
         self._shell.flush()
 
     # Being found
@@ -585,7 +584,7 @@ class Node:
         if self._watching is not None:
             self._watching.lost(identity, reason)
         for session in self._sessions:
-            session.lost(identity)
+            session.lost(identity, reason)
         self._joining.lost(identity, reason)
         if self._hosting is not None:
             self._hosting.lost(identity)

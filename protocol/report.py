@@ -167,10 +167,10 @@ class Report:
             self.show(TakenBack(state))
         return True
 
-    def lost(self, author: int) -> None:
+    def lost(self, author: int, on_purpose: bool) -> None:
         """The link to a player is down."""
         self._lost.add(author)
-        self.show(PeerLost(self._info[author]))
+        self.show(PeerLost(self._info[author], on_purpose))
 
     def back(self, author: int) -> None:
         """The link to a player is up."""

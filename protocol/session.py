@@ -35,6 +35,7 @@ from protocol.home import write_whole
 from protocol.keys import fingerprint
 from protocol.match import Match
 from protocol.messages import MalformedMessageError, parse_signed
+from protocol.refusals import LEFT
 from protocol.shell import Shell
 from protocol.transcript import write_transcript
 from protocol.transcript_files import transcript_path
@@ -83,10 +84,10 @@ class Session(ABC):
         """Note that a player's link is up."""
         self.feed(Linked(self.authors[identity]))
 
-    def lost(self, identity: bytes) -> None:
+    def lost(self, identity: bytes, reason: str) -> None:
         """Note that a link is down, if it was a player's."""
         if identity in self.authors:
-            self.feed(Left(self.authors[identity]))
+            self.feed(Left(self.authors[identity], on_purpose=reason == LEFT))
 
     def take(self, identity: bytes, frame: Carried | Page) -> None:
         """Take what a player says; one who sends what is no message is cut off."""

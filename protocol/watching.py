@@ -122,7 +122,7 @@ class Watching:
     def lost(self, identity: bytes, reason: str) -> None:
         """Note that a link is down: another player will do, but a table that has not begun is gone with its host."""
         if self.followed is not None:
-            self.followed.lost(identity)
+            self.followed.lost(identity, reason)
         elif identity == self._source:
             self._close("closed", host_gone(reason))
 
@@ -367,8 +367,8 @@ class Followed(Session):
         self._up.add(identity)
         self.linked(identity)
 
-    def lost(self, identity: bytes) -> None:
-        super().lost(identity)
+    def lost(self, identity: bytes, reason: str) -> None:
+        super().lost(identity, reason)
         if identity not in self._up:
             return
         self._up.discard(identity)

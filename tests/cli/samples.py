@@ -114,6 +114,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.ConcedeAccepted(),
         node.ConcedeAccepted((peer,)),
         node.PeerLost(peer),
+        node.PeerLost(peer, left_on_purpose=True),
         node.PeerBack(peer),
         node.Suspended((peer, me)),
         node.Continued(),

@@ -138,7 +138,7 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(
     assert mover.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
     assert "Return with:\n    p2pdice resume " in mover.shown()
     assert mover.is_sane()
-    waiting.until("cannot be reached at the moment")
+    waiting.until("has left the table, and can still come back")
 
 
 def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tmp_path: Path) -> None:

@@ -235,6 +235,29 @@ async def away(player: Player, is_killed: bool) -> Path:
     return player.node.home.path
 
 
+async def test_who_quits_is_told_from_who_is_lost(people: Company) -> None:
+    players, opened = await people.table(3)
+    await in_mid_match(players[0])
+    watching = await people.sit("W")
+    await watching.node.watch(opened.join_line)
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    await players[1].leave()
+    for each in (players[0], players[2], watching):
+        lost = await each.until(PeerLost)
+        assert (lost.player.name, lost.left_on_purpose) == ("B", True)
+    home = await players[2].kill()
+    for each in (players[0], watching):
+        lost = await each.until(PeerLost, lambda event: event.player.name == "C")
+        assert not lost.left_on_purpose
+    back = await people.sit("B", home=players[1].node.home.path)
+    await back.node.resume()
+    await players[0].until(PeerBack)
+    again = await people.sit("C", home=home)
+    await again.node.resume()
+    players[0].go_on()
+    await agree(players[0], back, again, watching)
+
+
 @pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
 async def test_when_the_convenor_leaves_right_after_the_start_the_others_go_on(
     people: Company, is_killed: bool
