@@ -181,12 +181,13 @@ class Store:
         A name stays what it is, whatever is forgotten or played later: what was printed today can be typed tomorrow.
         """
         query = "SELECT number, created, table_name, genesis FROM matches WHERE formed AND name = ''"
+        taken = {str(name) for (name,) in self._db.execute("SELECT name FROM matches").fetchall()}
         which, values = ("", ()) if match is None else (" AND match = ?", (match,))
         for number, created, table, genesis in self._db.execute(f"{query}{which} ORDER BY number", values).fetchall():
             if (type(created), type(table), type(genesis)) != (int, str, bytes) or not 0 <= created < LATEST:
                 continue  # damaged, as whoever reads it is told
-            taken = {str(name) for (name,) in self._db.execute("SELECT name FROM matches").fetchall()}
             name = free_name(f"{day(created)}-{slug(table) or _rules(genesis)}", taken)
+            taken.add(name)
             self._db.execute("UPDATE matches SET name = ? WHERE number = ?", (name, number))
 
     def _forget_note(self, match: bytes) -> None:

@@ -24,12 +24,18 @@ _HEADER: Final = GENESIS + 64
 
 def match_of(path: Path) -> bytes | None:
     """Return the id of the match that a file is a transcript of, by its header; None if it is none or unreadable."""
+    genesis = genesis_of(path)
+    return match_id(genesis) if genesis is not None else None
+
+
+def genesis_of(path: Path) -> bytes | None:
+    """Return what stands as genesis in the header of a transcript, unchecked; None if it is none or unreadable."""
     try:
         with path.open("rb") as file:
             opened = open_transcript(file.read(_HEADER))
     except (OSError, MalformedTranscriptError):
         return None
-    return None if opened.is_proof else match_id(opened.genesis)
+    return None if opened.is_proof else opened.genesis
 
 
 def transcripts(home: Home, digits: str = "") -> Iterator[tuple[bytes, Path]]:

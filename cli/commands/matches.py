@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,12 +13,11 @@ from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
-from cli.render import command_line, counted, escape, listing, sentence
-from cli.seating import display_names
+from cli.render import command_line, counted, escape, sentence
 from cli.settings import Settings, home_words, is_interactive
+from cli.text.match_list import Listed, listed, only_on_disk, show
 
 if TYPE_CHECKING:
-    from protocol.events import PlayerInfo
     from protocol.home import Home
     from protocol.store import Store, StoredMatch
 
@@ -62,7 +59,8 @@ def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here.
 
-    First come the unfinished ones, then the finished ones; of each kind the newest first.
+    First come the unfinished ones, then the finished ones, then those of which there is only a transcript, as you have
+    watched or forgotten them; of each kind the newest first.
     """
     from protocol.home import Home
 
@@ -72,8 +70,9 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     else:
         with opened(home) as (_, kept):
             pass
-    show(sorted(kept, key=lambda each: each.over), kept, home, as_json)
-    if not (kept or as_json):
+    matches = [*listed(home, sorted(kept, key=lambda each: each.over), kept), *only_on_disk(home, kept)]
+    show(matches, home, as_json)
+    if not (matches or as_json):
         print("No match is kept here.")
 
 
@@ -133,7 +132,7 @@ def forget(
     with opened(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         name = archive.name_of(stored, stored_matches)
-        if not is_sure and not _wants_to_forget(stored, name):
+        if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
             print(f"{name} is kept.")
             return
         store.forget(stored)
@@ -146,19 +145,18 @@ def forget(
             print(f"    {escape(str(path))}")
 
 
-def _wants_to_forget(stored: StoredMatch, name: str) -> bool:
+def _wants_to_forget(match: Listed) -> bool:
     """Ask the owner whether a match is to be forgotten.
 
-    :param name: what it is called here.
     :raises Failure: if nobody can be asked.
     """
     if not is_interactive():
-        hint = f"If you are sure: {command_line('matches', 'forget', name, '--yes')}"
-        raise Failure(f"{name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
-    say(line(name, stored))
-    if not stored.over:
+        hint = f"If you are sure: {command_line('matches', 'forget', match.name, '--yes')}"
+        raise Failure(f"{match.name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
+    say(match.line())
+    if match.can_go_on:
         say("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
-        print(f"To keep what there is of it: {command_line('matches', 'save', name)}")
+        print(f"To keep what there is of it: {command_line('matches', 'save', match.name)}")
     try:
         answer = input("Forget it? [y/N] ")
     except EOFError:
@@ -189,74 +187,3 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
         yield store, store.matches()
     finally:
         store.close()
-
-
-def show(stored: Sequence[StoredMatch], kept: Sequence[StoredMatch], home: Home, as_json: bool) -> None:
-    """Print matches, a line each and what can be done with them, or one JSON object.
-
-    :param kept: all matches of the home; what names a match names no other of these.
-    """
-    from protocol import archive
-    from protocol.transcript_files import transcripts
-
-    names = [archive.name_of(each, kept) for each in stored]
-    if as_json:
-        files = dict(transcripts(home))
-        listed = [data(name, each, files.get(each.match)) for name, each in zip(names, stored, strict=True)]
-        print(json.dumps({"matches": listed}))
-        return
-    width = max(map(len, names), default=0)
-    for name, each in zip(names, stored, strict=True):
-        say(line(name.ljust(width), each))
-    for command, what, over in (
-        ("resume", "Return to", False),
-        ("replay", "See again", True),
-        ("verify", "Judge", True),
-    ):
-        newest = next((name for name, each in zip(names, stored, strict=True) if each.over is over), None)
-        if newest is not None:
-            print(f"{what + ':':10} {command_line(command, newest, *home_words(home.path))}")
-
-
-def line(name: str, stored: StoredMatch) -> str:
-    """Return a match in a line that begins with what it is called here."""
-    each = data(name, stored)
-    start = f"{name}  {each['match'][:8]}  {each['state']:10}"
-    if not each["players"]:
-        return f"{start}  damaged: nobody can tell who plays"
-    players = display_names(_players(stored))
-    winners = [players[author] for author in stored.winners if author < len(players)]
-    won = f"; {listing(winners)} won" if winners else ""
-    return f"{start}  {each['rules']}: {listing(players)}{won}"
-
-
-def _players(stored: StoredMatch) -> tuple[PlayerInfo, ...]:
-    from protocol.events import PlayerInfo
-    from protocol.genesis import parse_genesis
-    from protocol.keys import fingerprint
-
-    roster = parse_genesis(stored.genesis).roster
-    return tuple(PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in roster)
-
-
-def data(name: str, stored: StoredMatch, transcript: Path | None = None) -> dict[str, Any]:
-    """Return a match as JSON-able data; ``begun`` is local time."""
-    from protocol.genesis import MalformedGenesisError, parse_genesis
-    from protocol.rulesets import ruleset_label
-
-    try:
-        genesis = parse_genesis(stored.genesis)
-    except MalformedGenesisError:
-        genesis = None
-    players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
-    return {
-        "name": name,
-        "table": stored.table or None,
-        "match": stored.match.hex(),
-        "state": "finished" if stored.over else "unfinished" if stored.formed else "proposed",
-        "begun": datetime.fromtimestamp(stored.created).isoformat(timespec="minutes"),
-        "rules": ruleset_label(genesis.ruleset) if genesis is not None else None,
-        "players": players,
-        "winners": [players[author] for author in stored.winners if author < len(players)],
-        "transcript": str(transcript) if transcript is not None else None,
-    }

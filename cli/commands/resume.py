@@ -13,6 +13,7 @@ from cli.names import nickname
 from cli.play import InterfaceOption, PortOption, play
 from cli.settings import Settings
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from cli.text.match_list import listed, show
 
 if TYPE_CHECKING:
     from protocol.node import Node
@@ -79,6 +80,6 @@ def _list(settings: Settings, as_json: bool) -> None:
         with matches.opened(home) as (_, kept):
             pass
     stored = archive.unfinished(kept)
-    matches.show(stored, kept, home, as_json)
+    show(listed(home, stored, kept), home, as_json)
     if not (stored or as_json):
         print("No match is unfinished here.")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.matches import line
 from cli.exits import ExitCode
 from cli.front import build
 from cli.settings import Settings
+from cli.text.match_list import listed
 from p2pdice import PRESETS
 from protocol import archive
 from protocol.genesis import Genesis, match_id
@@ -105,6 +105,27 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     assert max(map(len, lines)) <= 120
 
 
+def test_what_was_watched_or_is_forgotten_is_listed_as_long_as_its_transcript_is_there(
+    p2pdice: Run, match: str, tmp_path: Path
+) -> None:
+    """A spectator has transcripts and no matches; nothing told how to look back at one."""
+    p2pdice("matches", "save", "last")
+    p2pdice("matches", "forget", "last", "--yes")
+    name = f"{date.fromtimestamp(0)}-house-rules-{match[:8]}"
+    done = p2pdice("matches")
+    assert done.stdout.splitlines() == [
+        f"{name}  {match[:8]}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"See again: p2pdice replay {name}",
+        f"Judge:     p2pdice verify {name}",
+    ]
+    assert p2pdice("verify", name).returncode == ExitCode.INCOMPLETE
+    (told,) = json.loads(p2pdice("matches", "--json").stdout)["matches"]
+    assert (told["name"], told["state"], told["begun"], told["match"]) == (name, "transcript", None, match)
+    assert p2pdice("resume", "--list").stdout == "No match is unfinished here.\n"
+    Path(told["transcript"]).rename(tmp_path / "home" / "matches" / "\x1b[2J --yes.p2pdice")
+    assert p2pdice("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
+
+
 def test_every_name_that_is_listed_can_be_typed_as_it_stands(p2pdice: Run, tmp_path: Path) -> None:
     for seed, table in enumerate(
         ["Friday", "friday", "; rm -rf ~", "\u91d1\u66dc\u65e5", "x" * 40, "--yes", "$(reboot)"]
@@ -136,7 +157,8 @@ def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_p
             (join_record(b"alike", n, nickname="Cy") for n in range(2)), key=lambda each: each.join.identity
         )
         alike = Genesis(roster[0].join.table, CLASSIC, UNHURRIED, tuple(roster))
-        shown = line("alike", unfinished._replace(genesis=alike.encoded()))
+        changed = [unfinished._replace(genesis=alike.encoded())]
+        shown = listed(Home(tmp_path / "home"), changed, changed)[0].line()
     keys = [fingerprint(each.join.identity)[:4] for each in roster]
     assert shown.endswith(f": Cy [{keys[0]}] and Cy [{keys[1]}]")
 
@@ -183,6 +205,7 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
         f"One file about it stays. Delete it if you want no trace of it:\n    {path}\n"
     )
     assert path.exists()
+    path.unlink()
     assert p2pdice("matches").stdout == "No match is kept here.\n"
     assert p2pdice("resume").returncode == ExitCode.FAILURE
 
