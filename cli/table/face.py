@@ -41,8 +41,11 @@ class Face(Protocol):
         :raises InterruptedByUserError: on Ctrl-C at a terminal.
         """
 
+    def tell(self, text: str) -> None:
+        """Print what has happened, without disturbing the line being typed."""
+
     def say(self, text: str) -> None:
-        """Print a line, without disturbing the one being typed."""
+        """Print an answer to the line that was typed last."""
 
     def remind(self, status: str) -> None:
         """Show what one has to know to make a move, before the next prompt, where it is not in sight anyhow."""
@@ -82,6 +85,9 @@ class PipedLines(PipedInput):
     def __init__(self, writer: Writer) -> None:
         super().__init__()
         self._writer = writer
+
+    def tell(self, text: str) -> None:
+        self.say(text)
 
     def say(self, text: str) -> None:
         self._writer.write(f"{text}\n")
@@ -139,6 +145,9 @@ class TerminalLines:
             return await self._session.prompt_async()
         except EOFError:
             return None
+
+    def tell(self, text: str) -> None:
+        self.say(text)
 
     def say(self, text: str) -> None:
         self._unsaid.append(text)

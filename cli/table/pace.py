@@ -89,28 +89,33 @@ class Pace:
                 for beat in beats(event):
                     yield beat
             return
-        reading = asyncio.create_task(self._read(events))
+        queue = self._queue
+        reading = asyncio.create_task(self._read(events, queue))
         try:
-            while (item := await self._queue.get()) is not None:
+            while (item := await queue.get()) is not None:
                 arrived, event = item
                 self._is_holding = True
                 for beat in beats(event):
                     await self._wait(beat, arrived)
                     yield beat
                 self._is_holding = False
-                if self._queue.empty():
+                if queue.empty():
                     self._is_skipping = False
             await reading  # raises what it raised
         finally:
             reading.cancel()
+            self._queue = asyncio.Queue()  # who stops following may follow something else
+            self._is_holding = self._is_skipping = False
 
-    async def _read(self, events: AsyncIterator[NodeEvent]) -> None:
+    async def _read(
+        self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[tuple[float, NodeEvent] | None]
+    ) -> None:
         loop = asyncio.get_running_loop()
         try:
             async for event in events:
-                self._queue.put_nowait((loop.time(), event))
+                queue.put_nowait((loop.time(), event))
         finally:
-            self._queue.put_nowait(None)
+            queue.put_nowait(None)
 
     async def _wait(self, beat: Told, arrived: float) -> None:
         loop = asyncio.get_running_loop()

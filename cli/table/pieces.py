@@ -14,7 +14,7 @@ from cli.seating import display_names
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
-from p2pdice.events import PlayerOut
+from p2pdice.events import BidMade, PlayerOut
 from p2pdice.motes import GROUP_OF, Die
 
 if TYPE_CHECKING:
@@ -145,6 +145,19 @@ def chance(board: Board, quantity: int, face: int) -> str:
     return percent(at_least(quantity, face, board.hand, sum(state.dice) - len(board.hand), state.ones_wild))
 
 
+def _odds(board: Board, state: State) -> str:
+    """Return what the standing bid is worth to the reader; to who sees all, what it was worth to the bidder."""
+    assert state.bid is not None
+    quantity, face, seat = state.bid
+    if board.me is None and board.hands:
+        from cli.text.hindsight import in_short, weigh
+
+        weighed = weigh(BidMade(seat, quantity, face), state, board.hands, None)
+        assert weighed is not None
+        return in_short(weighed, board.seating)
+    return f"true with {chance(board, quantity, face)}"
+
+
 def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_odds: bool) -> list[Line]:
     """Return the standing bid, large where there is room, and the bids of this round."""
     state = board.state
@@ -153,7 +166,7 @@ def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_od
         return _no_bid(board, state, columns)
     last = state.bid
     says = f"{board.seating.does(last.seat, 'bids', 'bid')} {faces(last.quantity, last.face)}"
-    odds = f"true with {chance(board, last.quantity, last.face)}" if with_odds else ""
+    odds = _odds(board, state) if with_odds else ""
     bids = [text(f"{board.seating.who(each.seat)} {each.quantity}x{each.face}") for each in state.bids[:-1]]
     if height >= HEIGHT + 2:
         number = large_number(last.quantity)

@@ -20,7 +20,7 @@ from cli.table.tape import START, Place, Tape
 from cli.table.telling import tell
 from cli.text.hindsight import chances, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
-from protocol.events import Happened, MatchOver
+from protocol.events import CupsSeen, Happened, MatchOver
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -117,13 +117,28 @@ class Replaying(Table):
     def _name(self, seat: int) -> str:
         return display_names(self._replay.players)[seat]
 
+    def take(self, event: Told) -> None:
+        super().take(event)
+        self.last_words.clear()  # it can all be seen again
+
     def told(self, event: Told) -> Iterable[str]:
+        if isinstance(event, CupsSeen) and self.face.shows_board:
+            return ()
         return look_back(event, self.board)
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
             return "playing; Enter stops> "
         return f"step {self._tape.step} of {self._replay.last_step}> "
+
+    @property
+    def is_behind(self) -> bool:
+        return False  # it is all there, and is shown when it is asked for
+
+    def hint(self) -> str:
+        if self._is_playing.is_set():
+            return "Space or Enter stops."
+        return "Left and Right: a step; PageUp and PageDown: a round; space plays; ? helps"
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))
@@ -150,7 +165,13 @@ class Replaying(Table):
         return "This is a match that was played. Type help for what you can type."
 
     def _help(self, _rest: str) -> None:
-        self._say("You look back at a match. You can type:")
+        if self.face.shows_board:
+            self._say("You look back at a match. While the line is empty, these keys type a line:")
+            for key, line in self.keys.items():
+                self._say(f"    {'space' if key == ' ' else key:10}{line}")
+            self._say("You can also type:")
+        else:
+            self._say("You look back at a match. You can type:")
         self._list_words()
 
     def _quit(self, _rest: str) -> None:

@@ -163,11 +163,14 @@ class Screen:
         self._is_helping = line is not None and line.strip().lower() in ("help", "?")
         return line
 
-    def say(self, text: str) -> None:
+    def tell(self, text: str) -> None:
         self._log.append(text)
+        self._app.invalidate()
+
+    def say(self, text: str) -> None:
+        self.tell(text)
         if self._reply is not None:
             self._reply.append(text)
-        self._app.invalidate()
 
     def remind(self, status: str) -> None:
         """It is in sight."""
@@ -187,7 +190,7 @@ class Screen:
             return
         size = self._output.get_size()
         if len([row for text in reply for row in rows(text, size.columns)]) > log_height(size.columns, size.rows):
-            self._page = (*(KEYS if self._is_helping else ()), *reply)
+            self._page = (*(KEYS if self._is_helping and not self._table.keys else ()), *reply)
             self._page_at = 0
             self._app.invalidate()
 
@@ -229,7 +232,7 @@ class Screen:
             gauge=self._gauge(),
             seconds=self._seconds(),
             score=answers.score(table.wins, table.board.players) if sum(table.wins.values()) > 1 else "",
-            is_holding=table.pace.is_holding,
+            is_holding=table.is_behind,
             can_start="start" in table.words,
             after=table.hint(),
         )
@@ -412,7 +415,7 @@ class Screen:
 
         @add(" ", filter=is_empty)
         def _(_event: KeyPressEvent) -> None:
-            if self._table.pace.is_holding:
+            if self._table.is_behind:
                 self._submit("")
 
         for key, word in (("!", "liar"), ("=", "exact")):

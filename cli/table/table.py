@@ -168,7 +168,7 @@ class Table:
                 self.face.ring()
         if not isinstance(event, TableClosed | Stopped):  # these end the table, as its last word
             for text in self.told(event):
-                self._say(text)
+                self.face.tell(text)
                 if isinstance(event, MatchOver | Misbehaved):
                     self.last_words.append(text)
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
@@ -214,6 +214,11 @@ class Table:
             return "give up this match? yes or no> "
         return "your turn> " if self.board.turn else "> "
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether more has happened than is shown, which a key shows at once."""
+        return self.pace.is_holding
+
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
         if self.board.over is not None:
@@ -254,7 +259,7 @@ class Table:
             self.words[word][1](rest)
         elif word:
             self._move(line)
-        elif self.pace.is_holding:
+        elif self.is_behind:
             self.pace.skip()
         elif self.face.is_interactive and not self.face.shows_board:
             self._show_table("")

@@ -106,6 +106,20 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
     return f"{told}; {known} {it} is {right if weighed.is_right else wrong}."
 
 
+def in_short(weighed: Weighed, seating: Seating) -> str:
+    """Return it in a few words.
+
+    >>> from cli.seating import Seating
+    >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
+    '33% likely to Ada; it is false'
+    """
+    likely = f"{percent(weighed.chance)} likely"
+    if weighed.by is not None:
+        likely += f" to {seating.who(weighed.by)}"
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    return likely if weighed.is_right is None else f"{likely}; it is {right if weighed.is_right else wrong}"
+
+
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
     """Yield what a bid would be worth to everybody whose dice are known, and what all dice say of it."""
     there = count(hands.values(), face, state.ones_wild)

@@ -32,6 +32,9 @@ class Paper:
         self.is_interactive = is_interactive
         self.said: list[str] = []
 
+    def tell(self, text: str) -> None:
+        self.said.append(text)
+
     def say(self, text: str) -> None:
         self.said.append(text)
 

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from cli.settings import Settings
 from cli.table.board import Board
+from cli.table.drawing import Sight, picture
 from cli.table.pace import beats
 from cli.table.replaying import Replaying
 from cli.table.showing import Showing
 from cli.table.tape import Place, Tape
+from cli.table.terminal import glyphs_of
 from p2pdice import PRESETS
 from protocol.replay import Replay
 from protocol.verifier import examine
@@ -43,6 +45,9 @@ class Paper:
     async def read(self) -> str | None:
         await asyncio.sleep(0)
         return self.to_come.pop(0) if self.to_come else None
+
+    def tell(self, text: str) -> None:
+        self.said.append(text)
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -254,6 +259,26 @@ async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
     playing.cancel()
 
 
+async def test_stopped_and_played_on_it_tells_everything_once_and_in_order() -> None:
+    whole = Looking()
+    playing = asyncio.create_task(whole.table._keep_playing())
+    whole.types("play")
+    await until(lambda: "The transcript ends here." in "\n".join(whole.paper.said))
+    playing.cancel()
+    looking = Looking(pace=0.0001)
+    playing = asyncio.create_task(looking.table._keep_playing())
+    looking.types("play")
+    for stops in range(1, 8):
+        await until(lambda: len(looking.paper.said) > 9 * stops)  # noqa: B023
+        looking.table.obey("")
+        assert not looking.table.is_behind
+        await asyncio.sleep(0)
+        looking.table.obey("play")
+    await until(lambda: "The transcript ends here." in "\n".join(looking.paper.said))
+    playing.cancel()
+    assert looking.paper.said == whole.paper.said
+
+
 async def test_while_it_plays_a_word_is_obeyed() -> None:
     looking = Looking(pace=10)
     playing = asyncio.create_task(looking.table._keep_playing())
@@ -287,3 +312,67 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
         person.type("quit\r")
         assert person.end() == 0
         assert person.is_sane()
+
+
+def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> None:
+    looking = Looking()
+    looking.types("round 1", "")
+    board = looking.table.board
+    assert board.state is not None
+    assert board.state.bid is not None
+    bidder = board.seating.names[board.state.bid.seat]
+    shown = painted(looking)
+    for seat, name in enumerate(board.seating.names):
+        assert re.search(rf"{name} +{' '.join(map(str, board.hands[seat]))} ", shown)
+    assert re.search(rf"\d%[^\n]* likely to {bidder}; it is (true|false)", shown)
+    looking.types("as 0")
+    shown = painted(looking)
+    assert "likely to" not in shown
+    assert re.search(r"true with .*\d%", shown)
+
+
+def painted(looking: Looking) -> str:
+    """Return what a screen of 80 x 24 draws."""
+    lines = picture(looking.table.board, Sight(hint=looking.table.hint()), 80, 24, glyphs_of(sys.stdout))
+    return "\n".join("".join(text for _, text, *_ in line) for line in lines)
+
+
+def test_on_a_screen_dice_that_are_in_sight_are_not_told_and_the_keys_are() -> None:
+    looking = Looking()
+    looking.paper.shows_board = True
+    assert not any("All dice" in text for text in looking.types("round 2"))
+    said = "\n".join(looking.types("help"))
+    assert all(
+        re.search(rf"^    {'space' if key == ' ' else key} +{line}$", said, re.MULTILINE)
+        for key, line in looking.table.keys.items()
+    )
+    assert "Left and Right" in looking.table.hint()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
+    path = tmp_path / "match.p2pdice"
+    path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
+    with Terminal(tmp_path, "replay", str(path), "--ui", "screen", "--pace", "0.1") as person:
+        person.until("PageUp and PageDown: a round", "step 3 of ")
+        person.type("\x1b[C")
+        person.until("Round 1: ", "No bid yet: ")
+        person.type("\x1b[6~")
+        person.until("Round 2: ")
+        person.type("\x1b[D")
+        person.until("Counted: ")
+        person.type("\x1b[F")
+        person.until("The match is over: ")
+        person.type("\x1b[H")
+        person.until_last_line(f"step 3 of {replayed_steps(path)}>")
+        person.type(" ")
+        person.until("Space or Enter stops.")
+        person.type(" ")
+        person.wait_for(lambda: person.last_line().startswith("step "), "the prompt")
+        person.type("quit\r")
+        assert person.end() == 0
+        assert person.is_sane()
+
+
+def replayed_steps(path: Path) -> int:
+    return Replay(examine(path.read_bytes()), path).last_step
