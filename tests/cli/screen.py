@@ -107,8 +107,10 @@ class Terminal(Program):
         return self.last_line() == "your turn>" and len(self._turns()) > self._answered
 
     def _turns(self) -> list[str]:
-        """Return what was written behind each announcement of a turn. On the screen, one can be seen twice for a moment,
-        while what stands around it is painted anew."""
+        """Return what was written behind each announcement of a turn.
+
+        On the screen, one can be seen twice for a moment, while what stands around it is painted anew.
+        """
         return self.raw.decode(errors="replace").split(TURN)[1:]
 
     def play_to_the_end(self) -> None:
