@@ -378,6 +378,7 @@ class Node:
             archive.check_owner(stored, self.identity)
         except (MalformedGenesisError, StoreError) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
+        self._leave_behind()
         try:
             await self._listen(self._port or stored.port)
         except NodeError:

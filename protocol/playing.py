@@ -24,6 +24,7 @@ from protocol.effects import (
     Show,
     Ticked,
 )
+from protocol.events import NodeEvent
 from protocol.lobby import NotAdmittedError, check_token
 from protocol.match import Match
 from protocol.returning import Host, WayBack, hosts_among
@@ -170,11 +171,14 @@ class Playing(Session):
             self._shell.outbox.keep(effect.signed)
             self._audience.relay(Carried(*effect.signed.wire))
 
+    def tell(self, event: NodeEvent) -> None:
+        if not self._is_retired:
+            super().tell(event)
+
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
         match effect:
             case Show():
-                if not self._is_retired:
-                    self.tell(effect.event)
+                self.tell(effect.event)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
                 self._formed()
@@ -185,5 +189,4 @@ class Playing(Session):
                 winners = position.state.places[0] if position.state is not None else ()
                 self._shell.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
                 self.is_over = True
-                if not self._is_retired:
-                    self._shell.tell(self.result(effect.confirmed))
+                self.tell(self.result(effect.confirmed))

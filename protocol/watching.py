@@ -131,7 +131,7 @@ class Watching:
         if self.followed is not None:
             if isinstance(frame, Carried | Page) and identity in self.followed.authors:
                 self.followed.take(identity, frame)
-            elif isinstance(frame, Table) and identity in self.followed.authors:
+            elif isinstance(frame, Table) and self.followed.match.is_ended and self._may_host(identity):
                 self._next = identity, frame
                 self._go_on()
             return
@@ -151,6 +151,11 @@ class Watching:
     def _close_for(self, error: MalformedGenesisError) -> None:
         code = "rules" if isinstance(error, UnknownRulesError) else "refused"
         self._close(code, f"what is shown there cannot be accepted: {error}")
+
+    def _may_host(self, identity: bytes) -> bool:
+        """Tell whether a player of the match may have opened its table again: who hosted it, if that is known."""
+        assert self.followed is not None
+        return identity in self.followed.authors and (self._lobby is None or identity == self._lobby.convenor)
 
     def _go_on(self) -> None:
         """Look at the table that was opened again, as soon as the end of the match before was told."""

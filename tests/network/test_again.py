@@ -17,6 +17,7 @@ from protocol.events import (
     MatchOver,
     MatchStarted,
     NodeEvent,
+    Notice,
     Said,
     TableClosed,
     TableJoined,
@@ -26,7 +27,7 @@ from protocol.events import (
 from protocol.messages import Kind, parse_signed
 from protocol.node import TableSettings
 from protocol.verifier import verify
-from protocol.wire import Carried, Frame, Page
+from protocol.wire import Carried, Frame, MatchAim, Page, Table
 from tests.network.company import HOST, Company, Player, company, in_mid_match
 from tests.programs import PATIENCE
 
@@ -108,6 +109,7 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
 
     again = await evening.open(host, friday(3))
     assert (again.join_line, host.node.port, host.node.table) == (opened.join_line, port, table)
+    assert host.node._mesh._wanted == {}  # nobody is dialled for the match that is over
     await evening.rejoin(c, b)
     await evening.end(host, b, c)
 
@@ -118,6 +120,10 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
     assert isinstance(started, MatchStarted)
     assert (started.ruleset.palifico, started.ruleset.dice, len(started.players)) == (True, 1, 4)
     await evening.end(host, b, c, newcomer)
+    for one, other in ((b, c), (c, b), (b, newcomer)):  # what is said first on a link of an earlier match may be lost
+        aim = one.node._mesh.aim(other.node.identity.public)
+        assert isinstance(aim, MatchAim)
+        assert aim.match.hex() == evening.ids[-1]
     for player in (host, b, c, newcomer):
         assert len(player.node._mesh._wanted) == 3
         assert len(player.node._mesh.linked()) == 3
@@ -312,6 +318,23 @@ async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_
         assert len(player.node._store.messages(bytes.fromhex(first.match_id))) > 4
 
 
+async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    match = guest.node.match
+    assert match is not None
+    receipt = next(iter(match.record.results.values())).message
+    await evening.open(host, friday(3))
+    await evening.rejoin(guest)
+    unsigned = Carried(receipt._replace(body=b"x" * 32).encoded(), bytes(64))
+    guest.node._shell.post(host.node.identity.public, unsigned)  # which would be worth a line while it is played
+    await evening.sit("C", opened.join_line)
+    await evening.end(host, guest)
+    assert host.told(Notice) == []
+
+
 # Spectators
 
 
@@ -367,6 +390,27 @@ async def test_who_watched_a_match_elsewhere_is_not_taken_to_another_table(eveni
     await evening.open(guest, friday(2))
     await guest.until_true(lambda: len(guest.node._audience) == 0)
     assert len(watching.told(TableWatched)) == 1
+
+
+async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2, dice="5"))
+    watching = await evening.people.sit("W")
+    await watching.node.watch(opened.join_line)
+    guest = await evening.sit("B", opened.join_line)
+    await in_mid_match(host)
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    own = watching.node.identity.public
+    false = Table("Mine", friday(2).ruleset.options(), 2, (120, 15), (("B", guest.node.identity.public),))
+    guest.node._shell.post(own, false)
+    host.node._shell.post(own, false._replace(name="Too early"))
+    host.go_on()
+    await evening.end(host, guest, watching)
+    guest.node._shell.post(own, false)
+    await evening.open(host, friday(2))
+    await evening.rejoin(guest)
+    await evening.end(host, guest, watching)
+    assert [event.name for event in watching.told(TableWatched)] == ["Friday", "Friday"]
 
 
 # What cannot be done
