@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,11 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
     assert all(match is not None and match.record.genesis.table == table for match in genesis)
     keys = [record.join.match_key for match in genesis[:1] if match for record in match.record.genesis.roster]
     assert len(set(keys)) == 4
+    for player, matches in ((host, 3), (c, 3), (newcomer, 1)):
+        kept = sorted(player.node._store.matches(), key=lambda each: each.name)
+        days = [date.fromtimestamp(each.created) for each in kept]
+        endings = ["friday", "friday-2", "friday-3"][:matches]
+        assert [each.name for each in kept] == [f"{day}-{end}" for day, end in zip(days, endings, strict=True)]
 
 
 async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
