@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from p2pdice import PRESETS
+from protocol.effects import Ended, Formed, Over, Show
 from protocol.errors import NodeError
 from protocol.events import (
     AwaitingHost,
@@ -365,6 +366,37 @@ async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(even
         await evening.rejoin(guest)
         await evening.end(host, guest, early, late)
     assert early.told(TableClosed) == late.told(TableClosed) == []
+
+
+async def test_who_watches_is_told_the_end_before_the_next_table(evening: Evening) -> None:
+    """The host is often the first to know that a match is over."""
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    watching = await evening.people.sit("W")
+    await watching.node.watch(opened.join_line)
+    host.hold()
+    guest = await evening.sit("B", opened.join_line)
+    await watching.until(MatchStarted)
+    followed = watching.node._watching.followed  # type: ignore[union-attr]
+    assert followed is not None
+    carry_out, over = followed.carry_out, asyncio.Event()
+
+    def be_late(effect: Ended | Formed | Over | Show) -> None:
+        if isinstance(effect, Over):
+            over.set()
+            asyncio.get_running_loop().call_later(0.2, carry_out, effect)
+        else:
+            carry_out(effect)
+
+    followed.carry_out = be_late  # type: ignore[method-assign]
+    host.go_on()
+    await host.until(MatchOver)
+    await over.wait()
+    await evening.open(host, friday(2))
+    await watching.until(TableWatched, after=1 + watching.events.index(watching.told(TableWatched)[0]))
+    assert len(watching.told(MatchOver)) == 1
+    await evening.rejoin(guest)
+    await guest.until(MatchOver, after=evening.began[guest])
 
 
 async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> None:
