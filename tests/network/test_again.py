@@ -177,7 +177,10 @@ async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_agai
     assert told(host) is None
 
 
-async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(evening: Evening) -> None:
+async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.returning.GONE", 0.1)  # a host who is there is waited for longer than that
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(3))
     guests = [await evening.sit(name, opened.join_line) for name in "BC"]
