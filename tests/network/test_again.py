@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -26,12 +28,14 @@ from protocol.events import (
     TableOpened,
     TableWatched,
 )
+from protocol.limits import Limits
 from protocol.messages import Kind, parse_signed
 from protocol.node import TableSettings
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, MatchAim, Page, Table
 from tests.network.company import HOST, Company, Player, company, in_mid_match
 from tests.programs import PATIENCE
+from tests.protocol.test_node import multicast
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -177,6 +181,23 @@ async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_agai
     assert told(host) is None
 
 
+@pytest.mark.multicast
+async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
+    await multicast()
+    host = await evening.people.sit("A", discovery=True)
+    settings = replace(friday(2), name=f"Friday {secrets.token_hex(4)}")  # others may be playing on this machine
+    opened = await evening.open(host, settings)
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    newcomer = await evening.people.sit("C", discovery=True)
+    with pytest.raises(NodeError, match="has begun already"):
+        await newcomer.node.join(settings.name)
+    await evening.open(host, replace(settings, seats=3))
+    await newcomer.node.join(settings.name)
+    await evening.rejoin(guest)
+    await evening.end(host, guest, newcomer)
+
+
 async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +218,18 @@ async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
     await evening.end(host, *guests)
     assert [len(guest.told(AwaitingHost)) for guest in guests] == [1, 1]
     assert [len(guest.told(TableJoined)) for guest in guests] == [2, 2]
+
+
+async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(evening: Evening) -> None:
+    """Each dials while the link of the match before still stands: those are no strangers' links."""
+    host = await evening.people.sit("A", bounds=Limits(links_outside_roster=2))
+    opened = await evening.open(host, friday(6, dice="1"))
+    guests = [await evening.sit(name, opened.join_line) for name in "BCDEF"]
+    await evening.end(host, *guests)
+    for _ in range(2):
+        await evening.open(host, friday(6, dice="1"))
+        await asyncio.gather(*(evening.rejoin(guest) for guest in guests))
+        await evening.end(host, *guests)
 
 
 async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evening) -> None:
