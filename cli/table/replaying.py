@@ -126,6 +126,12 @@ class Replaying(Table):
             return ()
         return look_back(event, self.board)
 
+    def progress(self) -> None:
+        """Nothing is to be done any more."""
+
+    def clock(self) -> None:
+        """No time runs."""
+
     def prompt(self) -> str:
         if self._is_playing.is_set():
             return "playing; Enter stops> "

@@ -30,7 +30,7 @@ class Showing(NamedTuple):
 
 UiOption = Annotated[
     Ui | None,
-    typer.Option("--ui", show_default=False, help="How the table is shown ."),
+    typer.Option("--ui", show_default=False, help="How the table is shown: on the whole screen, or line by line."),
 ]
 PaceOption = Annotated[
     float | None,
@@ -53,9 +53,11 @@ def showing(ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
 
     Through pipes nobody needs time to follow, so everything is shown at once.
     """
+    from cli.table.terminal import can_paint
+
     is_person = is_interactive()
     return Showing(
-        ui if ui is not None else Ui.LINE,
+        ui if ui is not None else Ui.SCREEN if can_paint() else Ui.LINE,
         pace if pace is not None else 0.0,
         bell if bell is not None else is_person,
     )

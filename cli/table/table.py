@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
     from protocol.node import Node
+    from protocol.progress import Clock, Progress
 
 
 _IN_FULL: Final = ("start", "concede", "quit")
@@ -40,7 +41,8 @@ _IN_FULL: Final = ("start", "concede", "quit")
 class Table:
     """One player's table.
 
-    A full screen asks it what to show besides the board (:meth:`hint`), and binds its :attr:`keys`.
+    A full screen asks it what to show besides the board (:meth:`progress`, :meth:`clock`, :meth:`hint`), and binds its
+    :attr:`keys`.
 
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
@@ -218,6 +220,16 @@ class Table:
     def is_behind(self) -> bool:
         """Whether more has happened than is shown, which a key shows at once."""
         return self.pace.is_holding
+
+    def progress(self) -> Progress | None:
+        """Return the open step of the protocol, and who has given what it takes; None if there is none."""
+        match = self._node.match
+        return None if match is None else match.progress
+
+    def clock(self) -> Clock | None:
+        """Return how long whoever is waited for has left; None if no time runs."""
+        match = self._node.match
+        return None if match is None else match.clock(asyncio.get_running_loop().time())
 
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
