@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
 from cli.boundary import complain
 from cli.crew import Crew
-from cli.exits import ExitCode
+from cli.exits import ExitCode, Failure
 from cli.render import sentence
+from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
 from cli.table.face import InterruptedByUserError
 
 if TYPE_CHECKING:
     from cli.table.showing import Showing
+    from protocol.lobby import TableSettings
+    from protocol.match import Match
     from protocol.node import Node
 
 PortOption = Annotated[
@@ -47,8 +51,61 @@ Enter = Callable[["Node"], Awaitable[None]]
 """Hosts, joins or resumes."""
 
 
-def _alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
+Company = Callable[["Node"], AbstractAsyncContextManager[Crew]]
+"""Seats bots at the node's table for as long as the block lasts."""
+Again = Callable[["Node", str], Awaitable[Company]]
+"""Goes back to the table after a match, given what was typed behind the word; returns who comes along."""
+
+
+def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
+    """Seat nobody."""
     return nullcontext(Crew())
+
+
+HOST: Final = "host"
+"""Typed behind *again* by whoever wants to open the table instead of its host."""
+
+
+async def rejoin(node: Node, wish: str) -> Company:
+    """Go back to the table of a match as a guest, or open it oneself.
+
+    :raises Failure: if something else was wished.
+    :raises NodeError: if there is no way back.
+    """
+    if wish and wish.lower() != HOST:
+        raise Failure(f"The host chooses what is played: type again alone, or again {HOST} to open a table yourself.")
+    if not wish:
+        await node.rejoin()
+    elif (match := node.match) is None:
+        raise Failure("There was no match here.")
+    else:
+        await node.host(table_of(match, node.name))
+    return alone
+
+
+def table_of(match: Match, host: str) -> TableSettings:
+    """Return a table like that of a match.
+
+    :param host: nickname of whoever opens it.
+    """
+    from protocol.lobby import TableSettings
+
+    genesis = match.record.genesis
+    return TableSettings(f"{host}'s table", genesis.ruleset, len(genesis.roster), genesis.patience)
+
+
+async def open_again(node: Node, table: TableSettings, wish: str) -> None:
+    """Open the table of a match again.
+
+    :param wish: rules to play by instead, as one types them; empty for the same.
+    :raises Failure: if there are no such rules.
+    :raises NodeError: if the table cannot be opened.
+    """
+    try:
+        ruleset = chosen_ruleset(wish, None) if wish else table.ruleset
+    except typer.BadParameter as error:
+        raise Failure(sentence(error.message)) from None
+    await node.host(replace(table, ruleset=ruleset))
 
 
 def play(
@@ -59,31 +116,52 @@ def play(
     *,
     port: int = 0,
     interface: str | None = None,
-    company: Callable[[Node], AbstractAsyncContextManager[Crew]] = _alone,
+    company: Company = alone,
+    again: Again = rejoin,
 ) -> None:
-    """Run a node for the person at this terminal until the match is over or they leave.
+    """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
     :param company: bots that play for as long as this player is at the table.
+    :param again: goes back to the table after a match.
     """
 
     from cli.log import open_log
-    from cli.table.table import Table
     from protocol.node import Node
 
-    async def sit() -> None:
+    async def attend() -> None:
         node = await Node.open(home, name, port=port, interface=interface)
         try:
             await enter(node)
             if node.loss:
                 complain(sentence(node.loss))
-            async with company(node) as crew:
-                await Table(node, settings, showing, bots=crew.fingerprints).run()
+            await sit(node, settings, showing, company, again)
         finally:
             await node.close()
 
     home = settings.private_home()
     open_log(home)
-    run(sit())
+    run(attend())
+
+
+async def sit(
+    node: Node, settings: Settings, showing: Showing, company: Company, again: Again, *, is_late: bool = False
+) -> None:
+    """Play at a node's table until the evening is over.
+
+    :param is_late: the table's last match was watched; the node goes back to it first.
+    """
+    from cli.table.table import Table
+
+    async with AsyncExitStack() as at_table:
+
+        async def go_again(wish: str) -> None:
+            await at_table.aclose()  # the bots of the match that is over
+            back = await again(node, wish)
+            table.bots = (await at_table.enter_async_context(back(node))).fingerprints
+
+        crew = await at_table.enter_async_context(company(node))
+        table = Table(node, settings, showing, bots=crew.fingerprints, again=go_again, is_late=is_late)
+        await table.run()
 
 
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:

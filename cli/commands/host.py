@@ -14,7 +14,7 @@ from cli.crew import Crew, Recruit, hired
 from cli.front import application
 from cli.log import open_log
 from cli.names import NameOption, bot_nickname, house_names, nickname
-from cli.play import InterfaceOption, Pledge, PledgeOption, PortOption, play, run
+from cli.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
 from cli.programs import ProgramError, split_command
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
@@ -119,7 +119,20 @@ def host(
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
         return hired(node, crew)
 
-    play(settings, player, enter, showing(ui, pace, bell), port=port, interface=interface, company=company)
+    async def again(node: Node, wish: str) -> Company:
+        await open_again(node, opened, wish)
+        return company
+
+    play(
+        settings,
+        player,
+        enter,
+        showing(settings, ui, pace, bell),
+        port=port,
+        interface=interface,
+        company=company,
+        again=again,
+    )
 
 
 def table_name(name: str) -> str:

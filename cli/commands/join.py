@@ -54,14 +54,9 @@ def join(
     """
     player = nickname(name)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
-    play(
-        ctx.ensure_object(Settings),
-        player,
-        seat_at(target, pledge),
-        showing(ui, pace, bell),
-        port=port,
-        interface=interface,
-    )
+    settings = ctx.ensure_object(Settings)
+    how = showing(settings, ui, pace, bell)
+    play(settings, player, seat_at(target, pledge), how, port=port, interface=interface)
 
 
 def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:

@@ -76,7 +76,7 @@ def replay(
     elif is_interactive():
         from cli.table.replaying import Replaying
 
-        how = showing(ui, 1.0 if pace is None else pace, bell=False)
+        how = showing(settings, ui, pace, bell=False)
         run(Replaying(replayed, settings, how, seat, "\n".join(verdict)).run())
     else:
         for line in story(replayed, seat, verdict):

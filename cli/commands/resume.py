@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.crew import Crew, at_home, recalled
+from cli.crew import Crew, Recruit, at_home, hired, recalled
 from cli.front import application
 from cli.names import nickname
-from cli.play import InterfaceOption, PortOption, play
+from cli.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
 from cli.settings import Settings
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
@@ -66,7 +66,16 @@ def resume(
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
         return recalled(node, crew)
 
-    play(settings, nickname(None), enter, showing(ui, pace, bell), port=port, interface=interface, company=company)
+    async def again(node: Node, wish: str) -> Company:
+        """Whoever has bots here has hosted the match."""
+        if not crew.bots:
+            return await rejoin(node, wish)
+        assert node.match is not None
+        await open_again(node, table_of(node.match, node.name), wish)
+        return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
+
+    shown_so = showing(settings, ui, pace, bell)
+    play(settings, nickname(None), enter, shown_so, port=port, interface=interface, company=company, again=again)
 
 
 def _list(settings: Settings, as_json: bool) -> None:

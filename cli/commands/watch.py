@@ -13,7 +13,7 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.names import nickname
 from cli.picking import pick_one
-from cli.play import InterfaceOption, run
+from cli.play import InterfaceOption, alone, rejoin, run, sit
 from cli.render import command_line
 from cli.settings import Settings
 from cli.table.showing import PaceOption, Showing, UiOption, showing
@@ -61,7 +61,7 @@ def watch(
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
             pass  # nobody is to choose a match first, and be refused then
     target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
-    run(_look_on(settings, target, interface, None if as_json else showing(ui, pace, False)))
+    run(_look_on(settings, target, interface, None if as_json else showing(settings, ui, pace, False)))
 
 
 async def _look_on(settings: Settings, target: str, interface: str | None, how: Showing | None) -> None:
@@ -75,7 +75,13 @@ async def _look_on(settings: Settings, target: str, interface: str | None, how: 
     try:
         async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)
-        await (report(node) if how is None else Gallery(node, settings, how, target).run())
+        if how is None:
+            await report(node)
+            return
+        gallery = Gallery(node, settings, how, target)
+        await gallery.run()
+        if gallery.wants_seat:
+            await sit(node, settings, how, alone, rejoin, is_late=True)
     finally:
         await node.close()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from p2pdice import State
     from protocol.events import PlayerInfo
+    from protocol.progress import Clock
 
 NOT_BEGUN = "the match has not begun."
 
@@ -118,19 +119,20 @@ def whose_turn(board: Board) -> str:
     return f"{waiting} to move" if waiting else ""
 
 
-def status(board: Board) -> str:
-    """Return what one has to know to make a move, in a line: the bid, the dice, whose turn it is."""
+def status(board: Board, clock: Clock | None = None) -> str:
+    """Return what one has to know to make a move, in a line: the round, the bid, the dice, whose turn it is."""
     state = board.state
     if state is None or not board.match:
         return ""
-    parts = [f"Round {state.round}"]
-    if state.bid is not None:
-        parts.append(f"bid {state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}")
-    parts.append(f"{dice_count(sum(state.dice))} in play")
-    if board.hand:
-        parts.append(f"yours {' '.join(map(str, board.hand))}")
-    if waiting := whose_turn(board):
-        parts.append(waiting)
+    bid = f"{state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}" if state.bid else "no bid"
+    own = f"yours {' '.join(map(str, board.hand))} of " if board.hand else ""
+    parts = [f"round {state.round}: {bid}", f"{own}{sum(state.dice)} dice"]
+    if board.absent:
+        parts.append(f"waiting for {board.seating.named(board.absent)}")
+    elif awaited(state, board.seating):
+        parts.append(f"{board.seating.whose(state.turn)} turn")
+    if clock is not None:
+        parts.append(f"{clock.seconds:.0f} s left")
     return f"[{'; '.join(parts)}]"
 
 

@@ -28,6 +28,7 @@ from protocol.events import (
     PlayerInfo,
     Suspended,
     TableJoined,
+    TableMoved,
     TableOpened,
     TableWatched,
     TakenBack,
@@ -138,8 +139,12 @@ class Board:
         """Change by what was told."""
         match event:
             case TableOpened():
+                self._clear()
                 self.name, self.join_line = event.name, event.join_line
+            case TableMoved():
+                self.join_line = event.join_line
             case TableJoined() | TableWatched():
+                self._clear()
                 self.name, self.ruleset, self.seats = event.name, event.ruleset, event.seats
             case LobbyChanged():
                 self._sit(event)
@@ -159,6 +164,13 @@ class Board:
                 self.match, self.over, self.turn, self.absent = "", event, None, ()
             case _:
                 self._play(event)
+
+    def _clear(self) -> None:
+        """Put away the match before: another one is to begin."""
+        self.over = self.state = self.showdown = self.turn = None
+        self.seating = Seating()
+        self.hand = ()
+        self.hands.clear()
 
     def _sit(self, event: LobbyChanged) -> None:
         self.players, self.seats = event.players, event.seats

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cli.table.showing import Showing
     from protocol.node import Node
 
-PLAYERS_ONLY = ("start", "concede")
+PLAYERS_ONLY = ("start", "concede", "say")
 
 
 class Gallery(Table):
@@ -29,11 +29,14 @@ class Gallery(Table):
     """
 
     def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
-        super().__init__(node, settings, showing)
+        super().__init__(node, settings, showing, again=self._nobody)
+        self.wants_seat = False
+        """The next match is to be played, not watched."""
         self._target = target
         for word in PLAYERS_ONLY:
             del self.words[word]
         self.words["dice"] = ("how many dice everybody has", self._dice)
+        self.words["again"] = ("sit down for the next match at this table", self._go_again)
         self.words["quit"] = ("stop watching", self._quit)
 
     def way_back(self) -> str:
@@ -47,6 +50,15 @@ class Gallery(Table):
             self._say(f"The match waits for {self.board.seating.named(event.awaited)}.")
         else:
             super().take(event)
+
+    def _go_again(self, rest: str) -> None:
+        if self.board.match or not self._had_match:
+            super()._go_again(rest)
+        else:
+            self.wants_seat = self._has_left = True
+
+    async def _nobody(self, _wish: str) -> None:
+        """A watched table is left for the next match: its player sits at another one, of the same node."""
 
     async def _end_of_input(self) -> None:
         if self.face.is_interactive:

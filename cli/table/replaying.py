@@ -117,6 +117,12 @@ class Replaying(Table):
     def _name(self, seat: int) -> str:
         return display_names(self._replay.players)[seat]
 
+    def clock(self) -> None:
+        """Nobody's time runs."""
+
+    def progress(self) -> None:
+        """Every step has been verified."""
+
     def take(self, event: Told) -> None:
         super().take(event)
         self.last_words.clear()  # it can all be seen again
@@ -125,12 +131,6 @@ class Replaying(Table):
         if isinstance(event, CupsSeen) and self.face.shows_board:
             return ()
         return look_back(event, self.board)
-
-    def progress(self) -> None:
-        """Nothing is to be done any more."""
-
-    def clock(self) -> None:
-        """No time runs."""
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -144,7 +144,7 @@ class Replaying(Table):
     def hint(self) -> str:
         if self._is_playing.is_set():
             return "Space or Enter stops."
-        return "Arrows: a step; PageUp, PageDown: a round; space plays"
+        return "Left and Right: a step; PageUp and PageDown: a round; space plays; ? helps"
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from shutil import get_terminal_size
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from cli.settings import is_interactive
+from cli.preferences import preferences
+from cli.settings import Settings, is_interactive
+
+SMALLEST: Final = (40, 12)
+"""Columns and lines of the smallest terminal that is painted on, unless that is asked for."""
 
 
 class Ui(StrEnum):
@@ -30,7 +36,7 @@ class Showing(NamedTuple):
 
 UiOption = Annotated[
     Ui | None,
-    typer.Option("--ui", show_default=False, help="How the table is shown: on the whole screen, or line by line."),
+    typer.Option("--ui", show_default=False, help="How the table is shown (default: the full screen, if it can be)."),
 ]
 PaceOption = Annotated[
     float | None,
@@ -48,16 +54,24 @@ BellOption = Annotated[
 ]
 
 
-def showing(ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
-    """Return how a table is shown: as asked for, else as this process can.
+def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
+    """Return how a table is shown: as asked for, else as settled, else as this process can.
 
     Through pipes nobody needs time to follow, so everything is shown at once.
-    """
-    from cli.table.terminal import can_paint
 
-    is_person = is_interactive()
+    :raises Failure: if the settings cannot be read.
+    """
+    if not is_interactive():
+        return Showing(Ui.LINE, pace or 0.0)
+    settled = preferences(settings)
     return Showing(
-        ui if ui is not None else Ui.SCREEN if can_paint() else Ui.LINE,
-        pace if pace is not None else 0.0,
-        bell if bell is not None else is_person,
+        ui or (Ui(settled.ui) if can_paint() else Ui.LINE),
+        settled.pace if pace is None else pace,
+        settled.bell if bell is None else bell,
     )
+
+
+def can_paint() -> bool:
+    """Tell whether this terminal can show the full screen."""
+    columns, lines = get_terminal_size()
+    return os.environ.get("TERM") not in ("dumb", "unknown") and columns >= SMALLEST[0] and lines >= SMALLEST[1]

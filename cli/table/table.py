@@ -17,6 +17,7 @@ from cli.narrate import narrate
 from cli.play import first_of
 from cli.render import command_line, listing, sentence
 from cli.rulesets import rules_command
+from cli.seating import display_names
 from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word
 from cli.table import answers
 from cli.table.board import Board, Told
@@ -25,11 +26,12 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from p2pdice import Concede, Move, RulesError
-from protocol.events import ConcedeAccepted, MatchOver, Misbehaved, Stopped, Suspended, TableClosed, YourTurn
+from protocol.events import ConcedeAccepted, MatchOver, Misbehaved, Said, Stopped, Suspended, TableClosed, YourTurn
 
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
+    from protocol.errors import NodeError
     from protocol.node import Node
     from protocol.progress import Clock, Progress
 
@@ -41,14 +43,14 @@ _IN_FULL: Final = ("start", "concede", "quit")
 class Table:
     """One player's table.
 
-    A full screen asks it what to show besides the board (:meth:`progress`, :meth:`clock`, :meth:`hint`), and binds its
-    :attr:`keys`.
+    A full screen asks it what to show besides the board (:meth:`hint`), and binds its :attr:`keys`.
 
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
     :param bots: fingerprints of the players whom this one has seated: they leave and return together.
     :param again: goes back to the table after a match; what was typed behind the word is given to it. Without one, the
         evening ends with the match.
+    :param is_late: the table's last match was watched; sit down for the next one first.
     """
 
     keys: Mapping[str, str] = {}
@@ -63,6 +65,7 @@ class Table:
         *,
         bots: frozenset[str] = frozenset(),
         again: Callable[[str], Awaitable[None]] | None = None,
+        is_late: bool = False,
     ) -> None:
         self.board = Board()
         """What is on the table."""
@@ -71,6 +74,8 @@ class Table:
         self.bots = bots
         self.wins: dict[str, int] = {}
         """Matches won in this evening, by fingerprint."""
+        self.muted: set[str] = set()
+        """Fingerprints of those whose words are not shown."""
         self.last_words: list[str] = []
         """What is still needed when the table is gone: where transcripts and proofs are, and how to return."""
         self._node = node
@@ -78,6 +83,7 @@ class Table:
         self._showing = showing
         self._face = face
         self._again = again
+        self._is_late = is_late
         self._returning: asyncio.Task[None] | None = None
         """Goes back to the table."""
         self._doubted: Move | None = None
@@ -86,6 +92,8 @@ class Table:
         self._is_giving_up = False
         """The wish to concede has not taken effect yet."""
         self._has_left = False
+        self._had_match = False
+        """A match has been played to its end here: the evening goes on without it."""
         self.words: dict[str, tuple[str, Callable[[str], None]]] = {
             "help": ("this list", self._help),
             "table": ("what is on the table; so does Enter alone", self._show_table),
@@ -95,6 +103,8 @@ class Table:
             "players": ("who plays, and the fingerprints of their keys", self._who),
             "rules": ("what is played by here, and where to read it", self._rules),
             "start": ("begin with the players who are here (the host)", self._start),
+            "say": ("say something to all at the table: say good luck", self._talk),
+            "mute": ("hear a player's words no more, or again: mute Ada", self._mute),
             "skip": ("see at once what happens from now on", self._hurry),
             "concede": ("give up this match", self._concede),
             "again": ("play another match at this table", self._go_again),
@@ -113,6 +123,8 @@ class Table:
         async with open_face(self, self._showing) as face:
             self._face = face
             try:
+                if self._is_late:
+                    self._returning = asyncio.create_task(self._return(""))
                 await first_of(self._follow(), self._listen())
             except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
                 self._say_way_back()
@@ -153,6 +165,8 @@ class Table:
                 case MatchOver():
                     if not self.face.is_interactive or (self._again is None and not self.face.shows_board):
                         return
+                case TableClosed() if self._had_match and self.face.is_interactive:
+                    self._say(narrate(event, self.board.seating))
                 case TableClosed():
                     hint = f"See which tables there are: {command_line('tables')}"
                     raise Failure(narrate(event, self.board.seating), hint=hint, code=closing_code(event))
@@ -161,6 +175,8 @@ class Table:
 
     def take(self, event: Told) -> None:
         """Put what happened on the board, and tell it."""
+        if isinstance(event, Said) and event.player.fingerprint in self.muted:
+            return
         self.board.take(event)
         match event:
             case ConcedeAccepted():
@@ -187,6 +203,7 @@ class Table:
     def _close_match(self, event: MatchOver) -> None:
         """Keep the score of the evening, and say how it can go on."""
         self._is_confirming = self._is_giving_up = False
+        self._had_match = True
         for seat in event.places[0]:
             winner = event.players[seat].fingerprint
             self.wins[winner] = self.wins.get(winner, 0) + 1
@@ -194,6 +211,18 @@ class Table:
             if sum(self.wins.values()) > 1:
                 self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
             self._say("Type again to play another match at this table, or quit.")
+
+    def clock(self) -> Clock | None:
+        """Return who is waited for and how long; None where nobody's time runs, or what is shown lags behind."""
+        match = self._node.match
+        if match is None or not self.board.match or self.pace.is_holding:
+            return None
+        return match.clock(asyncio.get_running_loop().time())
+
+    def progress(self) -> Progress | None:
+        """Return how far the open step of the match is."""
+        match = self._node.match
+        return match.progress if match is not None and self.board.match else None
 
     # What the player types
 
@@ -207,7 +236,7 @@ class Table:
         self.face.say(text)
 
     def _show_status(self) -> None:
-        if not self._has_left and (status := answers.status(self.board)):
+        if not self._has_left and (status := answers.status(self.board, self.clock())):
             self.face.remind(status)
 
     def prompt(self) -> str:
@@ -220,16 +249,6 @@ class Table:
     def is_behind(self) -> bool:
         """Whether more has happened than is shown, which a key shows at once."""
         return self.pace.is_holding
-
-    def progress(self) -> Progress | None:
-        """Return the open step of the protocol, and who has given what it takes; None if there is none."""
-        match = self._node.match
-        return None if match is None else match.progress
-
-    def clock(self) -> Clock | None:
-        """Return how long whoever is waited for has left; None if no time runs."""
-        match = self._node.match
-        return None if match is None else match.clock(asyncio.get_running_loop().time())
 
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
@@ -250,8 +269,10 @@ class Table:
             if line is None:
                 await self._end_of_input()
             else:
+                was_asked = self.board.turn is not None
                 self.obey(line)
-                self._show_status()
+                if not was_asked or self.board.turn is not None:  # a move tells itself where it leads
+                    self._show_status()
                 self.face.refresh()
 
     async def _end_of_input(self) -> None:
@@ -304,7 +325,7 @@ class Table:
     def _offered(self) -> list[str]:
         """The words that can do something now; whoever types another one is told why it cannot."""
         hidden = {"start"} if self.board.match or self.board.over is not None else set()
-        if self.board.over is None or self._again is None:
+        if self._again is None or self.board.match or not self._had_match:
             hidden.add("again")
         return [word for word in self.words if word not in hidden]
 
@@ -396,8 +417,36 @@ class Table:
         for line in answers.players(self.board):
             self._say(line)
 
+    def _talk(self, rest: str) -> None:
+        from protocol.node import NodeError
+
+        if not rest:
+            self._say("Type what you want to say behind it: say good luck.")
+            return
+        try:
+            self._node.say(rest)
+        except NodeError as error:
+            self._complain(error)
+
+    def _mute(self, rest: str) -> None:
+        names = dict(zip(display_names(self.board.players), self.board.players, strict=True))
+        named = [name for name in names if rest and name.lower().startswith(rest.lower()) and not names[name].is_me]
+        if len(named) != 1:
+            others = [name for name, player in names.items() if not player.is_me]
+            self._say(f"Whom? Type mute and a name: {listing(others, 'or')}." if others else "Nobody else is here.")
+            return
+        player = names[named[0]]
+        self.muted ^= {player.fingerprint}
+        if player.fingerprint in self.muted:
+            self._say(f"You hear no words of {named[0]} any more. Type it again to hear them.")
+        else:
+            self._say(f"You hear {named[0]} again.")
+
+    def _complain(self, error: NodeError) -> None:
+        self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+
     def _go_again(self, rest: str) -> None:
-        if self._again is None or self.board.over is None:
+        if self._again is None or self.board.match or not self._had_match:
             self._say("You can go again when the match is over.")
         elif self._returning is not None and not self._returning.done():
             self._say("You wait for the next match already.")
@@ -411,7 +460,7 @@ class Table:
         try:
             await self._again(rest)
         except NodeError as error:
-            self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+            self._complain(error)
         except (Failure, RulesError) as error:
             self._say(sentence(str(error)))
 
@@ -424,7 +473,7 @@ class Table:
         try:
             self._node.start_match()
         except NodeError as error:
-            self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
+            self._complain(error)
 
     def _concede(self, _rest: str) -> None:
         if not self.board.match:

@@ -1,11 +1,10 @@
-"""A person before a real terminal: what is painted there, and which keys are pressed. POSIX only."""
+"""A person before a real terminal of 80 x 24: what is painted there, and which keys are pressed. POSIX only."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,8 @@ if sys.platform != "win32":
     import termios
 
 COLUMNS, LINES = 80, 24
+LINES_AT_ONCE = 'ui = "line"\npace = 0\n'
+"""Settings of those who do not ask for anything else."""
 IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
 """Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
 
@@ -30,20 +31,20 @@ IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); fr
 class Terminal(Program):
     """A process in a pseudo-terminal, and the screen that its output paints."""
 
-    def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
-        self._columns, self._lines = size
-        self._screen = pyte.HistoryScreen(*size, history=1000)
-        self._may_read = threading.Event()
-        self._may_read.set()
+    def __init__(self, home: Path, *arguments: str, **variables: str) -> None:
+        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
         self._answered = 0
         """Turns in which a move was made."""
-        super().__init__("-c", IN_FOREGROUND, *arguments, home=home, variables={"TERM": "xterm"} | variables)
+        settings = home.parent / "lines.toml"
+        settings.write_text(LINES_AT_ONCE)
+        own = {"TERM": "xterm", "P2PDICE_CONFIG": str(settings)}
+        super().__init__("-c", IN_FOREGROUND, *arguments, home=home, variables=own | variables)
 
     def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
         self._fd, child = pty.openpty()
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", self._lines, self._columns, 0, 0))
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
         env = {key: value for key, value in variables.items() if key != "COLUMNS"}
         process = subprocess.Popen(command, env=env, stdin=child, stdout=child, stderr=child, start_new_session=True)
         os.close(child)
@@ -53,7 +54,7 @@ class Terminal(Program):
         return [(self._painted, self._pieces())]
 
     def _pieces(self) -> Iterator[bytes]:
-        while self._may_read.wait():
+        while True:
             try:
                 data = os.read(self._fd, 65536)
             except OSError:  # Linux says EIO when the other side is closed
@@ -67,10 +68,6 @@ class Terminal(Program):
         self._stream.feed(data)
         if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
             self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
-
-    def close(self) -> None:
-        self.thaw()
-        super().close()
 
     def _release(self) -> None:
         os.close(self._fd)
@@ -93,38 +90,8 @@ class Terminal(Program):
     def shown(self) -> str:
         """Return everything that was shown, without the blanks at the ends of lines."""
         with self._changed:
-            above = ["".join(line[x].data for x in range(self._columns)) for line in self._screen.history.top]
+            above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._screen.history.top]
             return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
-
-    def display(self) -> list[str]:
-        """Return the lines that are on the screen now, without the blanks at their ends."""
-        with self._changed:
-            return [line.rstrip() for line in self._screen.display]
-
-    def until_display(self, *texts: str) -> list[str]:
-        """Watch until all the texts are on the screen at the same time; return its lines."""
-
-        def found() -> list[str]:
-            lines = self.display()
-            shown = "\n".join(lines)
-            return lines if all(text in shown for text in texts) else []
-
-        return self.wait_for(found, " and ".join(map(repr, texts)))
-
-    def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size, as pulling at the corner of its window does."""
-        with self._changed:
-            self._columns, self._lines = columns, lines
-            self._screen.resize(lines, columns)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def freeze(self) -> None:
-        """Take no output any more, as a terminal does whose owner has pressed Ctrl-S."""
-        self._may_read.clear()
-
-    def thaw(self) -> None:
-        """Take output again."""
-        self._may_read.set()
 
     def last_line(self) -> str:
         """Return the line with the cursor."""
@@ -144,6 +111,9 @@ class Terminal(Program):
         # The prompt can be there a moment before the sentence that belongs to it.
         return self.last_line() == "your turn>" and len(self._turns()) > self._answered
 
+    def _matches(self) -> int:
+        return self.raw.decode(errors="replace").count(OVER)
+
     def _turns(self) -> list[str]:
         """Return what was written behind each announcement of a turn.
 
@@ -152,15 +122,26 @@ class Terminal(Program):
         return self.raw.decode(errors="replace").split(TURN)[1:]
 
     def play_to_the_end(self) -> None:
-        """Open with one two, call whatever is bid, until the match is over."""
+        """Open with one two, call whatever is bid, until the match is over; then leave."""
+        self.play_a_match()
+        self.leave()
+
+    def play_a_match(self, which: int = 1) -> None:
+        """Open with one two, call whatever is bid, until a match is over: the first one, or another of the evening."""
         while True:
-            self.wait_for(lambda: self.is_on_turn() or OVER in self.shown(), "a turn or the end")
-            if OVER in self.shown():
+            self.wait_for(lambda: self.is_on_turn() or self._matches() >= which, "a turn or the end")
+            if self._matches() >= which:
                 return
             turns = self._turns()
             self._answered = len(turns)
             self.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
             self.wait_for(lambda: self.last_line() != "your turn>", "another prompt")
+
+    def leave(self) -> int:
+        """Leave the table when the match is over, and return the exit code."""
+        self.until("Type again")
+        self.type("quit\r")
+        return self.end()
 
     def is_sane(self) -> bool:
         """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""

@@ -32,9 +32,7 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def start(home: str, *arguments: str, **variables: str) -> Terminal:
-            if arguments[0] in ("host", "join", "watch"):
-                arguments = (*arguments, "--ui", "line")
-            opened = Terminal(tmp_path / home, *arguments, **variables)  # type: ignore[arg-type]
+            opened = Terminal(tmp_path / home, *arguments, **variables)
             return stack.enter_context(opened)
 
         yield start
@@ -118,6 +116,36 @@ def test_a_slip_costs_nothing(seated: Callable[..., tuple[Terminal, Terminal]]) 
     waiting.until("It is not your turn")
 
 
+def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_sits_down(terminal: Open) -> None:
+    host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
+    host.until("At the table: ")
+    line = host.shown().partition("p2pdice join ")[2].split()[0]
+    watcher = terminal("c", "watch", line)
+    watcher.until("You watch ")
+    guest = terminal("b", "join", line, "--name", "Ben")
+    side_by_side(*((player, player.play_a_match) for player in (host, guest)))
+    for player in (host, guest, watcher):
+        player.until("Type again")
+    guest.type("say well played, Ada!\r")
+    host.until("Ben says: well played, Ada!")
+    host.type("mute be\r")
+    host.until("You hear no words of Ben any more.")
+    guest.type("say still there?\r")
+    guest.until("You say: still there?")
+    watcher.type("again\r")
+    host.type("again perudo\r")
+    host.until('The table "Ada\'s table" is open', "joins: two of two seats taken")
+    watcher.until("the rules called perudo", "You roll ")
+    guest.type("again\r")
+    guest.until("Waiting for Ada to open the table again.")
+    assert "still there" not in host.shown()
+    host.type("concede\r")
+    host.until_last_line("give up this match? yes or no>")
+    host.type("yes\r")
+    host.until("This evening's score: ")
+    assert (host.leave(), watcher.leave(), guest.leave()) == (0, 0, 0)
+
+
 def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("concede\r")
@@ -128,7 +156,7 @@ def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal
     mover.until_last_line("give up this match? yes or no>")
     mover.type("yes\r")
     waiting.until("The match is over: you win")
-    assert (mover.end(), waiting.end()) == (0, 0)
+    assert (mover.leave(), waiting.leave()) == (0, 0)
 
 
 @pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
@@ -162,7 +190,7 @@ def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tm
     watcher.type("dice\r")
     watcher.until("Dice: ")
     play(host, guest)
-    assert (host.end(), guest.end(), watcher.end()) == (0, 0, 0)
+    assert (host.end(), guest.end(), watcher.leave()) == (0, 0, 0)
     assert re.search("Verify it with:\n    p2pdice verify [0-9a-f]{8}\n", watcher.shown())
     assert not set(watcher.shown().splitlines()) & {"You roll 1.", "your turn>"}
     assert "You roll" not in watcher.shown()
