@@ -1,0 +1,134 @@
+"""What a person waits for at the full screen: the first frame of ``join``, and a key until it is seen. POSIX only.
+
+    python -m benchmarks.screen
+
+Times are told as multiples of an empty run of Python too, which says more than seconds of one machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+RUNS = 7
+KEYS = 200
+FRAME_LIMIT = 25.0
+"""Times an empty run of Python."""
+KEY_LIMIT = 0.050
+"""Seconds."""
+
+
+class Person:
+    """Somebody at a pseudo-terminal of 80 x 24, who reads everything at once."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.shown = b""
+        self.began = time.perf_counter()
+        self._pid, self._fd = pty.fork()
+        if self._pid == 0:
+            os.environ.update(P2PDICE_HOME=str(home), P2PDICE_CONFIG=str(home / "none.toml"), TERM="xterm-256color")
+            os.environ.update(LINES="24", COLUMNS="80")
+            os.execv(sys.executable, [sys.executable, "-m", "p2pdice", *arguments])  # noqa: S606
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+        with suppress(OSError):
+            while os.read(self._fd, 65536):
+                pass
+        os.waitpid(self._pid, 0)
+        os.close(self._fd)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def until(self, condition: Callable[[bytes], object], since: int = 0) -> float:
+        """Read until something holds of what was shown since then; return the moment."""
+        deadline = time.perf_counter() + 60
+        while not condition(self.shown[since:]):
+            ready, _, _ = select.select([self._fd], [], [], max(deadline - time.perf_counter(), 0))
+            if not ready:
+                raise TimeoutError(self.shown.decode(errors="replace"))
+            self.shown += os.read(self._fd, 65536)
+        return time.perf_counter()
+
+
+def empty_run() -> float:
+    """Return the seconds that Python needs to start and end."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+def is_table(shown: bytes) -> bool:
+    """Tell whether a whole frame with this player in it was painted."""
+    return b"Ben (you)" in shown.partition(b"\x1b[?1049h")[2]
+
+
+def first_frame(folder: Path, line: str, run: int) -> float:
+    """Return the seconds from the start of ``join`` to its first frame."""
+    with Person(folder / f"guest{run % 2}", "join", line, "--name", "Ben", "--ui", "screen") as guest:
+        return guest.until(is_table) - guest.began
+
+
+def key_times(player: Person) -> list[float]:
+    """Return the seconds from each key to its picture."""
+    taken = []
+    for number in range(KEYS):
+        since, key = len(player.shown), "abcdefghij"[number % 10]
+        began = time.perf_counter()
+        player.type(key)
+        taken.append(player.until(lambda shown, key=key: key.encode() in shown, since) - began)
+        if number % 10 == 9:
+            player.type("\x1b")
+            time.sleep(0.1)
+            player.until(lambda shown: True)
+            while select.select([player._fd], [], [], 0.05)[0]:
+                player.shown += os.read(player._fd, 65536)
+    return taken
+
+
+def main() -> None:
+    """Measure, and say what came out."""
+    pass_ = statistics.median(empty_run() for _ in range(RUNS))
+    print(f"python -c pass: {pass_ * 1000:.0f} ms")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Person(folder / "host", "host", "--name", "Ada", "--seats", "3", "--ui", "screen") as host:
+            host.until(lambda shown: b"taken, by Ada" in shown)
+            found = re.search(rb"p2pdice join ([0-9.]+:\d+/[A-Z0-9-]+)", host.shown)
+            assert found, host.shown
+            frames = [first_frame(folder, found[1].decode(), run) for run in range(RUNS)]
+        frame = statistics.median(frames)
+        print(
+            f"first frame of join: {frame * 1000:.0f} ms, {frame / pass_:.1f} times an empty run"
+            f" (at most {FRAME_LIMIT:.0f}); from {min(frames) * 1000:.0f} to {max(frames) * 1000:.0f} ms"
+        )
+        with Person(folder / "solo", "host", "--name", "Ada", "--bots", "3", "--ui", "screen", "--pace", "0") as player:
+            player.until(lambda shown: b"your turn>" in shown)
+            taken = key_times(player)
+        slowest = sorted(taken)[int(len(taken) * 0.99)]
+        print(
+            f"a key on the screen: {statistics.median(taken) * 1000:.1f} ms, 99% within {slowest * 1000:.1f} ms"
+            f" (at most {KEY_LIMIT * 1000:.0f})"
+        )
+
+
+if __name__ == "__main__":
+    main()
