@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -40,7 +41,7 @@ class Person:
         if self._pid == 0:
             os.environ.update(P2PDICE_HOME=str(home), P2PDICE_CONFIG=str(home / "none.toml"), TERM="xterm-256color")
             os.environ.update(LINES="24", COLUMNS="80")
-            os.execv(sys.executable, [sys.executable, "-m", "p2pdice", *arguments])  # noqa: S606
+            os.execv(sys.executable, [sys.executable, "-m", "p2pdice", *arguments])
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +58,11 @@ class Person:
     def type(self, keys: str) -> None:
         """Press keys."""
         os.write(self._fd, keys.encode())
+
+    def settle(self) -> None:
+        """Read until nothing more comes for a moment."""
+        while select.select([self._fd], [], [], 0.2)[0]:
+            self.shown += os.read(self._fd, 65536)
 
     def until(self, condition: Callable[[bytes], object], since: int = 0) -> float:
         """Read until something holds of what was shown since then; return the moment."""
@@ -91,17 +97,18 @@ def key_times(player: Person) -> list[float]:
     """Return the seconds from each key to its picture."""
     taken = []
     for number in range(KEYS):
-        since, key = len(player.shown), "abcdefghij"[number % 10]
+        since, key = len(player.shown), b"abcdefghij"[number % 10 : number % 10 + 1]
         began = time.perf_counter()
-        player.type(key)
-        taken.append(player.until(lambda shown, key=key: key.encode() in shown, since) - began)
+        player.type(key.decode())
+        taken.append(player.until(partial(_holds, key), since) - began)
         if number % 10 == 9:
             player.type("\x1b")
-            time.sleep(0.1)
-            player.until(lambda shown: True)
-            while select.select([player._fd], [], [], 0.05)[0]:
-                player.shown += os.read(player._fd, 65536)
+            player.settle()
     return taken
+
+
+def _holds(key: bytes, shown: bytes) -> bool:
+    return key in shown
 
 
 def main() -> None:

@@ -143,8 +143,8 @@ WORD_BURST: Final = 5
 WORD_BURST_HEARD: Final = 8
 """Words of one author that are heard at once: what was said within the limits may arrive closer together."""
 SPEAKERS: Final = 64
-"""Authors at one table of whom it is remembered what they said last: many more than sit there in an evening. Who has
-said nothing for longest is forgotten first."""
+"""Authors of whom it is remembered what they said last: many more than sit together in an evening. Who has said nothing
+for longest is forgotten first."""
 NEED_ANSWER: Final = 1.0
 """A NEED is answered once per peer, step and this time."""
 NEED_ANSWERS: Final = 8

@@ -189,7 +189,12 @@ class Node:
 
     @property
     def match(self) -> Match | None:
-        """The match that is proposed, running or watched here, to be looked at and never fed."""
+        """The match that is proposed, running or watched here, to be looked at and never fed; also when it is over, as
+        long as it was not left behind for another table.
+
+        A screen asks it for :attr:`~protocol.match.Match.progress`, and for :meth:`~protocol.match.Match.clock` with
+        the time of the event loop.
+        """
         session = self._playing or (self._watching.followed if self._watching is not None else None)
         return session.match if session is not None else None
 

@@ -62,7 +62,8 @@ class Clock:
 
     Each node has its own, and they differ by as long as messages take. To whoever came later, as a spectator or after a
     restart, it seems to have begun then. Messages that programs send by themselves are here in an instant as a rule;
-    the time for these is worth showing only after a second or two, ``allowed - seconds``.
+    the time for these is worth showing only after a second or two, ``allowed - seconds``. Who watches a person play
+    against nobody but their own programs sees a clock that means nothing: only those nodes know that they wait on.
     """
 
     awaited: tuple[PlayerInfo, ...]

@@ -50,7 +50,7 @@ class Talking:
         """Of this node's last word."""
 
     def say(self, me: PlayerInfo, floors: Iterable[Floor], text: str) -> None:
-        """Say something to everybody who is there, in the first of the places where they hear it.
+        """Say something wherever somebody hears it; with one number everywhere, so that all hear it once.
 
         :raises NodeError: if it cannot be said, comes too soon after other words, or nobody is there.
         """
@@ -58,12 +58,8 @@ class Talking:
             spoken = speakable(text)
         except WordError as error:
             raise NodeError("failed", f"what is said {error}", "say it in other words") from None
-        addressed: dict[bytes, tuple[bytes, ...]] = {}
-        for floor in floors:
-            known = {identity for identities in addressed.values() for identity in identities}
-            if reach := tuple(identity for identity in floor.reach if identity not in known):
-                addressed[floor.context] = reach
-        if not addressed:
+        heard_at = [floor for floor in floors if floor.reach]
+        if not heard_at:
             raise NodeError("failed", "nobody is there to hear it")
         now = self._shell.loop.time()
         if self._pace.wait(now) > 0:
@@ -71,9 +67,9 @@ class Talking:
         self._pace.take()
         # The clock only lets a program that was restarted, and has stored nothing of it, begin above where it stopped.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
-        for context, reach in addressed.items():
-            word = sign_word(context, self._shell.identity, self._number, spoken)
-            self._shell.post_encoded(reach, encode_frame(Say(word.data, word.signature)))
+        for floor in heard_at:
+            word = sign_word(floor.context, self._shell.identity, self._number, spoken)
+            self._shell.post_encoded(floor.reach, encode_frame(Say(word.data, word.signature)))
         self._shell.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:

@@ -25,6 +25,8 @@ _SMALLEST: Final = (40, 10)
 """Columns and lines below which there is nothing but the log."""
 _LOG: Final = 3
 """Lines that the log gets at least."""
+_HURRY: Final = 10
+"""Seconds left from which on the clock alarms."""
 _ASIDE: Final = 96
 """Columns of the table at most, where the log stands beside it."""
 
@@ -54,7 +56,7 @@ class Sight:
     steps: int | None = None
     """Of the match that are verified."""
     gauge: Gauge | None = None
-    seconds: float | None = None
+    seconds: int | None = None
     """Left to whoever is waited for."""
     score: str = ""
     """Of the evening."""
@@ -112,7 +114,7 @@ def _header(board: Board, sight: Sight, columns: int) -> Line:
 
 
 def _body(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
-    if board.over is not None and board.showdown is None:
+    if board.over is not None:
         return pieces.places(board, columns, height, sight.score, sight.after)
     if board.state is None or not board.seating.names:
         return pieces.lobby(board, columns, height, can_start=sight.can_start)
@@ -174,8 +176,8 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
         done, total = sight.gauge.done, sight.gauge.total
         right.append(("", f"{sight.gauge.label} {glyphs.full * done}{glyphs.empty * (total - done)} {done}/{total} "))
     if sight.seconds is not None:
-        seconds = max(int(sight.seconds + 0.999), 0)
-        style = palette.ALARM if seconds <= 10 else palette.TURN
+        seconds = sight.seconds
+        style = palette.ALARM if seconds <= _HURRY else palette.TURN
         right.append((style, f" {seconds // 60}:{seconds % 60:02} "))
     return [*filled(line, columns - width(right)), *right] if right else line
 

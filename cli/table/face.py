@@ -13,7 +13,7 @@ from cli.render import wrapped
 from cli.settings import is_interactive
 from cli.table.overheard import overheard
 from cli.table.showing import Ui
-from cli.table.terminal import output_of
+from cli.table.terminal import can_move_cursor, output_of
 from cli.table.writer import PATIENCE, Writer, drained
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class TerminalLines:
         self._stack = contextlib.ExitStack()
 
     async def __aenter__(self) -> Self:
-        self._stack.enter_context(overheard(self.say, sys.stdout.encoding))
+        self._stack.enter_context(overheard(self.tell, sys.stdout.encoding))
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -195,7 +195,7 @@ async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
         return
     # prompt_toolkit writes to a Windows console by calls of its own.
     writer = Writer(sys.stdout) if sys.platform != "win32" else None
-    if showing.ui is Ui.SCREEN:
+    if showing.ui is Ui.SCREEN and can_move_cursor():
         from cli.table.screen import Screen
 
         async with Screen(table, writer, has_bell=showing.bell) as screen:

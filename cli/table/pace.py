@@ -12,7 +12,7 @@ from typing import Final
 
 from cli.table.board import CupOpened, Told
 from p2pdice import events as game
-from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, YourTurn
+from protocol.events import DiceRolled, Happened, MatchOver, MatchStarted, NodeEvent, YourTurn
 
 _SECONDS: Final[dict[type, float]] = {
     game.BidMade: 1.2,
@@ -33,6 +33,7 @@ _SECONDS: Final[dict[type, float]] = {
     game.PlayerBlocked: 1.0,
     game.DieDestroyed: 1.0,
     game.RoundStarted: 1.4,
+    MatchOver: 2.5,
 }
 """Seconds between what was shown before and this, at a person's pace. What is missing here is shown at once."""
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)

@@ -31,8 +31,8 @@ CAN: Final = {
     "grey": "be immune: the next accusation against you is void",
     "neutral": "swap it with a die of your cup",
     "blue": "stop the power on top of the stack",
-    "red": "a roll forbids a player Cursed dice (odd) or Redeemed ones",
-    "dark": "remove another die of the graveyard from the game",
+    "red": "a roll forbids a player one of the two groups of dice",
+    "dark": "remove another die of the graveyard for good",
 }
 """What a die of the graveyard does for whoever plays it."""
 _WHEN: Final = {"redeemed": "at sunset or sunrise", "cursed": "at night"}

@@ -144,7 +144,7 @@ class Replaying(Table):
     def hint(self) -> str:
         if self._is_playing.is_set():
             return "Space or Enter stops."
-        return "Left and Right: a step; PageUp and PageDown: a round; space plays; ? helps"
+        return "Arrows: a step; PageUp, PageDown: a round; space plays"
 
     def completions(self) -> Iterable[str]:
         return (*self.words, *(f"as {name}" for name in (EVERYBODY, *display_names(self._replay.players))))

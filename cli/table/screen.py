@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections import deque
 from contextlib import ExitStack, suppress
+from math import ceil
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, cast
 
@@ -20,10 +21,10 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
-from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
 
 from cli.render import faces, wrapped
 from cli.speech import hear_bid
@@ -37,6 +38,7 @@ from cli.table.terminal import glyphs_of, has_colors, output_of
 from cli.table.walking import Step, walk
 from cli.table.writer import PATIENCE
 from p2pdice import Bid, Exact, Liar
+from protocol.progress import Stage
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -50,6 +52,8 @@ _PASTED: Final = 1000
 """Characters of a paste that are put into the line."""
 _TICK: Final = 0.5
 """Seconds between two looks at what changes without an event: the clock, and signatures that come in."""
+_MOMENT: Final = 1.0
+"""Seconds that nobody counts."""
 _ESCAPE: Final = 0.05
 """Seconds within which the rest of a key follows its escape character."""
 
@@ -107,7 +111,7 @@ class Screen:
 
     async def __aenter__(self) -> Self:
         encoding = "ascii" if self._glyphs.is_ascii else sys.stdout.encoding
-        self._stack.enter_context(overheard(self.say, encoding))
+        self._stack.enter_context(overheard(self.tell, encoding))
         self._running = asyncio.create_task(self._run())
         self._ticking = asyncio.create_task(self._tick())
         return self
@@ -198,11 +202,15 @@ class Screen:
 
     def _application(self) -> Application[None]:
         table = FormattedTextControl(self._painted, show_cursor=False)
-        prompt = BeforeInput(lambda: [("class:prompt", self._table.prompt())])
-        line = Window(BufferControl(self._buffer, input_processors=[prompt]), height=1)
+        prompt = FormattedTextControl(lambda: [("class:prompt", self._prompt())])
+        line = Window(BufferControl(self._buffer), height=1)
+        # A prompt that is a part of the line would be scrolled out of sight with its beginning, and stay there.
+        foot = VSplit(
+            [Window(prompt, width=lambda: get_cwidth(self._prompt()), dont_extend_width=True), line], height=1
+        )
         return PatientApplication(
             self._writer,
-            layout=Layout(HSplit([Window(table, wrap_lines=False, always_hide_cursor=True), line]), line),
+            layout=Layout(HSplit([Window(table, wrap_lines=False), foot]), line),
             key_bindings=self._bindings(),
             style=Style.from_dict(palette.STYLES),
             include_default_pygments_style=False,
@@ -211,6 +219,9 @@ class Screen:
             color_depth=ColorDepth.DEPTH_4_BIT if has_colors(sys.stdout) else ColorDepth.DEPTH_1_BIT,
             output=self._output,
         )
+
+    def _prompt(self) -> str:
+        return cut(self._table.prompt(), self._output.get_size().columns // 2)
 
     def _painted(self) -> StyleAndTextTuples:
         size = self._output.get_size()
@@ -223,12 +234,14 @@ class Screen:
 
     def _sight(self) -> Sight:
         table = self._table
+        progress = table.progress()
         return Sight(
             log=self._log,
             back=self._back if self._page is None else self._page_at,
             with_odds=self._with_odds,
             hint=self._hint(),
             page=self._page,
+            steps=None if progress is None else progress.step,
             gauge=self._gauge(),
             seconds=self._seconds(),
             score=answers.score(table.wins, table.board.players) if sum(table.wins.values()) > 1 else "",
@@ -238,10 +251,19 @@ class Screen:
         )
 
     def _gauge(self) -> Gauge | None:
-        return None
+        """Return how much of an exchange between programs is done; what a person decides has no gauge."""
+        progress = self._table.progress()
+        if progress is None or progress.stage is Stage.CHOOSE or not progress.awaited:
+            return None
+        done = len(progress.given)
+        return Gauge(progress.stage.value, done, done + len(progress.awaited))
 
     def _seconds(self) -> int | None:
-        return None
+        """Return how long whoever is waited for has left, unless that is of no interest yet."""
+        clock = self._table.clock()
+        if clock is None or self._table.pace.is_holding or clock.allowed - clock.seconds < _MOMENT:
+            return None
+        return ceil(clock.seconds)
 
     def _hint(self) -> str:
         table, typed = self._table, self._buffer.text
@@ -291,6 +313,11 @@ class Screen:
         self._picked = text
         self._buffer.document = Document(text)
 
+    def _clear(self) -> None:
+        self._buffer.reset()
+        self._picked = ""
+        self._candidates = []
+
     def _submit(self, line: str) -> None:
         self._back = 0
         self._lines.put_nowait(line)
@@ -299,7 +326,7 @@ class Screen:
         line = self._buffer.text
         if line.strip():
             self._buffer.append_to_history()
-            self._buffer.reset()
+            self._clear()
             self._submit(line)
         else:
             self._submit("")
@@ -322,7 +349,7 @@ class Screen:
     def _call(self, word: str) -> None:
         """Put a call into the line; make it when it stands there."""
         if self._buffer.text == word:
-            self._buffer.reset()
+            self._clear()
             self._submit(word)
         else:
             self._put(word)
@@ -397,7 +424,7 @@ class Screen:
 
         @add("escape", filter=is_closed, eager=True)
         def _(_event: KeyPressEvent) -> None:
-            self._buffer.reset()
+            self._clear()
 
         @add("tab", filter=is_closed)
         @add("s-tab", filter=is_closed)

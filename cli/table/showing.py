@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
-from shutil import get_terminal_size
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from cli.preferences import preferences
 from cli.settings import Settings, is_interactive
-
-SMALLEST: Final = (40, 12)
-"""Columns and lines of the smallest terminal that is painted on, unless that is asked for."""
+from cli.table.terminal import can_paint
 
 
 class Ui(StrEnum):
@@ -69,9 +65,3 @@ def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | 
         settled.pace if pace is None else pace,
         settled.bell if bell is None else bell,
     )
-
-
-def can_paint() -> bool:
-    """Tell whether this terminal can show the full screen."""
-    columns, lines = get_terminal_size()
-    return os.environ.get("TERM") not in ("dumb", "unknown") and columns >= SMALLEST[0] and lines >= SMALLEST[1]

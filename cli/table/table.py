@@ -43,7 +43,8 @@ _IN_FULL: Final = ("start", "concede", "quit")
 class Table:
     """One player's table.
 
-    A full screen asks it what to show besides the board (:meth:`hint`), and binds its :attr:`keys`.
+    A full screen asks it what to show besides the board (:meth:`progress`, :meth:`clock`, :meth:`hint`), and binds its
+    :attr:`keys`.
 
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.

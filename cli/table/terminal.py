@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, TextIO
 
 from cli.render import FACES, can_show
-from cli.settings import is_interactive, wants_color
+from cli.settings import wants_color
 from cli.table.palette import ASCII, PICTURES
 
 if TYPE_CHECKING:
@@ -39,14 +39,15 @@ def has_colors(stream: TextIO) -> bool:
     return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
 
 
+def can_move_cursor() -> bool:
+    """Tell whether a terminal can do more than print line after line."""
+    return sys.platform == "win32" or os.environ.get("TERM", "").lower() not in _PLAIN
+
+
 def can_paint() -> bool:
-    """Tell whether a screen can be painted: both ends are a terminal, and it can do more than print, with room."""
-    if not is_interactive():
-        return False
-    if sys.platform != "win32" and os.environ.get("TERM", "").lower() in _PLAIN:
-        return False
-    size = get_terminal_size()
-    return size.columns >= SMALLEST[0] and size.lines >= SMALLEST[1]
+    """Tell whether a terminal is fit for the full screen, without being asked for it."""
+    columns, lines = get_terminal_size()
+    return can_move_cursor() and columns >= SMALLEST[0] and lines >= SMALLEST[1]
 
 
 def output_of(writer: Writer | None) -> Output:

@@ -44,12 +44,11 @@ def _through(moves: list[str], at: str, step: int) -> str:
 
 def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
     if step in ("up", "down"):
-        same = [bid for bid in bids if bid.face == here.face]
-        if step == "up":
-            further = [bid for bid in same if bid.quantity > here.quantity]
-            return min(further, key=lambda bid: bid.quantity) if further else _nearest(same or bids, here)
-        further = [bid for bid in same if bid.quantity < here.quantity]
-        return max(further, key=lambda bid: bid.quantity) if further else _nearest(same or bids, here)
+        sign = 1 if step == "up" else -1
+        further = [bid for bid in bids if (bid.quantity - here.quantity) * sign > 0]
+        same = [bid for bid in further if bid.face == here.face]
+        # With some rules another number means another face.
+        return _nearest(same or further or [here if here in bids else bids[0]], here)
     for distance in range(1, 7):
         face = (here.face - 1 + (distance if step == "right" else -distance)) % 6 + 1
         there = [bid for bid in bids if bid.face == face]
@@ -59,5 +58,5 @@ def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
 
 
 def _nearest(bids: list[Bid], here: Bid) -> Bid:
-    """Return the bid with the number of dice nearest to that of another one, rather a higher than a lower one."""
-    return min(bids, key=lambda bid: (abs(bid.quantity - here.quantity), -bid.quantity))
+    """Return the bid nearest to another one: in its number of dice, then in its face; rather more dice than fewer."""
+    return min(bids, key=lambda bid: (abs(bid.quantity - here.quantity), abs(bid.face - here.face), -bid.quantity))

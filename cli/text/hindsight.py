@@ -107,17 +107,17 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
 
 
 def in_short(weighed: Weighed, seating: Seating) -> str:
-    """Return it in a few words.
+    """Return it in a few words, what all dice say of it first.
 
     >>> from cli.seating import Seating
     >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
-    '33% likely to Ada; it is false'
+    'it is false; to Ada 33%'
     """
-    likely = f"{percent(weighed.chance)} likely"
+    likely = percent(weighed.chance)
     if weighed.by is not None:
-        likely += f" to {seating.who(weighed.by)}"
+        likely = f"to {seating.who(weighed.by)} {likely}"
     right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
-    return likely if weighed.is_right is None else f"{likely}; it is {right if weighed.is_right else wrong}"
+    return likely if weighed.is_right is None else f"it is {right if weighed.is_right else wrong}; {likely}"
 
 
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:

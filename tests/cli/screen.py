@@ -1,10 +1,11 @@
-"""A person before a real terminal of 80 x 24: what is painted there, and which keys are pressed. POSIX only."""
+"""A person before a real terminal: what is painted there, and which keys are pressed. POSIX only."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,8 +32,11 @@ IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); fr
 class Terminal(Program):
     """A process in a pseudo-terminal, and the screen that its output paints."""
 
-    def __init__(self, home: Path, *arguments: str, **variables: str) -> None:
-        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
+    def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
+        self._columns, self._lines = size
+        self._screen = pyte.HistoryScreen(*size, history=1000)
+        self._may_read = threading.Event()
+        self._may_read.set()
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
         self._answered = 0
@@ -44,7 +48,7 @@ class Terminal(Program):
 
     def _start(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[Any]:
         self._fd, child = pty.openpty()
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", self._lines, self._columns, 0, 0))
         env = {key: value for key, value in variables.items() if key != "COLUMNS"}
         process = subprocess.Popen(command, env=env, stdin=child, stdout=child, stderr=child, start_new_session=True)
         os.close(child)
@@ -54,7 +58,7 @@ class Terminal(Program):
         return [(self._painted, self._pieces())]
 
     def _pieces(self) -> Iterator[bytes]:
-        while True:
+        while self._may_read.wait():
             try:
                 data = os.read(self._fd, 65536)
             except OSError:  # Linux says EIO when the other side is closed
@@ -68,6 +72,10 @@ class Terminal(Program):
         self._stream.feed(data)
         if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
             self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
+
+    def close(self) -> None:
+        self.thaw()
+        super().close()
 
     def _release(self) -> None:
         os.close(self._fd)
@@ -90,8 +98,38 @@ class Terminal(Program):
     def shown(self) -> str:
         """Return everything that was shown, without the blanks at the ends of lines."""
         with self._changed:
-            above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._screen.history.top]
+            above = ["".join(line[x].data for x in range(self._columns)) for line in self._screen.history.top]
             return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
+
+    def display(self) -> list[str]:
+        """Return the lines that are on the screen now, without the blanks at their ends."""
+        with self._changed:
+            return [line.rstrip() for line in self._screen.display]
+
+    def until_display(self, *texts: str) -> list[str]:
+        """Watch until all the texts are on the screen at the same time; return its lines."""
+
+        def found() -> list[str]:
+            lines = self.display()
+            shown = "\n".join(lines)
+            return lines if all(text in shown for text in texts) else []
+
+        return self.wait_for(found, " and ".join(map(repr, texts)))
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size, as pulling at the corner of its window does."""
+        with self._changed:
+            self._columns, self._lines = columns, lines
+            self._screen.resize(lines, columns)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def freeze(self) -> None:
+        """Take no output any more, as a terminal does whose owner has pressed Ctrl-S."""
+        self._may_read.clear()
+
+    def thaw(self) -> None:
+        """Take output again."""
+        self._may_read.set()
 
     def last_line(self) -> str:
         """Return the line with the cursor."""

@@ -32,7 +32,9 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def start(home: str, *arguments: str, **variables: str) -> Terminal:
-            opened = Terminal(tmp_path / home, *arguments, **variables)
+            if arguments[0] in ("host", "join", "watch"):
+                arguments = (*arguments, "--ui", "line")
+            opened = Terminal(tmp_path / home, *arguments, **variables)  # type: ignore[arg-type]
             return stack.enter_context(opened)
 
         yield start

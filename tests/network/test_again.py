@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from p2pdice import PRESETS
+from protocol.effects import Ended, Formed, Over, Show
 from protocol.errors import NodeError
 from protocol.events import (
     AwaitingHost,
@@ -25,12 +28,14 @@ from protocol.events import (
     TableOpened,
     TableWatched,
 )
+from protocol.limits import Limits
 from protocol.messages import Kind, parse_signed
 from protocol.node import TableSettings
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, MatchAim, Page, Table
 from tests.network.company import HOST, Company, Player, company, in_mid_match
 from tests.programs import PATIENCE
+from tests.protocol.test_node import multicast
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -176,7 +181,27 @@ async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_agai
     assert told(host) is None
 
 
-async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(evening: Evening) -> None:
+@pytest.mark.multicast
+async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
+    await multicast()
+    host = await evening.people.sit("A", discovery=True)
+    settings = replace(friday(2), name=f"Friday {secrets.token_hex(4)}")  # others may be playing on this machine
+    opened = await evening.open(host, settings)
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    newcomer = await evening.people.sit("C", discovery=True)
+    with pytest.raises(NodeError, match="has begun already"):
+        await newcomer.node.join(settings.name)
+    await evening.open(host, replace(settings, seats=3))
+    await newcomer.node.join(settings.name)
+    await evening.rejoin(guest)
+    await evening.end(host, guest, newcomer)
+
+
+async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.returning.GONE", 0.1)  # a host who is there is waited for longer than that
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(3))
     guests = [await evening.sit(name, opened.join_line) for name in "BC"]
@@ -193,6 +218,18 @@ async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(evenin
     await evening.end(host, *guests)
     assert [len(guest.told(AwaitingHost)) for guest in guests] == [1, 1]
     assert [len(guest.told(TableJoined)) for guest in guests] == [2, 2]
+
+
+async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(evening: Evening) -> None:
+    """Each dials while the link of the match before still stands: those are no strangers' links."""
+    host = await evening.people.sit("A", bounds=Limits(links_outside_roster=2))
+    opened = await evening.open(host, friday(6, dice="1"))
+    guests = [await evening.sit(name, opened.join_line) for name in "BCDEF"]
+    await evening.end(host, *guests)
+    for _ in range(2):
+        await evening.open(host, friday(6, dice="1"))
+        await asyncio.gather(*(evening.rejoin(guest) for guest in guests))
+        await evening.end(host, *guests)
 
 
 async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evening) -> None:
@@ -365,6 +402,37 @@ async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(even
         await evening.rejoin(guest)
         await evening.end(host, guest, early, late)
     assert early.told(TableClosed) == late.told(TableClosed) == []
+
+
+async def test_who_watches_is_told_the_end_before_the_next_table(evening: Evening) -> None:
+    """The host is often the first to know that a match is over."""
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    watching = await evening.people.sit("W")
+    await watching.node.watch(opened.join_line)
+    host.hold()
+    guest = await evening.sit("B", opened.join_line)
+    await watching.until(MatchStarted)
+    followed = watching.node._watching.followed  # type: ignore[union-attr]
+    assert followed is not None
+    carry_out, over = followed.carry_out, asyncio.Event()
+
+    def be_late(effect: Ended | Formed | Over | Show) -> None:
+        if isinstance(effect, Over):
+            over.set()
+            asyncio.get_running_loop().call_later(0.2, carry_out, effect)
+        else:
+            carry_out(effect)
+
+    followed.carry_out = be_late  # type: ignore[method-assign]
+    host.go_on()
+    await host.until(MatchOver)
+    await over.wait()
+    await evening.open(host, friday(2))
+    await watching.until(TableWatched, after=1 + watching.events.index(watching.told(TableWatched)[0]))
+    assert len(watching.told(MatchOver)) == 1
+    await evening.rejoin(guest)
+    await guest.until(MatchOver, after=evening.began[guest])
 
 
 async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> None:

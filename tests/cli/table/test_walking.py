@@ -1,0 +1,92 @@
+"""Where the arrow keys lead: always to a move that can be made, and with enough of them to any bid there is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.choices import choices
+from cli.speech import is_possible
+from cli.table.walking import Step, walk
+from p2pdice import PRESETS, Bid, Pledges, Rolled, View, apply, new_match, parse_move, view
+from tests.p2pdice.scripted import play
+
+STEPS: tuple[Step, ...] = ("up", "down", "left", "right")
+
+
+def asked(rules: str, *moves: str) -> View:
+    state, _ = apply(new_match(PRESETS[rules], 3), Rolled())
+    state = play(state, *moves)
+    return view(state, state.turn, (1, 2, 3, 3, 6))
+
+
+@given(
+    st.sampled_from(["classic", "perudo", "joker", "plain", "wildcard"]),
+    st.sampled_from([(), ("1x2",), ("2x3",), ("3x6",), ("3x3", "5x3"), ("14x6",)]),
+    st.lists(st.sampled_from(STEPS), min_size=1, max_size=12),
+)
+def test_every_step_comes_to_a_bid_that_can_be_made(rules: str, moves: tuple[str, ...], steps: list[Step]) -> None:
+    turn = asked(rules, *moves)
+    at = ""
+    for step in steps:
+        at = walk(turn, at, step)
+        assert is_possible(parse_move(at), turn)
+
+
+@pytest.mark.parametrize(
+    ("standing", "steps", "bid"),
+    [
+        ((), ["up"], "1x1"),
+        (("2x3",), ["up"], "3x3"),
+        (("2x3",), ["up", "up"], "4x3"),
+        (("2x3",), ["up", "up", "down"], "3x3"),
+        (("2x3",), ["down"], "2x4"),
+        (("2x3",), ["right"], "2x4"),
+        (("2x3",), ["right", "right"], "2x5"),
+        (("2x3",), ["left"], "2x6"),
+        (("3x5",), ["right", "up"], "4x5"),
+    ],
+)
+def test_up_and_down_change_the_number_left_and_right_the_face(
+    standing: tuple[str, ...], steps: list[Step], bid: str
+) -> None:
+    turn = asked("classic", *standing)
+    at = ""
+    for step in steps:
+        at = walk(turn, at, step)
+    assert at == bid
+
+
+def test_every_bid_is_reached() -> None:
+    turn = asked("classic", "2x3")
+    reached: set[str] = set()
+    todo = [""]
+    while todo:
+        at = todo.pop()
+        for step in STEPS:
+            there = walk(turn, at, step)
+            if there not in reached:
+                reached.add(there)
+                todo.append(there)
+    assert reached == {str(move) for move in turn.legal if isinstance(move, Bid)}
+
+
+def test_stakes_grow_and_shrink_and_stay_between_nothing_and_everything() -> None:
+    state, _ = apply(new_match(PRESETS["motes"], 3), Pledges(("redeemed", "redeemed", "redeemed")))
+    turn = view(state, 0, ())
+    assert walk(turn, "", "up") == "stake 50"
+    assert walk(turn, "stake 50", "right") == "stake 60"
+    assert walk(turn, "stake 20", "down") == "stake 0"
+    assert walk(turn, "stake 990", "up") == "stake 1000"
+
+
+def test_where_no_bid_can_be_made_the_arrows_go_through_the_moves() -> None:
+    turn = asked("joker", "1x2", "liar")
+    moves = choices(turn)
+    at, seen = "", []
+    for _ in moves:
+        at = walk(turn, at, "down")
+        seen.append(at)
+    assert seen == moves
+    assert walk(turn, moves[0], "up") == moves[-1]

@@ -1,0 +1,240 @@
+"""The full screen on a real terminal: whole matches played with keys, at several sizes, and left in order."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from tests.cli.screen import Terminal
+from tests.cli.seat import seated as piped
+from tests.programs import side_by_side
+
+if sys.platform == "win32":
+    pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
+
+pytestmark = pytest.mark.multicast
+
+AT_ONCE = ("--ui", "screen", "--pace", "0", "--name", "Ada")
+COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
+ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Open]:
+    """Open terminals, each with a home of its own."""
+    with ExitStack() as stack:
+
+        def start(home: str, *arguments: str, **options: object) -> Terminal:
+            return stack.enter_context(Terminal(tmp_path / home, *arguments, **options))  # type: ignore[arg-type]
+
+        yield start
+
+
+def is_asked(player: Terminal) -> bool:
+    return player.display()[-1].startswith("your turn>")
+
+
+def is_over(player: Terminal) -> bool:
+    return "The match is over." in player.display()
+
+
+def play_with_keys(player: Terminal, *sizes: tuple[int, int]) -> None:
+    """Call whatever is bid, and else make the first move that an arrow comes to, until the match is over.
+
+    :param sizes: given to the window in the first turns, one after the other.
+    """
+    asked = 0
+    resized = iter(sizes)
+
+    def is_time() -> bool:
+        return (is_asked(player) and turns(player) > asked) or is_over(player)
+
+    while True:
+        player.wait_for(is_time, "a turn or the end")
+        if is_over(player):
+            return
+        asked = turns(player)
+        if size := next(resized, None):
+            player.resize(*size)
+            check_frame(player, *size)
+        if "! liar" in "\n".join(player.display()):
+            player.type("!")
+            player.until_last_line("your turn> liar")
+            player.type("!")
+        else:
+            player.type(RIGHT)
+            player.wait_for(lambda: len(player.last_line()) > len("your turn> "), "a move in the line")
+            player.type(ENTER)
+
+
+def turns(player: Terminal) -> int:
+    """Return how often the bell was rung: once for each turn."""
+    return player.raw.count(b"\x07")
+
+
+def check_frame(player: Terminal, columns: int, lines: int) -> None:
+    """Wait until the whole screen is filled at this size."""
+
+    def is_whole() -> bool:
+        rows = player.display()
+        return len(rows) == lines and "verified" in rows[0] and rows[-1].startswith("your turn>")
+
+    player.wait_for(is_whole, f"a screen of {columns} x {lines}")
+
+
+@pytest.mark.parametrize("rules", ["classic", "joker", "motes"])
+def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open, rules: str) -> None:
+    shorter = ("--set", "dice=2") if rules != "motes" else ()
+    player = terminal("a", "host", "--rules", rules, *shorter, "--bots", "2", *AT_ONCE, "--bell")
+    play_with_keys(player, (60, 20), (120, 40), (80, 24), (40, 12))
+    player.resize(80, 24)
+    player.until_display("The match is over.", "1. ", "The transcript is", "Type again for another match, or quit.")
+    player.type("quit\r")
+    assert player.end() == ExitCode.DONE
+    assert player.is_sane()
+    assert b"\x1b[?1049h" in player.raw
+    after = player.raw.rpartition(b"\x1b[?1049l")[2].decode()
+    assert "p2pdice verify " in after  # what is to be copied stays on the terminal
+    assert "You have left the table." in after
+
+
+def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type(RIGHT)
+    player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
+    chosen = player.last_line()
+    player.until_display("Enter bids it.", "true with ")
+    player.type(UP)
+    player.wait_for(lambda: player.last_line() not in (chosen, "your turn>"), "another bid")
+    player.type(ESCAPE)
+    player.until_last_line("your turn>")
+    player.type("%")
+    player.wait_for(lambda: "true with" not in "\n".join(player.display()), "no odds")
+    player.type("%")
+    player.until_display("true with")
+
+
+def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    if "! liar" not in "\n".join(player.display()):
+        player.type(f"{RIGHT}{ENTER}")
+        player.wait_for(lambda: is_asked(player) and "! liar" in "\n".join(player.display()), "a bid of the bot")
+    player.type("!")
+    player.until_display("your turn> liar", "! or Enter calls the bid a lie; Escape does not.")
+    player.type(ESCAPE)
+    player.until_last_line("your turn>")
+    assert "You call liar" not in "\n".join(player.display())
+
+
+def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type("?")
+    player.until_display("Keys:", "call liar", "Any other key closes this.")
+    player.type("\x1b[6~")
+    player.until_display("quit", "leave; you can return")
+    player.type("x")
+    player.until_display("(you)")
+    assert player.last_line() == "your turn>"
+
+
+def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type("od\t")
+    player.until_last_line("your turn> odds")
+    player.type(" 9x4\r")
+    player.until_display("9x4 (nine fours) is true with ")
+    player.type(UP)  # an arrow chooses a bid while the line is empty
+    player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
+
+
+def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type("x" * 100)
+    player.until_display("xx")
+    player.type(ESCAPE)
+    player.until_last_line("your turn>")
+
+
+@pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
+def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open, keys: str) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type(keys)
+    assert player.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
+    assert "p2pdice resume " in player.raw.rpartition(b"\x1b[?1049l")[2].decode()
+    assert player.is_sane()
+
+
+def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> None:
+    player = terminal("a", "host", *AT_ONCE)
+    player.until_display("On another laptop, type:")
+    player.process.terminate()
+    assert player.end() == ExitCode.INTERRUPTED
+    assert player.raw.rpartition(b"\x1b[?1049l")[1]
+    assert player.is_sane()
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)]
+)
+def test_without_colours_nothing_is_missing(terminal: Open, variables: dict[str, object], is_colored: bool) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE, **variables)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.until_display("(you)", "to move")
+    assert bool(COLOR.search(player.raw)) == is_colored
+
+
+def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE, LANG="C", LC_ALL="C")
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.until_display("#####", "|o", "You roll ")
+    assert player.raw.isascii()
+
+
+@pytest.mark.parametrize("ui", ["screen", "line"])
+def test_a_frozen_terminal_holds_up_no_match(terminal: Open, tmp_path: Path, ui: str) -> None:
+    """The terminal of one player takes not a byte more. What they type is played all the same, and all stay in."""
+    frozen = terminal("a", "host", "--seats", "3", "--set", "dice=1", "--patience", "5", *AT_ONCE, "--ui", ui)
+    rows = frozen.until_display("On another laptop, type:", "p2pdice join ", "one of three seats taken")
+    line = next(row for row in rows if row.lstrip().startswith("p2pdice join ")).split()[2]
+    with (
+        piped(tmp_path / "b", "join", line, "--name", "Ben") as ben,
+        piped(tmp_path / "c", "join", line, "--name", "Cleo") as cleo,
+    ):
+        frozen.until("You roll ")
+        frozen.freeze()
+        for _ in range(150):
+            frozen.type("\x0c")  # each paints all anew, together far more than a terminal holds back
+            time.sleep(0.01)
+        is_over = threading.Event()
+
+        def play_blindly() -> None:
+            while not is_over.wait(0.3):
+                frozen.type("1x2\rliar\r")
+
+        def play_on() -> None:
+            side_by_side((ben, ben.play_to_the_end), (cleo, cleo.play_to_the_end))
+            is_over.set()
+
+        side_by_side((frozen, play_blindly), (ben, play_on))
+        for player in (ben, cleo):
+            assert player.end() == ExitCode.DONE
+            assert "came from them" not in player.shown()
+            assert "Everybody has confirmed the result." in player.shown()
+        frozen.thaw()
+        frozen.until("The match is over", "Everybody has confirmed the result.")
