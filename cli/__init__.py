@@ -16,7 +16,10 @@ def main() -> None:
             # Scripts ask this in loops; it is not worth importing a command line parser for.
             _print_version()
             return
-        from cli.boundary import run
+        from cli.starting import uncollected
+
+        with uncollected():
+            from cli.boundary import run
 
         sys.exit(run())
     except KeyboardInterrupt:

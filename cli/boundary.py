@@ -11,6 +11,7 @@ from cli.exits import REFUSALS, ExitCode, Failure
 from cli.output import discard_output, say
 from cli.render import escape, one_line, sentence
 from cli.settings import Settings
+from cli.starting import uncollected
 
 
 def run() -> int:
@@ -49,7 +50,8 @@ def _open_closed_streams() -> None:
 
 def _run(settings: Settings) -> int:
     try:
-        from cli.front import build
+        with uncollected():
+            from cli.front import build
 
         build().main(prog_name="p2pdice", obj=settings)
     except SystemExit as end:

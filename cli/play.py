@@ -18,7 +18,9 @@ from cli.exits import ExitCode, Failure
 from cli.render import sentence
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
+from cli.starting import uncollected
 from cli.table.face import InterruptedByUserError
+from cli.table.showing import Ui
 
 if TYPE_CHECKING:
     from cli.table.showing import Showing
@@ -125,8 +127,13 @@ def play(
     :param again: goes back to the table after a match.
     """
 
-    from cli.log import open_log
-    from protocol.node import Node
+    with uncollected():
+        from cli.log import open_log
+        from protocol.node import Node
+
+        if showing.ui is Ui.SCREEN:
+            import cli.table.screen
+        import cli.table.table  # noqa: F401
 
     async def attend() -> None:
         node = await Node.open(home, name, port=port, interface=interface)
