@@ -15,13 +15,14 @@ from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
 from p2pdice.events import BidMade, PlayerOut
-from p2pdice.motes import GROUP_OF, Die
+from p2pdice.motes import GROUP_OF, MOTES, Die
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown
     from cli.table.palette import Glyphs
-    from p2pdice import State
+    from p2pdice import StandingBid, State
 
+_YOU: Final = " (you)"
 _FEW: Final = 6
 """Dice up to which they are drawn one by one in the row of a player."""
 _WINDOWS: Final = ("sunset", "night", "bidding", "sunrise")
@@ -47,7 +48,7 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
     assert state is not None
     names = board.seating.names
     room = max(columns - 20, 8)
-    named = min(max(map(get_cwidth, names)) + (6 if board.me is not None else 0), room)
+    named = min(max(get_cwidth(name) + len(_YOU) * (seat == board.me) for seat, name in enumerate(names)), room)
     pictures = [_dice_left(board, state, seat, glyphs) for seat in range(len(names))]
     piled = max(map(width, pictures))
     has_bids = bool(state.bids) and board.showdown is None
@@ -61,8 +62,9 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
             last = next((each for each in reversed(state.bids) if each.seat == seat), None)
             style = palette.BID if last is not None and last is state.bids[-1] else palette.QUIET
             row.append((style, f" {'' if last is None else f'{last.quantity}x{last.face}':5}"))
-        marks = _marks(board, state, seat)
-        row += [("", " "), *_spaced(marks)]
+        for mark in _marks(board, state, seat):
+            if width(row) + 1 + get_cwidth(mark[1]) <= columns:
+                row += [("", " "), mark]
         shown.append(row)
     return shown
 
@@ -71,7 +73,7 @@ def _name(seat: int, name: str, board: Board, columns: int) -> tuple[str, str]:
     if seat != board.me:
         is_out = seat in _gone(board)
         return (palette.QUIET if is_out else "", cut(name, columns))
-    return (palette.YOU, f"{cut(name, columns - 6)} (you)")
+    return (palette.YOU, f"{cut(name, columns - len(_YOU))}{_YOU}")
 
 
 def _dice_left(board: Board, state: State, seat: int, glyphs: Glyphs) -> Line:
@@ -118,8 +120,6 @@ def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
         marks.append((palette.ALARM, "waited for"))
     elif player.fingerprint in board.away:
         marks.append((palette.ALARM, "away"))
-    if seat == state.turn and not board.over:
-        marks.append((palette.TURN, "to move"))
     if state.challenge is not None:
         if seat == state.challenge.seat:
             marks.append((palette.BID, f"{state.challenge.call}!"))
@@ -128,6 +128,8 @@ def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
         if seat in state.motes.immune:
             marks.append((palette.YOU, "immune"))
         marks += [(palette.LOST, f"no {group}") for blocked, group, _ in state.motes.blocked if blocked == seat]
+    if seat == state.turn and not board.over:
+        marks.append((palette.TURN, "to move"))
     if not marks and not state.bids and board.showdown is None and seat == state.leader:
         marks.append((palette.QUIET, "leads"))
     return marks
@@ -165,7 +167,7 @@ def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_od
     if state.bid is None:
         return _no_bid(board, state, columns)
     last = state.bid
-    says = f"{board.seating.does(last.seat, 'bids', 'bid')} {faces(last.quantity, last.face)}"
+    says = _says(board, last, columns)
     odds = _odds(board, state) if with_odds else ""
     bids = [text(f"{board.seating.who(each.seat)} {each.quantity}x{each.face}") for each in state.bids[:-1]]
     if height >= HEIGHT + 2:
@@ -182,6 +184,15 @@ def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_od
         return [text(says, palette.BID), *large, *_earlier(bids, columns, height - HEIGHT - 1)]
     lines = [text(says, palette.BID), *([text(odds)] if odds else [])]
     return [*lines, *_earlier(bids, columns, height - len(lines))]
+
+
+def _says(board: Board, last: StandingBid, columns: int) -> str:
+    """Return who made a bid, in as many words as there is room for."""
+    who, what = board.seating.who(last.seat), faces(last.quantity, last.face)
+    for said in (f"{board.seating.does(last.seat, 'bids', 'bid')} {what}", f"{who}: {what}"):
+        if get_cwidth(said) <= columns:
+            return said
+    return f"{cut(who, columns - 6)}: {last.quantity}x{last.face}"
 
 
 def _earlier(bids: Sequence[Line], columns: int, height: int) -> list[Line]:
@@ -333,6 +344,19 @@ def _aim(board: Board, target: Die | int) -> str:
 
 def _listed(dice: Sequence[Die]) -> Line:
     return _spaced([(_mote(die), str(die)) for die in dice])
+
+
+def purpose(typed: str) -> str:
+    """Return what comes of a move with a die that bears a mote, in words; empty if a line names none."""
+    verb, _, rest = typed.partition(" ")
+    mote = next((mote for mote in MOTES if mote == rest.partition("@")[0]), None)
+    if mote is None:
+        return ""
+    if verb == "lose":
+        return f"Can be played {_WHEN[GROUP_OF[mote]]}: {CAN[mote]}."
+    if verb == "crown":
+        return f"It makes a Twin Soul, and its group, {GROUP_OF[mote].capitalize()}, earns run tickets."
+    return f"{CAN[mote].capitalize()}."
 
 
 def _powers(board: Board, state: State, columns: int) -> list[Line]:

@@ -278,7 +278,7 @@ class Screen:
             return "= or Enter says that the bid is true to the die; Escape does not say it."
         bid = hear_bid(typed) if typed else self._lowest()
         if bid is None or board.state.awaits.value != "move" or self._lowest() is None:
-            return "" if typed else "Arrows go through the moves, Tab lists them, ? helps."
+            return pieces.purpose(typed) if typed else "Arrows go through the moves, Tab lists them, ? helps."
         odds = f": true with {pieces.chance(board, bid.quantity, bid.face)}" if self._with_odds else ""
         if typed:
             return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. Enter bids it."
