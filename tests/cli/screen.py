@@ -106,6 +106,12 @@ class Terminal(Program):
         with self._changed:
             return [line.rstrip() for line in self._screen.display]
 
+    def cells(self) -> list[list[Any]]:
+        """Return the characters on the screen now, line by line, each with its colours."""
+        with self._changed:
+            lines = range(self._lines)
+            return [[self._screen.buffer[y][x] for x in range(self._columns)] for y in lines]
+
     def until_display(self, *texts: str) -> list[str]:
         """Watch until all the texts are on the screen at the same time; return its lines."""
 
