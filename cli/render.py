@@ -184,19 +184,44 @@ def sentence(text: str) -> str:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """Return ``text`` broken between words; indented lines, which are commands and columns, stay whole to be copied.
+    """Return ``text`` broken between words; indented lines, which are commands, stay whole to be copied.
 
     So do words that are longer than a line, such as paths, which a terminal breaks by itself; a die stays beside its
-    number.
+    number. What is explained in a column of its own stays there.
 
     >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
     Verify it
       with this:
         p2pdice verify a-long-file-name
+    >>> print(wrapped("    odds  how likely a bid is to be true", 24))
+        odds  how likely a
+              bid is to be
+              true
     """
-    return "\n".join(
-        line if line.startswith("    ") else _filled(line, max(columns - 1, 8)) for line in text.split("\n")
-    )
+    return "\n".join(_wrapped(line, max(columns - 1, 8)) for line in text.split("\n"))
+
+
+def _wrapped(line: str, width: int) -> str:
+    if not line.startswith("    "):
+        return _filled(line, width)
+    explained = _EXPLAINED.match(line)
+    return line if explained is None or columns(line) <= width else _hung(explained[1], explained[2], width)
+
+
+_EXPLAINED: Final = re.compile(r"( {4}\S.*?  +)(\S.*)")
+"""A line in two columns: what is explained, or who owns dice, and behind two spaces or more the rest."""
+_UNBROKEN: Final = re.compile(rf"(?:[{FACES}] [1-6]|\S+) *")
+
+
+def _hung(head: str, rest: str, width: int) -> str:
+    """Return the second column of a line broken between words, below its beginning if there is room for it."""
+    indent = " " * min(columns(head), width // 2)
+    lines = [head]
+    for word in _UNBROKEN.findall(rest):
+        if columns(lines[-1] + word.rstrip()) > width and lines[-1].strip():
+            lines.append(indent)
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines)
 
 
 _DIE: Final = re.compile(f"([{FACES}]) (?=[1-6])")

@@ -209,7 +209,8 @@ def _no_bid(board: Board, state: State, columns: int) -> list[Line]:
     if state.awaits.value == "deal":
         said = "The dice are rolled."
     elif state.phase == "bidding":
-        said = f"No bid yet: {board.seating.does(state.leader, 'opens', 'open')} the round."
+        opens = "opens" if state.leader != board.me else "open"
+        said = f"No bid yet: {board.seating.who(state.leader)} {opens} the round."
     elif state.phase == "stakes":
         said = "Everybody stakes coins on their own victory."
     else:

@@ -27,7 +27,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import faces, wrapped
-from cli.speech import hear_bid
+from cli.speech import hear_bid, is_possible
 from cli.table import answers, palette, pieces
 from cli.table.drawing import Gauge, Sight, log_height, picture
 from cli.table.face import InterruptedByUserError
@@ -59,17 +59,18 @@ _ESCAPE: Final = 0.05
 
 KEYS: Final = (
     "Keys:",
-    "    arrows      choose a bid: up and down the number, left and right the face;",
-    "                where there is none to make, go through the moves; Enter plays it",
-    "    !           call liar; ! again or Enter does it, Escape does not",
-    "    =           call exact, where the rules have it, in the same way",
-    "    Tab         complete what you type, or see what can be typed",
-    "    Enter, space   on an empty line: show at once what has happened meanwhile",
-    "    %           show the odds, or hide them",
-    "    PageUp, PageDown   look back in the log",
-    "    ? or F1     this page",
-    "    Ctrl-L      paint the screen anew",
-    "    Ctrl-D      leave; Ctrl-C as well",
+    "    arrows    choose a bid: up and down the number, left and right the face; where there is none to make, go"
+    " through the moves; Enter plays it",
+    "    !         call liar; ! again or Enter does it, Escape does not",
+    "    =         call exact, where the rules have it, in the same way",
+    "    Tab       complete what you type, or see what can be typed",
+    "    Escape    empty the line",
+    "    Enter     on an empty line, as space: show at once what has happened meanwhile",
+    "    %         show the odds, or hide them",
+    "    PageUp    look back in the log; PageDown: forth again",
+    "    ?         this page; F1 as well",
+    "    Ctrl-L    paint the screen anew",
+    "    Ctrl-D    leave; Ctrl-C as well",
     "",
 )
 
@@ -188,12 +189,14 @@ class Screen:
             self._output.flush()
 
     def _show_reply(self) -> None:
-        """Open a page for an answer that is too long for the log."""
+        """Open a page for an answer that is too long for the log, and leave the log to what has happened."""
         reply, self._reply = self._reply, None
         if not reply:
             return
         size = self._output.get_size()
         if len([row for text in reply for row in rows(text, size.columns)]) > log_height(size.columns, size.rows):
+            asked = set(map(id, reply))
+            self._log = deque((told for told in self._log if id(told) not in asked), maxlen=_LOG)
             self._page = (*(KEYS if self._is_helping and not self._table.keys else ()), *reply)
             self._page_at = 0
             self._app.invalidate()
@@ -281,7 +284,8 @@ class Screen:
             return pieces.purpose(typed) if typed else "Arrows go through the moves, Tab lists them, ? helps."
         odds = f": true with {pieces.chance(board, bid.quantity, bid.face)}" if self._with_odds else ""
         if typed:
-            return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. Enter bids it."
+            playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."
+            return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. {playable}"
         calls = "".join(f", {key} {word}" for key, word in (("!", "liar"), ("=", "exact")) if self._is_legal(word))
         lowest = f"{bid}{odds}. " if odds else ""
         return f"{lowest}Arrows choose a bid{calls}, ? help"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
+from cli.table.screen import KEYS
 from tests.cli.screen import Terminal
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
@@ -148,6 +149,27 @@ def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
     player.type("x")
     player.until_display("(you)")
     assert player.last_line() == "your turn>"
+    assert "You roll" in (log := "\n".join(player.display()))  # what was asked has not driven it out
+    assert "At any time:" not in log
+
+
+def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE, size=(60, 20))
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type("?")
+    told = " ".join(" ".join(player.until_display("Keys:", "Any other key closes this.")).split())
+    for key in KEYS[1:7]:
+        assert " ".join(key.split()) in told
+
+
+def test_a_bid_that_cannot_be_made_is_not_offered_to_enter(terminal: Open) -> None:
+    player = terminal("a", "host", "--bots", "1", "--rules", "perudo", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    if "Your turn: open" not in "\n".join(player.display()):
+        player.type("!!")
+        player.until_display("Your turn: open")
+    player.type("1x1")  # no ones to begin with, by these rules
+    player.until_display("It cannot be bid now.")
 
 
 def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> None:

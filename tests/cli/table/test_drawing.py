@@ -105,6 +105,12 @@ def test_odds_are_shown_or_not() -> None:
     assert "true with" not in drawn(asked().board, with_odds=False)
 
 
+def test_who_opens_a_round_is_said_in_a_whole_sentence() -> None:
+    sample = Sample(CLASSIC)
+    sample.roll()
+    assert "No bid yet: you open the round." in drawn(sample.board)
+
+
 def test_a_gauge_tells_how_many_have_signed() -> None:
     assert "commit ▮▮▯ 2/3" in drawn(asked().board, gauge=Gauge("commit", 2, 3))
 
