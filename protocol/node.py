@@ -651,7 +651,9 @@ class Node:
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            match = Match(stored.genesis, archive.seat(stored), stored.seed, messages, choices, party=self.party)
+            seat = archive.seat(stored)
+            match = Match(stored.genesis, seat, stored.seed, messages, choices, party=self.party)
+            self.name = match.record.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
             self._take_part(match, Occasion(stored.created, stored.table), resumed=True)
         except (
             RejectedMessageError,

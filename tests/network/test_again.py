@@ -361,6 +361,25 @@ async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_
         assert len(player.node._store.messages(bytes.fromhex(first.match_id))) > 4
 
 
+async def test_who_resumes_a_match_keeps_its_name_for_the_next_one(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("Ben", opened.join_line)
+    await evening.told(host, MatchStarted)
+    host.hold()
+    await host.until_true(lambda: host._turn is not None)
+    back = await evening.people.sit("login name", home=await guest.kill())
+    await back.node.resume()
+    assert back.node.name == "Ben"
+    host.go_on()
+    await evening.end(host, back)
+    await evening.open(host, friday(2))
+    await evening.rejoin(back)
+    started = await evening.told(host, MatchStarted)
+    assert isinstance(started, MatchStarted)
+    assert {player.name for player in started.players} == {"A", "Ben"}
+
+
 async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening) -> None:
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(2))
