@@ -1,4 +1,4 @@
-"""A face of a table: where typed lines come from and sentences go. A terminal with editing, or pipes."""
+"""A face of a table: where typed lines come from and sentences go. A terminal, or pipes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ import contextlib
 import sys
 import threading
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO, cast
+from weakref import WeakKeyDictionary
 
 from cli.render import wrapped
 from cli.settings import is_interactive
+from cli.table.coloring import painter
 from cli.table.overheard import overheard
 from cli.table.showing import Ui
-from cli.table.terminal import can_move_cursor, output_of
+from cli.table.terminal import can_move_cursor
 from cli.table.writer import PATIENCE, Writer, drained
 
 if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-
     from cli.table.showing import Showing
     from cli.table.table import Table
+
+
+_LULL: Final = 0.1
+"""Seconds without a word after which a prompt comes."""
 
 
 class InterruptedByUserError(Exception):
@@ -57,19 +62,27 @@ class Face(Protocol):
         """Call the person, whose turn it is."""
 
 
+_typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
+"""What has been typed and not read yet. A thread that waits in a read cannot be stopped: it serves all tables of a
+process, one after the other, and being a daemon it does not keep the process alive."""
+
+
+def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
+        for line in sys.stdin or ():
+            loop.call_soon_threadsafe(queue.put_nowait, line.rstrip("\r\n"))
+        loop.call_soon_threadsafe(queue.put_nowait, None)
+
+
 class PipedInput:
-    """Lines that come through a pipe, or from a terminal when the output goes elsewhere."""
+    """Lines of standard input, as a pipe or the terminal gives them."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
-        # A thread that waits in a read cannot be stopped; a daemon does not keep the process alive.
-        threading.Thread(target=self._pump, args=(asyncio.get_running_loop(),), daemon=True).start()
-
-    def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
-            for line in sys.stdin or ():
-                loop.call_soon_threadsafe(self._queue.put_nowait, line.rstrip("\r\n"))
-            loop.call_soon_threadsafe(self._queue.put_nowait, None)
+        loop = asyncio.get_running_loop()
+        if loop not in _typed:
+            _typed[loop] = asyncio.Queue()
+            threading.Thread(target=_read_all, args=(loop, _typed[loop]), daemon=True).start()
+        self._queue = _typed[loop]
 
     async def read(self) -> str | None:
         """Return the next line, None at the end of the input."""
@@ -102,31 +115,27 @@ class PipedLines(PipedInput):
         """A pipe has no bell."""
 
 
-class TerminalLines:
-    """Lines typed at a terminal, with history, and completion by the tab key. Used in an ``async with`` statement.
+class TerminalLines(PipedInput):
+    """Lines at a terminal, one below the other: nothing is ever painted anew, so that a screen reader can follow.
 
-    :param writer: takes the output; None where prompt_toolkit has its own way, on Windows.
+    The terminal itself echoes and edits what is typed. What happens meanwhile comes in between, and the prompt after
+    it. Used in an ``async with`` statement.
     """
 
     is_interactive = True
     shows_board = False
 
-    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool) -> None:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import WordCompleter
-
-        self._has_bell = has_bell
+    def __init__(self, table: Table, writer: Writer, *, has_bell: bool) -> None:
+        super().__init__()
+        self._table = table
         self._writer = writer
-        self._output = output_of(writer)
-        self._session: PromptSession[str] = PromptSession(
-            table.prompt,
-            completer=WordCompleter(lambda: list(table.completions()), ignore_case=True, sentence=True),
-            complete_while_typing=False,
-            interrupt_exception=InterruptedByUserError,
-            output=self._output,
-        )
-        self._unsaid: list[str] = []
-        self._saying: asyncio.Task[None] | None = None
+        self._has_bell = has_bell
+        self._paint = painter(sys.stdout)
+        self._prompted = ""
+        """The prompt at the end of the output, behind which somebody may be typing."""
+        self._is_due = True
+        """A prompt is due, whatever it asks: nothing has been asked yet, or something was answered."""
+        self._prompting: asyncio.TimerHandle | None = None
         self._stack = contextlib.ExitStack()
 
     async def __aenter__(self) -> Self:
@@ -135,50 +144,46 @@ class TerminalLines:
 
     async def __aexit__(self, *_error: object) -> None:
         self._stack.close()
-        if self._saying is not None:
-            await self._saying
-        if self._writer is not None:
-            await self._writer.drain(PATIENCE)
+        if self._prompting is not None:
+            self._prompting.cancel()
+        if self._prompted:
+            self._writer.write("\n")
+        await self._writer.drain(PATIENCE)
 
     async def read(self) -> str | None:
-        try:
-            return await self._session.prompt_async()
-        except EOFError:
-            return None
+        line = await super().read()
+        self._prompted = ""  # the terminal has gone on to the next line
+        self._is_due = True
+        return line
 
     def tell(self, text: str) -> None:
         self.say(text)
 
     def say(self, text: str) -> None:
-        self._unsaid.append(text)
-        if self._saying is None or self._saying.done():
-            self._saying = asyncio.create_task(self._print())
-
-    async def _print(self) -> None:
-        """Print above the line being typed what is to be said."""
-        from prompt_toolkit.application import run_in_terminal
-
-        while self._unsaid:
-            await run_in_terminal(self._write)
-
-    def _write(self) -> None:
-        columns = self._output.get_size().columns
-        said, self._unsaid = self._unsaid, []
-        self._output.enable_autowrap()
-        for text in said:
-            self._output.write(f"{wrapped(text, columns)}\n")
-        self._output.flush()
+        before = "\n" if self._prompted else ""
+        self._prompted = ""
+        self._writer.write(f"{before}{self._paint(wrapped(text, get_terminal_size().columns))}\n")
 
     def remind(self, status: str) -> None:
         self.say(status)
 
     def refresh(self) -> None:
-        self._session.app.invalidate()
+        """Prompt when no more is said for a moment."""
+        if self._prompting is not None:
+            self._prompting.cancel()
+        self._prompting = asyncio.get_running_loop().call_later(_LULL, self._prompt)
+
+    def _prompt(self) -> None:
+        """Prompt for what is asked now; for what can be typed at any time, only once after each line."""
+        prompt = self._table.prompt()
+        if prompt != self._prompted and (prompt.strip() != ">" or self._is_due):
+            self._writer.write(("\n" if self._prompted else "") + prompt)
+            self._prompted = prompt
+            self._is_due = False
 
     def ring(self) -> None:
         if self._has_bell:
-            self._output.bell()
-            self._output.flush()
+            self._writer.write("\a")
 
 
 @contextlib.asynccontextmanager
@@ -193,13 +198,13 @@ async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
             async with drained(pipe, None):
                 yield PipedLines(pipe)
         return
-    # prompt_toolkit writes to a Windows console by calls of its own.
-    writer = Writer(sys.stdout) if sys.platform != "win32" else None
     if showing.ui is Ui.SCREEN and can_move_cursor():
         from cli.table.screen import Screen
 
+        # prompt_toolkit writes to a Windows console by calls of its own.
+        writer = Writer(sys.stdout) if sys.platform != "win32" else None
         async with Screen(table, writer, has_bell=showing.bell) as screen:
             yield screen
     else:
-        async with TerminalLines(table, writer, has_bell=showing.bell) as lines:
+        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell) as lines:
             yield lines

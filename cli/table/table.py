@@ -272,7 +272,9 @@ class Table:
             else:
                 was_asked = self.board.turn is not None
                 self.obey(line)
-                if not was_asked or self.board.turn is not None:  # a move tells itself where it leads
+                if (
+                    not was_asked or self.board.turn is not None
+                ) and not self._is_confirming:  # a move tells where it leads
                     self._show_status()
                 self.face.refresh()
 

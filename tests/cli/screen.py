@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -155,15 +156,18 @@ class Terminal(Program):
         # The prompt can be there a moment before the sentence that belongs to it.
         return self.last_line() == "your turn>" and len(self._turns()) > self._answered
 
+    def _written(self) -> str:
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.raw.decode(errors="replace"))
+
     def _matches(self) -> int:
-        return self.raw.decode(errors="replace").count(OVER)
+        return self._written().count(OVER)
 
     def _turns(self) -> list[str]:
         """Return what was written behind each announcement of a turn.
 
         On the screen, one can be seen twice for a moment, while what stands around it is painted anew.
         """
-        return self.raw.decode(errors="replace").split(TURN)[1:]
+        return self._written().split(TURN)[1:]
 
     def play_to_the_end(self) -> None:
         """Open with one two, call whatever is bid, until the match is over; then leave."""

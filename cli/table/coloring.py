@@ -1,0 +1,46 @@
+"""Colours in lines: what stands out on a full screen stands out here, too, by the same palette."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from cli.table.palette import STYLES
+from cli.table.terminal import has_colors
+
+_CODES: Final = {
+    "bold": "1",
+    "underline": "4",
+    "reverse": "7",
+    "ansired": "31",
+    "ansimagenta": "35",
+    "ansibrightblue": "94",
+}
+"""What a terminal is told for each word of a style."""
+_STANDS_OUT: Final = re.compile(
+    r"(?P<turn>^Your turn)|(?P<bid>\b[0-9]+x[1-6]\b)|(?P<lost>^You lose\b)"
+    r"|(?P<mote>\b(?:light|grey|neutral|blue|red|dark)@[0-9])",
+    re.MULTILINE,
+)
+
+
+def painter(stream: TextIO) -> Callable[[str], str]:
+    """Return what paints a text for a stream; where there are no colours, it is left as it is."""
+    return painted if has_colors(stream) else str
+
+
+def painted(text: str) -> str:
+    r"""Return a text with what stands out in it painted.
+
+    >>> painted("Ada bids 3x5 (three fives).")
+    'Ada bids \x1b[1;35m3x5\x1b[0m (three fives).'
+    """
+    return _STANDS_OUT.sub(_paint, text)
+
+
+def _paint(found: re.Match[str]) -> str:
+    kind = found.lastgroup or ""
+    style = STYLES[found[0].partition("@")[0] if kind == "mote" else kind]
+    codes = ";".join(_CODES[word] for word in style.split())
+    return f"\x1b[{codes}m{found[0]}\x1b[0m" if codes else found[0]
