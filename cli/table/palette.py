@@ -44,6 +44,18 @@ STYLES: Final[dict[str, str]] = {
 """What each class looks like. Without colours bold, underlined and reverse text is left."""
 
 
+_ON: Final = {
+    "dark": {"turn": "bold ansibrightcyan", "counted": "bold ansibrightgreen", "neutral": "ansibrightyellow"},
+    "light": {"turn": "bold ansiblue", "counted": "bold ansigreen", "blue": "ansiblue"},
+}
+"""What else can be read where the background is known."""
+
+
+def styles(color: str) -> dict[str, str]:
+    """Return what each class looks like on a background: ``dark``, ``light``, or any other word for either."""
+    return STYLES | _ON.get(color, {})
+
+
 class Glyphs(NamedTuple):
     """The signs of a drawing, and whether letters beyond ASCII can be shown."""
 

@@ -84,9 +84,10 @@ class Screen:
     is_interactive = True
     shows_board = True
 
-    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool) -> None:
+    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool, color: str) -> None:
         self._table = table
         self._has_bell = has_bell
+        self._color = color
         self._writer = writer
         self._output = output_of(writer)
         self._glyphs: Glyphs = glyphs_of(sys.stdout)
@@ -211,15 +212,16 @@ class Screen:
         foot = VSplit(
             [Window(prompt, width=lambda: get_cwidth(self._prompt()), dont_extend_width=True), line], height=1
         )
+        is_colored = self._color != "none" and has_colors(sys.stdout)
         return PatientApplication(
             self._writer,
             layout=Layout(HSplit([Window(table, wrap_lines=False), foot]), line),
             key_bindings=self._bindings(),
-            style=Style.from_dict(palette.STYLES),
+            style=Style.from_dict(palette.styles(self._color)),
             include_default_pygments_style=False,
             full_screen=True,
             mouse_support=False,
-            color_depth=ColorDepth.DEPTH_4_BIT if has_colors(sys.stdout) else ColorDepth.DEPTH_1_BIT,
+            color_depth=ColorDepth.DEPTH_4_BIT if is_colored else ColorDepth.DEPTH_1_BIT,
             output=self._output,
         )
 

@@ -28,6 +28,8 @@ class Showing(NamedTuple):
     pace: float = 0.0
     """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
     bell: bool = False
+    color: str = "auto"
+    """The background that colours are to be readable on: ``dark``, ``light``, ``auto`` for both, ``none`` for none."""
 
 
 UiOption = Annotated[
@@ -64,4 +66,5 @@ def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | 
         ui or (Ui(settled.ui) if can_paint() else Ui.LINE),
         settled.pace if pace is None else pace,
         settled.bell if bell is None else bell,
+        settled.color,
     )

@@ -24,7 +24,7 @@ if sys.platform == "win32":
 pytestmark = pytest.mark.multicast
 
 AT_ONCE = ("--ui", "screen", "--pace", "0", "--name", "Ada")
-COLOR = re.compile(rb"\x1b\[[0-9;]*[34][0-9](?:;[0-9;]*)?m")
+COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9](?:;[0-9;]*)?m")
 ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
 
 Open = Callable[..., Terminal]
@@ -148,7 +148,7 @@ def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
     player.until_display("quit", "leave; you can return")
     player.type("x")
     player.until_display("(you)")
-    assert player.last_line() == "your turn>"
+    player.until_last_line("your turn>")
     assert "You roll" in (log := "\n".join(player.display()))  # what was asked has not driven it out
     assert "At any time:" not in log
 
@@ -219,6 +219,17 @@ def test_without_colours_nothing_is_missing(terminal: Open, variables: dict[str,
     player.wait_for(lambda: is_asked(player), "a turn")
     player.until_display("(you)", "to move")
     assert bool(COLOR.search(player.raw)) == is_colored
+
+
+@pytest.mark.parametrize(("color", "code"), [("dark", b"\x1b[0;96;1m"), ("light", b"\x1b[0;34;1m"), ("none", b"")])
+def test_colours_are_those_that_are_settled(terminal: Open, tmp_path: Path, color: str, code: bytes) -> None:
+    settings = tmp_path / "config.toml"
+    settings.write_text(f'color = "{color}"\n', encoding="utf-8")
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE, P2PDICE_CONFIG=str(settings))
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.until_display("to move")
+    assert code in player.raw
+    assert bool(COLOR.search(player.raw)) == bool(code)
 
 
 def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
