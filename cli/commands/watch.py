@@ -11,12 +11,12 @@ from cli.commands.matches import opened
 from cli.commands.tables import Found, look_around
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.names import nickname
+from cli.names import NameOption, nickname
 from cli.picking import pick_one
 from cli.play import InterfaceOption, alone, rejoin, run, sit
 from cli.render import command_line
 from cli.settings import Settings
-from cli.table.showing import PaceOption, Showing, UiOption, showing
+from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.tables_shown import Listed, listed
 from cli.waiting import shown, waiting
 
@@ -41,15 +41,18 @@ def watch(
     ctx: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
+    name: NameOption = None,
     interface: InterfaceOption = None,
     ui: UiOption = None,
     pace: PaceOption = None,
+    bell: BellOption = None,
 ) -> None:
     """Watch a match, and verify it as it is played.
 
     Your own program checks every signature, commitment and die; no player has to be trusted, and no dice are seen
     before their cups are opened. At the end you have the same transcript as the players. Any of them will do to watch
-    with: if one leaves, you see the rest with another.
+    with: if one leaves, you see the rest with another. When the match is over, type again to sit down for the next one;
+    --name and --bell are for that.
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
@@ -61,17 +64,17 @@ def watch(
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
             pass  # nobody is to choose a match first, and be refused then
     target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
-    run(_look_on(settings, target, interface, None if as_json else showing(settings, ui, pace, False)))
+    run(_look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
 
 
-async def _look_on(settings: Settings, target: str, interface: str | None, how: Showing | None) -> None:
+async def _look_on(settings: Settings, target: str, name: str, interface: str | None, how: Showing | None) -> None:
     from cli.log import open_log
     from cli.table.gallery import Gallery, report
     from protocol.node import Node
 
     home = settings.private_home()
     open_log(home)
-    node = await Node.open(home, nickname(None), interface=interface)
+    node = await Node.open(home, name, interface=interface)
     try:
         async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)

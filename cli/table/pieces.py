@@ -393,11 +393,12 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     if board.join_line:
         lines += [[], text("On another laptop, type:"), *(text(row, palette.KEY) for row in _command(board, columns))]
     free = board.seats - len(names)
+    begin = "It begins when all seats are taken, or when {} start."
     if can_start and board.join_line and free:
-        begin = "It begins when all seats are taken, or when you type start."
-        lines += [[], *(text(row) for row in rows(begin, columns))]
+        lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
     elif not board.join_line and board.players:
-        lines += [[], *(text(row, palette.QUIET) for row in rows("The match begins when the host says so.", columns))]
+        told = rows(begin.format("the host types"), columns)
+        lines += [[], *(text(row, palette.QUIET) for row in told)]
     if len(lines) > height:
         lines = [line for line in lines if line]
     return lines[:height]

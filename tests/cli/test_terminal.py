@@ -122,7 +122,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_s
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
     host.until("At the table: ")
     line = host.shown().partition("p2pdice join ")[2].split()[0]
-    watcher = terminal("c", "watch", line)
+    watcher = terminal("c", "watch", line, "--name", "Eve")
     watcher.until("You watch ")
     guest = terminal("b", "join", line, "--name", "Ben")
     side_by_side(*((player, player.play_a_match) for player in (host, guest)))
@@ -136,7 +136,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_s
     guest.until("You say: still there?")
     watcher.type("again\r")
     host.type("again perudo\r")
-    host.until('The table "Ada\'s table" is open', "joins: two of two seats taken")
+    host.until('The table "Ada\'s table" is open', "Eve joins: two of two seats taken")
     watcher.until("the rules called perudo", "You roll ")
     guest.type("again\r")
     guest.until("Waiting for Ada to open the table again.")

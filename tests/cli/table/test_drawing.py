@@ -15,7 +15,7 @@ from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from p2pdice import PRESETS
-from protocol.events import LobbyChanged, MatchOver, PeerBack, PeerLost, Suspended, TableOpened
+from protocol.events import LobbyChanged, MatchOver, PeerBack, PeerLost, Suspended, TableJoined, TableOpened
 from tests.cli.table.boards import JOIN_LINE, MINE, Sample, people
 
 SIZES = [(80, 23), (60, 19), (120, 39)]
@@ -128,6 +128,14 @@ def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[in
     assert "free" in shown
     assert f"\np2pdice join {JOIN_LINE}\n" in shown
     assert "type start" in shown
+
+
+def test_a_guest_is_told_when_the_match_begins() -> None:
+    board = Board()
+    host, guest = people(["Ada", "Ben"], me=1)
+    board.take(TableJoined("Friday", host, CLASSIC, 3))
+    board.take(LobbyChanged((host, guest), 3))
+    assert "It begins when all seats are taken, or when the host types start." in drawn(board)
 
 
 @pytest.mark.parametrize("columns", [60, 80])

@@ -1,0 +1,123 @@
+"""docs/playing.md names the words, keys, settings, options and sizes that the program has, and leaves none out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import chain
+from typing import cast
+
+import pytest
+
+from cli.front import build
+from cli.preferences import SETTINGS
+from cli.settings import Settings
+from cli.speech import hear
+from cli.table.drawing import WIDE
+from cli.table.gallery import PLAYERS_ONLY
+from cli.table.screen import Screen
+from cli.table.table import _IN_FULL, Table
+from cli.table.terminal import ASCII_VARIABLE, SMALLEST
+from p2pdice import PRESETS
+from protocol import limits
+from protocol.node import Node
+from tests.cli.table.boards import Sample
+from tests.programs import ROOT
+
+PAGE = (ROOT / "docs" / "playing.md").read_text(encoding="utf-8")
+TABLE = Table(cast("Node", None), Settings())
+NAMED = {"←": "left", "→": "right", "↑": "up", "↓": "down", "space": " "} | {
+    "Enter": "c-m",
+    "Tab": "c-i",
+    "Shift-Tab": "s-tab",
+}
+"""Keys whose names on the page are not those of prompt_toolkit."""
+NO_KEYS = {"<any>", "<bracketed-paste>", "<sigint>", "c-h"}
+"""What is bound for typing itself, and for signals."""
+
+
+def rows(head: str) -> list[list[str]]:
+    """Return the cells of the table with this head."""
+    table = PAGE.partition(f"\n| {head} |")[2].partition("\n\n")[0]
+    return [re.split(r" \| ", line.strip("| ")) for line in table.splitlines()[2:]]
+
+
+def words(cell: str) -> list[str]:
+    return re.findall("`([^`]+)`", cell)
+
+
+def typed() -> list[str]:
+    """Return every command of the page."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    lines = chain.from_iterable(block.splitlines() for block in blocks)
+    return [*lines, *(code for code in re.findall("`(p2pdice [^`]+)`", PAGE))]
+
+
+def test_every_key_of_the_screen_is_there_and_no_other() -> None:
+    screen = Screen.__new__(Screen)  # a terminal is not needed to know what is bound
+    screen._table = TABLE
+    bound = {str(getattr(key, "value", key)) for each in screen._bindings().bindings for key in each.keys}
+    named = [key for cells in rows("key") for key in words(cells[0])]
+    assert {NAMED.get(key, key.replace("Ctrl-", "c-").lower()) for key in named} == bound - NO_KEYS
+    assert len(named) == len(set(named))
+
+
+def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
+    assert [words(cells[0]) for cells in rows("word")] == [[word] for word in TABLE.words]
+    *most, last = [f"`{word}`" for word in _IN_FULL]
+    assert f"{', '.join(most)} and {last} have to be typed in full." in PAGE
+    shown = PAGE.partition("\n## Watch\n")[2].partition("\n## ")[0]
+    assert {*PLAYERS_ONLY} <= {*words(shown.partition("every step.")[2])}
+
+
+def test_what_is_typed_is_heard_as_the_page_says() -> None:
+    sample = Sample(PRESETS["classic"])
+    sample.roll()
+    sample.play("2x3", "2x4", "3x4")
+    turn = sample.board.turn
+    assert turn is not None
+    moves = rows("you type")
+    assert len(moves) > 1
+    for lines, (move,) in ((words(said), words(played)) for said, played in moves):
+        for line in lines:
+            assert str(hear(line, turn.view, sample.board.seating.names, [*TABLE.words])) == move, line
+
+
+def test_every_setting_is_there_with_what_it_takes() -> None:
+    assert [words(cells[0]) for cells in rows("setting")] == [[name] for name in SETTINGS]
+    for name, values, _ in rows("setting"):
+        for value in words(values):
+            setting = SETTINGS[words(name)[0]]
+            setting.check(setting.read(value))
+
+
+@pytest.mark.parametrize("line", sorted(set(typed())))
+def test_every_command_is_one_that_the_program_takes(line: str) -> None:
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "p2pdice"
+    command, context = build(), None
+    while True:  # whatever cannot be parsed is a usage error, which is raised
+        context = command.make_context(None, arguments, parent=context, obj=Settings())
+        arguments = [*getattr(context, "_protected_args", ()), *context.args]
+        if not (arguments and hasattr(command, "resolve_command")):
+            break
+        _, command, arguments = command.resolve_command(context, arguments)
+    assert not arguments
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    for said in (
+        f"at least {SMALLEST[0]} columns and {SMALLEST[1]} lines",
+        f"On a screen of {WIDE} columns or more",
+        f"you have {limits.PATIENCE_HUMAN} seconds",
+        f"up to {limits.WORD_CHARACTERS} characters",
+        f"`{ASCII_VARIABLE}=1`",
+    ):
+        assert said in PAGE
+
+
+def test_what_the_page_links_to_is_there_and_readme_links_to_the_page() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", PAGE)
+    assert links
+    assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
+    assert "](docs/playing.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
