@@ -6,7 +6,7 @@ without having been checked, but names and reasons may *contain* what a peer wro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ class TableOpened:
     """Why the table is not advertised."""
     is_reachable: bool = True
     """False when this machine has no address on a network: nobody on another one gets here."""
+    ruleset: Ruleset = field(kw_only=True)
+    """What is played by here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,7 +245,13 @@ class Node:
         problem = "" if is_advertised else ("the table is private" if settings.private else self._whereabouts.problem)
         self._told_line = self.join_line
         opened = TableOpened(
-            settings.name, self._told_line, addresses, is_advertised, problem, is_reachable=self._is_reachable()
+            settings.name,
+            self._told_line,
+            addresses,
+            is_advertised,
+            problem,
+            is_reachable=self._is_reachable(),
+            ruleset=settings.ruleset,
         )
         self._shell.tell(opened)
         self._hosting.open()

@@ -140,7 +140,7 @@ class Board:
         match event:
             case TableOpened():
                 self._clear()
-                self.name, self.join_line = event.name, event.join_line
+                self.name, self.join_line, self.ruleset = event.name, event.join_line, event.ruleset
             case TableMoved():
                 self.join_line = event.join_line
             case TableJoined() | TableWatched():
