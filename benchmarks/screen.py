@@ -87,10 +87,15 @@ def is_table(shown: bytes) -> bool:
     return b"Ben (you)" in shown.partition(b"\x1b[?1049h")[2]
 
 
-def first_frame(folder: Path, line: str, run: int) -> float:
-    """Return the seconds from the start of ``join`` to its first frame."""
+def is_frame(shown: bytes) -> bool:
+    """Tell whether something was painted on the full screen."""
+    return b"Asking for a seat" in shown.partition(b"\x1b[?1049h")[2]
+
+
+def frames_of_join(folder: Path, line: str, run: int) -> tuple[float, float]:
+    """Return the seconds from the start of ``join`` to its first frame, and to that of the table, the seat taken."""
     with Person(folder / f"guest{run % 2}", "join", line, "--name", "Ben", "--ui", "screen") as guest:
-        return guest.until(is_table) - guest.began
+        return guest.until(is_frame) - guest.began, guest.until(is_table) - guest.began
 
 
 def key_times(player: Person) -> list[float]:
@@ -121,12 +126,13 @@ def main() -> None:
             host.until(lambda shown: b"taken, by Ada" in shown)
             found = re.search(rb"p2pdice join ([0-9.]+:\d+/[A-Z0-9-]+)", host.shown)
             assert found, host.shown
-            frames = [first_frame(folder, found[1].decode(), run) for run in range(RUNS)]
-        frame = statistics.median(frames)
-        print(
-            f"first frame of join: {frame * 1000:.0f} ms, {frame / pass_:.1f} times an empty run"
-            f" (at most {FRAME_LIMIT:.0f}); from {min(frames) * 1000:.0f} to {max(frames) * 1000:.0f} ms"
-        )
+            frames = [frames_of_join(folder, found[1].decode(), run) for run in range(RUNS)]
+        for what, taken in zip(("first frame", "first frame of the table"), zip(*frames, strict=True), strict=True):
+            frame = statistics.median(taken)
+            print(
+                f"{what} of join: {frame * 1000:.0f} ms, {frame / pass_:.1f} times an empty run"
+                f" (the first one at most {FRAME_LIMIT:.0f}); from {min(taken) * 1000:.0f} to {max(taken) * 1000:.0f} ms"
+            )
         with Person(folder / "solo", "host", "--name", "Ada", "--bots", "3", "--ui", "screen", "--pace", "0") as player:
             player.until(lambda shown: b"your turn>" in shown)
             taken = key_times(player)

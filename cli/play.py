@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 
 from cli.boundary import complain
-from cli.crew import Crew
 from cli.exits import ExitCode, Failure
 from cli.render import sentence
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
 from cli.starting import uncollected
+from cli.table.curtain import curtain
 from cli.table.face import InterruptedByUserError
 from cli.table.showing import Ui
 
 if TYPE_CHECKING:
+    from cli.crew import Crew
     from cli.table.showing import Showing
     from protocol.lobby import TableSettings
     from protocol.match import Match
@@ -53,7 +54,7 @@ Enter = Callable[["Node"], Awaitable[None]]
 """Hosts, joins or resumes."""
 
 
-Company = Callable[["Node"], AbstractAsyncContextManager[Crew]]
+Company = Callable[["Node"], AbstractAsyncContextManager["Crew"]]
 """Seats bots at the node's table for as long as the block lasts."""
 Again = Callable[["Node", str], Awaitable[Company]]
 """Goes back to the table after a match, given what was typed behind the word; returns who comes along."""
@@ -61,6 +62,8 @@ Again = Callable[["Node", str], Awaitable[Company]]
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
     """Seat nobody."""
+    from cli.crew import Crew
+
     return nullcontext(Crew())
 
 
@@ -116,6 +119,7 @@ def play(
     enter: Enter,
     showing: Showing,
     *,
+    first: str,
     port: int = 0,
     interface: str | None = None,
     company: Company = alone,
@@ -123,31 +127,37 @@ def play(
 ) -> None:
     """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
+    :param first: what is going on until there is a table; safe to print.
     :param company: bots that play for as long as this player is at the table.
     :param again: goes back to the table after a match.
     """
 
-    with uncollected():
-        from cli.log import open_log
-        from protocol.node import Node
-
-        if showing.ui is Ui.SCREEN:
-            import cli.table.screen
-        import cli.table.table  # noqa: F401
+    curtained = ExitStack()
+    curtained.enter_context(curtain(first, showing))
 
     async def attend() -> None:
         node = await Node.open(home, name, port=port, interface=interface)
         try:
             await enter(node)
+            curtained.close()
             if node.loss:
                 complain(sentence(node.loss))
             await sit(node, settings, showing, company, again)
         finally:
             await node.close()
 
-    home = settings.private_home()
-    open_log(home)
-    run(attend())
+    with curtained:
+        with uncollected():
+            from cli.log import open_log
+            from protocol.node import Node
+
+            if showing.ui is Ui.SCREEN:
+                import cli.table.screen
+            import cli.table.table  # noqa: F401
+
+        home = settings.private_home()
+        open_log(home)
+        run(attend())
 
 
 async def sit(

@@ -128,6 +128,7 @@ def host(
         player,
         enter,
         showing(settings, ui, pace, bell),
+        first="Opening the table.",
         port=port,
         interface=interface,
         company=company,

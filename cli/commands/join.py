@@ -56,7 +56,8 @@ def join(
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
     settings = ctx.ensure_object(Settings)
     how = showing(settings, ui, pace, bell)
-    play(settings, player, seat_at(target, pledge), how, port=port, interface=interface)
+    first = f"Asking for a seat at {table_shown(target)}."
+    play(settings, player, seat_at(target, pledge), how, first=first, port=port, interface=interface)
 
 
 def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
@@ -64,14 +65,18 @@ def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
 
     :param target: what was typed, or every sighting by the name of the table that was picked.
     """
-    table = shown(target) if isinstance(target, str) else escape(target[0].advertisement.name)
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
-        async with waiting(f"Asking for a seat at {table}."):
+        async with waiting(f"Asking for a seat at {table_shown(target)}."):
             await node.join(target)
 
     return enter
+
+
+def table_shown(target: str | tuple[Sighting, ...]) -> str:
+    """Return what a table is called by whoever wants to sit there."""
+    return shown(target) if isinstance(target, str) else escape(target[0].advertisement.name)
 
 
 def choose(found: Found) -> tuple[Sighting, ...]:

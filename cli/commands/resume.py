@@ -75,7 +75,17 @@ def resume(
         return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
 
     shown_so = showing(settings, ui, pace, bell)
-    play(settings, nickname(None), enter, shown_so, port=port, interface=interface, company=company, again=again)
+    play(
+        settings,
+        nickname(None),
+        enter,
+        shown_so,
+        first="Returning to the match.",
+        port=port,
+        interface=interface,
+        company=company,
+        again=again,
+    )
 
 
 def _list(settings: Settings, as_json: bool) -> None:

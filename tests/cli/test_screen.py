@@ -271,3 +271,11 @@ def test_a_frozen_terminal_holds_up_no_match(terminal: Open, tmp_path: Path, ui:
             assert "Everybody has confirmed the result." in player.shown()
         frozen.thaw()
         frozen.until("The match is over", "Everybody has confirmed the result.")
+
+
+def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: Open) -> None:
+    guest = terminal("b", "join", "127.0.0.1:9", *AT_ONCE)
+    assert guest.end() == ExitCode.UNREACHABLE
+    painted, _, after = guest.raw.partition(b"\x1b[?1049l")
+    assert painted == b"\x1b[?1049h\x1b[2J\x1b[H Asking for a seat at 127.0.0.1:9."
+    assert after.startswith(b"Error: ")

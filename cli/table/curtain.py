@@ -1,0 +1,39 @@
+"""The curtain: what is painted on the full screen until there is a table, which takes some modules and the network."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from shutil import get_terminal_size
+from typing import Final
+
+from cli.output import say
+from cli.table.showing import Showing, Ui
+
+_RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
+_LOWER: Final = "\x1b[?1049l"
+
+
+@contextmanager
+def curtain(text: str, showing: Showing) -> Iterator[None]:
+    """Say what is going on until the block ends. What is complained of meanwhile is said then.
+
+    :param text: safe to print.
+    """
+    if showing.ui is not Ui.SCREEN or sys.platform == "win32":  # whose consoles may have to be prepared first
+        yield
+        return
+    width = get_terminal_size().columns - 2
+    sys.stdout.write(f"{_RAISE} {text if len(text) < width else text[: width - 1] + '…'}")
+    sys.stdout.flush()
+    complaints = StringIO()
+    try:
+        with redirect_stderr(complaints):
+            yield
+    finally:
+        sys.stdout.write(_LOWER)
+        sys.stdout.flush()
+        if told := complaints.getvalue().rstrip("\n"):
+            say(told, sys.stderr)
