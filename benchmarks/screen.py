@@ -127,11 +127,11 @@ def main() -> None:
             found = re.search(rb"p2pdice join ([0-9.]+:\d+/[A-Z0-9-]+)", host.shown)
             assert found, host.shown
             frames = [frames_of_join(folder, found[1].decode(), run) for run in range(RUNS)]
-        for what, taken in zip(("first frame", "first frame of the table"), zip(*frames, strict=True), strict=True):
-            frame = statistics.median(taken)
+        for what, times in zip(("first frame", "first frame of the table"), zip(*frames, strict=True), strict=True):
+            frame = statistics.median(times)
             print(
-                f"{what} of join: {frame * 1000:.0f} ms, {frame / pass_:.1f} times an empty run"
-                f" (the first one at most {FRAME_LIMIT:.0f}); from {min(taken) * 1000:.0f} to {max(taken) * 1000:.0f} ms"
+                f"{what} of join: {frame * 1000:.0f} ms, {frame / pass_:.1f} times an empty run (the very first at most"
+                f" {FRAME_LIMIT:.0f}); from {min(times) * 1000:.0f} to {max(times) * 1000:.0f} ms"
             )
         with Person(folder / "solo", "host", "--name", "Ada", "--bots", "3", "--ui", "screen", "--pace", "0") as player:
             player.until(lambda shown: b"your turn>" in shown)
