@@ -173,10 +173,14 @@ class Match:
     # What the owner may ask
 
     def goes_on_without(self, fingerprints: Collection[str]) -> bool:
-        """Tell whether the others are enough to put these players out if they stay away: more than half of the base."""
+        """Tell whether the others are enough to put these players out if they stay away: more than half of the base.
+
+        Nobody waits for players who are out by their own message or the others' votes.
+        """
         place = self.record.position
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
-        return len(set(place.base) - set(place.left) - gone) >= place.majority
+        staying = set(place.base) - set(place.left)
+        return not gone & staying or len(staying - gone) >= place.majority
 
     @property
     def is_formed(self) -> bool:

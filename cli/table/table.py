@@ -451,15 +451,22 @@ class Table:
     def _go_again(self, rest: str) -> None:
         if self._again is None or self.board.match or not self._had_match:
             self._say("You can go again when the match is over.")
-        elif self._returning is not None and not self._returning.done():
+        elif self._returning is not None and not self._returning.done() and not rest:
             self._say("You wait for the next match already.")
         else:
-            self._returning = asyncio.create_task(self._return(rest))
+            self._returning = asyncio.create_task(self._return(rest, self._returning))
 
-    async def _return(self, rest: str) -> None:
+    async def _return(self, rest: str, instead_of: asyncio.Task[None] | None = None) -> None:
+        """Go back to the table.
+
+        :param instead_of: waits for somebody, and is to wait no longer: something else is wished.
+        """
         from protocol.node import NodeError
 
         assert self._again is not None
+        if instead_of is not None:
+            instead_of.cancel()
+            await asyncio.wait([instead_of])
         try:
             await self._again(rest)
         except NodeError as error:

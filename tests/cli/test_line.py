@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -404,3 +405,27 @@ def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
 @given(st.text("ab \n", max_size=200), st.integers(10, 100))
 def test_lines_are_broken_between_words_and_nothing_is_lost(text: str, columns: int) -> None:
     assert wrapped(text, columns).split() == text.split() or any(len(word) > columns - 4 for word in text.split())
+
+
+async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
+    table = Table()
+    wishes: list[str] = []
+
+    async def go_again(wish: str) -> None:
+        wishes.append(wish)
+        if not wish:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                wishes.append("waits no longer")
+
+    over = node.MatchOver("ab" * 32, ((0,), (1,)), table.line.board.players, Path("transcript"), True)
+    table.line._again = go_again
+    table.line.take(over)
+    table.types("again")
+    await asyncio.sleep(0)
+    assert table.types("again") == ["You wait for the next match already."]
+    table.types("again host")
+    assert table.line._returning is not None
+    await asyncio.wait_for(table.line._returning, 5)
+    assert wishes == ["", "waits no longer", "host"]

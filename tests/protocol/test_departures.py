@@ -114,3 +114,14 @@ def test_nobody_leaves_an_undisturbed_match() -> None:
     world = World(CLASSIC, 3, seed=0)
     world.run()
     assert [departure(world.machines[0].match.record.chain, author) for author in range(3)] == [None] * 3
+
+
+def test_nobody_waits_for_who_has_given_up() -> None:
+    world = World(CLASSIC, 2, seed=3)
+    first_turn(world)
+    world.feed(1, Conceded())
+    world.run()
+    for machine in world.machines:
+        there, gone = (player.fingerprint for player in machine.match.info)
+        assert machine.match.goes_on_without({gone})
+        assert not machine.match.goes_on_without({there})
