@@ -81,7 +81,7 @@ async def rejoin(node: Node, wish: str) -> Company:
         raise Failure(f"The host chooses what is played: type again alone, or again {HOST} to open a table yourself.")
     if not wish:
         await node.rejoin()
-    elif (match := node.match) is None:
+    elif (match := node.match or node.former) is None:  # who waited for the host has left it behind
         raise Failure("There was no match here.")
     else:
         await node.host(table_of(match, node.name))

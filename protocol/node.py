@@ -188,6 +188,11 @@ class Node:
         return self._mesh.port
 
     @property
+    def former(self) -> Match | None:
+        """The last match that was played here to its end and left behind for another table."""
+        return self._former.match if self._former is not None else None
+
+    @property
     def match(self) -> Match | None:
         """The match that is proposed, running or watched here, to be looked at and never fed; also when it is over, as
         long as it was not left behind for another table.

@@ -70,8 +70,9 @@ def resume(
         """Whoever has bots here has hosted the match."""
         if not crew.bots:
             return await rejoin(node, wish)
-        assert node.match is not None
-        await open_again(node, table_of(node.match, node.name), wish)
+        match = node.match or node.former
+        assert match is not None
+        await open_again(node, table_of(match, node.name), wish)
         return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
 
     shown_so = showing(settings, ui, pace, bell)

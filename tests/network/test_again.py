@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from cli.play import rejoin
 from p2pdice import PRESETS
 from protocol.effects import Ended, Formed, Over, Show
 from protocol.errors import NodeError
@@ -578,3 +579,20 @@ async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each
     await asyncio.sleep(0.1)
     for player in (host, seated, idle, watching):
         assert sorted(said.text for said in player.told(Said)) == ["another one?", "yes"]
+
+
+async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    await host.node.close()
+    waiting = asyncio.create_task(rejoin(guest.node, ""))
+    await guest.until_true(lambda: guest.node.match is None)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    evening.began[guest] = len(guest.events)
+    await rejoin(guest.node, "host")
+    table = await evening.told(guest, TableOpened)
+    assert isinstance(table, TableOpened)
+    assert (table.name, table.ruleset) == ("B's table", opened.ruleset)
