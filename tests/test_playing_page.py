@@ -105,6 +105,14 @@ def test_every_command_is_one_that_the_program_takes(line: str) -> None:
     assert not arguments
 
 
+def test_every_option_that_is_named_alone_is_one_of_the_table() -> None:
+    parts = build().get_command(build().make_context(None, ["host"], obj=Settings()), "host").params
+    options = {each for part in parts for each in (*part.opts, *part.secondary_opts)}
+    named = {code.split()[0] for code in re.findall("`(--[^`]+)`", PAGE)}
+    assert named
+    assert {name.partition("=")[0] for name in named} <= options
+
+
 def test_the_numbers_are_those_of_the_code() -> None:
     for said in (
         f"at least {SMALLEST[0]} columns and {SMALLEST[1]} lines",
