@@ -20,6 +20,7 @@ from p2pdice.players import Player
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
 from tests.programs import PATIENCE, ROOT, environment
+from tests.tiers import thoroughly
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "odds15.py"
@@ -79,7 +80,9 @@ def test_the_numbers_of_the_guide_are_those_of_the_code() -> None:
     assert "three late answers in a row" in GUIDE
 
 
-@pytest.mark.parametrize("command", [["sh", "shellbot.sh"], [sys.executable, "odds15.py"]], ids=lambda words: words[1])
+@pytest.mark.parametrize(
+    "command", [*thoroughly([["sh", "shellbot.sh"]]), [sys.executable, "odds15.py"]], ids=lambda words: words[1]
+)
 def test_the_examples_conform(p2pdice: Run, command: list[str]) -> None:
     if shutil.which(command[0]) is None or (command[0] == "sh" and shutil.which("awk") is None):
         pytest.skip("there is no shell with awk here")

@@ -18,6 +18,7 @@ from tests.cli.seat import SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
 from tests.cli.test_play import join_line, transcript
 from tests.programs import wait_until_gone
+from tests.tiers import thoroughly
 
 STUBBORN = "import signal\nsignal.signal(15, signal.SIG_IGN)\nhello(); time.sleep(600)"
 Sit = Callable[..., SeatedPlayer]
@@ -96,7 +97,7 @@ CROWDS = {
 }
 
 
-@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize("crowd", [*thoroughly(["every kind at a small table"]), "motes and stakes"])
 def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_path: Path, crowd: str) -> None:
     options, kinds = CROWDS[crowd]
     bots = [part for name, text in kinds.items() for part in ("--bot", as_text(program(tmp_path, name, text)))]

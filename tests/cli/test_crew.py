@@ -75,7 +75,7 @@ def keys(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "how",
     [
-        "leaves",
+        pytest.param("leaves", marks=pytest.mark.thorough),
         pytest.param("is killed", marks=pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")),
     ],
 )

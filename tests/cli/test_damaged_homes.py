@@ -25,6 +25,7 @@ from tests.cli.conftest import Run
 from tests.fuzz.targets.store import PLACES
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
+from tests.tiers import thoroughly
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 NONSENSE = (-1, 2**63 - 1, "x\x1b[2J", b"\xff" * 32)
@@ -73,7 +74,9 @@ def told(*arguments: str) -> str:
     return output.getvalue()
 
 
-@pytest.mark.parametrize("command", ["resume", "host", "join nowhere", "identity show", "watch 127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "command", ["resume", "identity show", *thoroughly(["host", "join nowhere", "watch 127.0.0.1:1"])]
+)
 def test_no_command_makes_another_key_where_matches_were_played(p2pdice: Run, home: Home, command: str) -> None:
     home.identity.unlink()
     done = p2pdice(*command.split())

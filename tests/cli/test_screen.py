@@ -17,6 +17,7 @@ from cli.table.screen import KEYS
 from tests.cli.screen import Terminal
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
+from tests.tiers import thoroughly
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
@@ -93,7 +94,7 @@ def check_frame(player: Terminal, columns: int, lines: int) -> None:
     player.wait_for(is_whole, f"a screen of {columns} x {lines}")
 
 
-@pytest.mark.parametrize("rules", ["classic", "joker", "motes"])
+@pytest.mark.parametrize("rules", [*thoroughly(["classic", "joker"]), "motes"])
 def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open, rules: str) -> None:
     shorter = ("--set", "dice=2") if rules != "motes" else ()
     player = terminal("a", "host", "--rules", rules, *shorter, "--bots", "2", *AT_ONCE, "--bell")
@@ -192,7 +193,7 @@ def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open
     player.until_last_line("your turn>")
 
 
-@pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
+@pytest.mark.parametrize("keys", ["\x03", *thoroughly(["\x04", "quit\r"])], ids=["ctrl-c", "ctrl-d", "quit"])
 def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open, keys: str) -> None:
     player = terminal("a", "host", "--bots", "1", *AT_ONCE)
     player.wait_for(lambda: is_asked(player), "a turn")

@@ -175,7 +175,7 @@ def test_a_slip_is_answered_with_what_was_probably_meant(line: str, guess: str) 
 
 
 @given(SLIPS, st.sampled_from(["classic", "plain", "joker", "perudo", "spot-on", "wildcard"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, preset: str) -> None:
     seen = turn(preset, "2x3")
     try:
@@ -192,7 +192,7 @@ def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, pr
 
 
 @given(SLIPS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_what_the_strict_text_says_is_what_is_heard(line: str) -> None:
     seen = turn("spot-on", "2x3")
     try:

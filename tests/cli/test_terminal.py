@@ -226,7 +226,11 @@ def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: P
 
 @pytest.mark.parametrize(
     ("variables", "options", "is_colored"),
-    [({}, [], True), ({"NO_COLOR": "1"}, [], False), ({}, ["--no-color"], False)],
+    [
+        ({}, [], True),
+        pytest.param({"NO_COLOR": "1"}, [], False, marks=pytest.mark.thorough),
+        ({}, ["--no-color"], False),
+    ],
     ids=["color", "NO_COLOR", "--no-color"],
 )
 def test_a_demo_moves_and_is_coloured_only_where_it_may_be(

@@ -158,7 +158,8 @@ async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
 # Relaying
 
 
-@pytest.mark.parametrize("laptops", [3, *thoroughly([4])])
+@pytest.mark.thorough
+@pytest.mark.parametrize("laptops", [3, 4])
 async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
     with lan(laptops) as wire:
         wire.keep_apart(2, 3)
@@ -212,7 +213,7 @@ async def test_a_table_whose_laptop_gets_another_address_is_joined_by_the_new_li
             assert len(host.told("readdressed")) == 1
 
 
-@pytest.mark.parametrize("prefix", ["", "fd00:77::"], ids=["link-local", "unique-local"])
+@pytest.mark.parametrize("prefix", ["", *thoroughly(["fd00:77::"])], ids=["link-local", "unique-local"])
 async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp_path: Path, prefix: str) -> None:
     """A link-local address stands there without a zone: who types it tries every one. Guests reach each other, too."""
     with lan(3) as wire:

@@ -14,10 +14,11 @@ from protocol.messages import Kind
 from protocol.position import Purpose
 from protocol.verifier import verify
 from tests.simulation.world import World
+from tests.tiers import thoroughly
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("players", [2, 5])
+@pytest.mark.parametrize("players", [2, *thoroughly([5])])
 def test_every_preset_ends_with_identical_fair_transcripts(preset: str, players: int) -> None:
     world = World(PRESETS[preset], players, seed=players)
     world.run()

@@ -48,7 +48,7 @@ def shown(world: World, me: int, kind: type) -> list[object]:
     return [event for event in world.machines[me].shown if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("players", [2, 3, 4, 5, 10, *thoroughly([6, 7, 8, 9])])
+@pytest.mark.parametrize("players", [2, 3, 5, *thoroughly([4, 6, 7, 8, 9, 10])])
 def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     world.run()

@@ -78,8 +78,11 @@ def expect(history: History, place: int, rest: bytes, culprit: str | None, rng: 
         assert whole.signatures == known + verdict.signatures
 
 
+FEW = ["classic", "joker", "motes", *thoroughly(name for name in PRESETS if name not in ("classic", "joker", "motes"))]
+
+
 @pytest.mark.parametrize("players", [*thoroughly([2]), 3])
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", FEW)
 def test_a_sample_of_changes(preset: str, players: int) -> None:
     rng = Random(f"{preset} {players}")
     history = play(PRESETS[preset], players, rng.randrange(2**32))
@@ -115,7 +118,7 @@ def voted(preset: str, rng: Random) -> History:
             return history
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", FEW)
 def test_proofs_and_what_looks_like_them(preset: str) -> None:
     rng = Random(f"{preset} proofs")
     history = play(PRESETS[preset], 3, rng.randrange(2**32))

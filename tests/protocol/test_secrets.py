@@ -21,7 +21,6 @@ from cli.log import EscapingFormatter, PrivateFileHandler
 from protocol.hashing import tagged_hash
 from protocol.home import Home
 from protocol.keys import MatchKey
-from protocol.limits import LOG_BYTES
 from protocol.lobby import TableSettings
 from protocol.node import Node
 from protocol.wire import JoinTable, decode_frame
@@ -30,6 +29,9 @@ from tests.network.company import CLASSIC, Company, Player, agree, company
 needs_mode_bits = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows keeps a profile private by access lists, not by mode bits"
 )
+
+LOG_BYTES = 100_000
+"""What such a file takes here; the product's takes more in the same way."""
 
 
 @pytest_asyncio.fixture(loop_scope="function")
