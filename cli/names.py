@@ -26,7 +26,10 @@ _INTERPRETER: Final = re.compile(
 NameOption = Annotated[
     str | None,
     typer.Option(
-        "--name", metavar="NAME", show_default=False, help="Your nickname (default: as settled, else your login name)."
+        "--name",
+        metavar="NAME",
+        show_default=False,
+        help="Your nickname (default: from your settings, else your login name).",
     ),
 ]
 """The option as every command that seats a player has it."""

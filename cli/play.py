@@ -78,7 +78,9 @@ async def rejoin(node: Node, wish: str) -> Company:
     :raises NodeError: if there is no way back.
     """
     if wish and wish.lower() != HOST:
-        raise Failure(f"The host chooses what is played: type again alone, or again {HOST} to open a table yourself.")
+        raise Failure(
+            f'The host chooses what is played: type just "again", or "again {HOST}" to open a table yourself.'
+        )
     if not wish:
         await node.rejoin()
     elif (match := node.match or node.former) is None:  # who waited for the host has left it behind

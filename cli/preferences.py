@@ -116,7 +116,7 @@ SETTINGS: Final = {
     "name": Setting("your nickname", "a nickname of 1 to 20 characters", "Ada", _nickname, str),
     "ui": Setting("how a table is shown", _quoted(UIS), UIS[1], _one_of(UIS), str),
     "pace": Setting(
-        "how fast bots seem to play; 1 as people do, 0 at once",
+        "how slowly moves are shown; 0 for at once",
         f"a number from 0 to {SLOWEST:g}",
         "0.5",
         _pace,
@@ -187,7 +187,7 @@ class File:
             with open(path, "rb", opener=open_without_waiting) as file:
                 data = file.read(LARGEST_FILE + 1)
             if len(data) > LARGEST_FILE:
-                raise _failure(path, f"it is longer than {LARGEST_FILE} bytes: these are no settings of p2pdice")
+                raise _failure(path, f"it is longer than {LARGEST_FILE} bytes: this is not a settings file of p2pdice")
             return cls(path, data.decode("utf-8-sig"))
         except FileNotFoundError:
             return cls(path, "")
@@ -195,7 +195,7 @@ class File:
             raise _unusable(path, f"it cannot be read: {error.strerror or error}") from None
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            raise _failure(path, "this is no text in UTF-8", line) from None
+            raise _failure(path, "this is not UTF-8 text", line) from None
 
     def _parsed(self, text: str) -> dict[str, Any]:
         if not text:
@@ -210,7 +210,7 @@ class File:
             where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
             problem = str(error)[: where.start()] if where else str(error)
             line = int(where[1]) if where and where[1] else len(text.splitlines()) if where else None
-            raise _failure(self.path, f"this is no TOML: {problem}", line) from None
+            raise _failure(self.path, f"this is not TOML: {problem}", line) from None
 
     def checked(self) -> dict[str, Value]:
         """Return the settings of the file.
@@ -271,7 +271,7 @@ class File:
         except Failure:
             is_right = False
         if not is_right:
-            raise _failure(self.path, f'"{escape(key)}" does not stand on a line of its own', self._line(key))
+            raise _failure(self.path, f'"{escape(key)}" is not on a line of its own', self._line(key))
         self._write(text)
         self._text, self._table = text, wanted
 
@@ -320,7 +320,7 @@ def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | No
     what = f"{key} takes {setting.accepted}{why}"
     if path is None:
         return Failure(f"{what}.", code=ExitCode.USAGE, choices=choices)
-    choices.append((command_line("settings", "unset", key), "Return to the default with"))
+    choices.append((command_line("settings", "unset", key), "Go back to the default with"))
     return _failure(path, what, line, choices)
 
 
@@ -331,5 +331,5 @@ def _unusable(path: Path, what: str) -> Failure:
 def _failure(path: Path, what: str, line: int | None = None, choices: list[tuple[str, str]] | None = None) -> Failure:
     where = escape(str(path)) + (f", line {line}" if line is not None else "")
     what = what if what.endswith("?") else f"{what}."
-    hint = "" if choices else "Mend the file, or remove it: then every setting has its default."
+    hint = "" if choices else "Correct the file, or remove it: then every setting has its default."
     return Failure(f"{where}: {what}", hint=hint, code=ExitCode.USAGE, choices=choices or ())

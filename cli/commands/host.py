@@ -68,7 +68,7 @@ def host(
             " table. Your own bots wait indefinitely if nobody else is playing.",
         ),
     ] = 120,
-    private: Annotated[bool, typer.Option("--private", help="Admit only who has the join line.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Admit only those who have the join line.")] = False,
     programs: Annotated[
         list[str] | None,
         typer.Option("--bot", metavar="CMD", help="Seat a program that speaks the bot protocol; can be repeated."),

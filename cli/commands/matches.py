@@ -30,7 +30,7 @@ Examples:
 
 \b
 MATCH is "last", a name as it is listed here (the day and the table), or any
-unique beginning of a match's id. So it is wherever a command takes a match.
+unique beginning of a match's id. This holds wherever a command takes a match.
 None of these commands works while another p2pdice uses the home.
 """
 
@@ -46,7 +46,7 @@ MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", show_default=Fals
 def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List, save or forget the matches that are kept here.
 
-    Without a further word, they are listed.
+    Without a further word, it lists them.
     """
     if ctx.invoked_subcommand is None:
         list_matches(ctx, as_json)

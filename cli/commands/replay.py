@@ -64,7 +64,7 @@ def replay(
     """Look back at a match: step, play and jump through its transcript.
 
     The transcript is verified first, as by p2pdice verify. You see all dice from the roll on, and beside each bid how
-    likely it was to whoever made it. Into a pipe or a file goes the whole story.
+    likely it was to whoever made it. A pipe or a file gets the whole story.
     """
     settings = ctx.ensure_object(Settings)
     path, replayed = _open(match, settings, as_json)

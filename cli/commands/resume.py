@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice resume              the newest unfinished match
-  p2pdice resume 2026-11-22-friday    the match that is listed so
-  p2pdice resume 3f2a9c       the match whose id begins so
-  p2pdice resume --list       all of them; the finished too: p2pdice matches
+  p2pdice resume                      the newest unfinished match
+  p2pdice resume 2026-11-22-friday    the match with this name
+  p2pdice resume 3f2a9c               the match whose id begins like this
+  p2pdice resume --list               all of them (see also p2pdice matches)
 """
 
 app = application()

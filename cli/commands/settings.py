@@ -17,16 +17,16 @@ from cli.settings import COLOR_VARIABLE, Settings
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice settings                 what is settled, and where it comes from
+  p2pdice settings                 your settings, and where each comes from
   p2pdice settings set name Ada    your nickname, unless --name says another
   p2pdice settings set ui line     a table line by line, for a screen reader
   p2pdice settings set pace 0.5    bots play twice as fast; 0: at once
-  p2pdice settings unset name      the default again
+  p2pdice settings unset name      back to the default
 
 \b
 name    your nickname (default: your login name)
 ui      screen, or line: how a table is shown (default: screen, if it can be)
-pace    a number from 0 to 10: how long what bots do is shown (default: 1)
+pace    a number from 0 to 10: how slowly moves are shown (default: 1)
 bell    true or false: ring when it is your turn (default: true)
 color   auto, dark, light or none: your terminal's background (default: auto)
 """
@@ -40,8 +40,8 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
     """Show or change your settings: name, screen, pace, bell, colours.
 
-    They are a text file, config.toml, that you may also edit. Options of a command go before it, and so does NO_COLOR.
-    P2PDICE_CONFIG names another file.
+    They are kept in a text file, config.toml, that you can also edit. A command's own options and NO_COLOR take
+    precedence over it. P2PDICE_CONFIG names another file.
     """
     if ctx.invoked_subcommand is not None:
         if as_json:
@@ -54,7 +54,7 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         return
     for each in found:
         say(f"{each.key:5}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
-    say(f"The file: {escape(str(path))}" + ("" if path.exists() else " (there is none yet)"))
+    say(f"The file: {escape(str(path))}" + ("" if path.exists() else " (not created yet)"))
     print(f"Change one with:\n    {command_line('settings', 'set', 'pace', '0.5')}")
 
 
@@ -77,7 +77,7 @@ def put(
     key: KeyArgument,
     value: Annotated[str, typer.Argument(metavar="VALUE", show_default=False)],
 ) -> None:
-    """Change a setting. The file is made if there is none."""
+    """Change a setting. The file is created if there is none."""
     if key not in SETTINGS:
         raise _unknown(key)
     checked = typed(key, value)
@@ -88,18 +88,20 @@ def put(
 
 @app.command()
 def unset(key: KeyArgument) -> None:
-    """Take a setting out of the file: its default holds again."""
+    """Remove a setting from the file: its default holds again."""
     file = File.read()
     if key not in SETTINGS and key not in file.keys:
         raise _unknown(key)
     if key in file.keys:
         file.put(key, None)
-    print(f"{escape(key)} is not in your settings any more." if key not in SETTINGS else f"{key} is as by default.")
+    print(
+        f"{escape(key)} is not in your settings any more." if key not in SETTINGS else f"{key} has its default again."
+    )
 
 
 @app.command()
 def path() -> None:
-    """Print where the file of settings is, or will be."""
+    """Print where the settings file is, or will be."""
     print(file_path())
 
 

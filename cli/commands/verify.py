@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice verify last                 the match that you have seen last
+  p2pdice verify last                 the last one you played or watched
   p2pdice verify 2026-11-22-friday    as p2pdice matches lists it
   p2pdice verify match.p2pdice
   p2pdice verify --trust K7QF-2M3A-... --trust ZZ22-... match.p2pdice
@@ -62,7 +62,7 @@ def verify(
     """Judge transcripts and proofs of misconduct, without any network.
 
     Every signature, every commitment, every die and every move is checked again, from the file alone: it does not
-    matter where the file comes from. Names are what players call themselves; who they are, their fingerprints say.
+    matter where the file comes from. Names are what players call themselves; their fingerprints say who they are.
 
     FILE is any transcript or proof. MATCH is one of yours: "last", its name in the list of p2pdice matches, or any
     unique beginning of its id.

@@ -24,7 +24,7 @@ EPILOG: Final = """\b
 Examples:
   p2pdice watch                       pick from the matches on this network
   p2pdice watch Friday                the table called Friday
-  p2pdice watch 3f2a9c                the match whose id begins so
+  p2pdice watch 3f2a9c                the match whose id begins like this
   p2pdice watch 192.168.1.7:40312     what is played at this address
   p2pdice watch Friday --json         one JSON object for each event
 
@@ -51,8 +51,8 @@ def watch(
 
     Your own program checks every signature, commitment and die; no player has to be trusted, and no dice are seen
     before their cups are opened. At the end you have the same transcript as the players. Any of them will do to watch
-    with: if one leaves, you see the rest with another. When the match is over, type again to sit down for the next one;
-    --name and --bell are for that.
+    with: if one leaves, you see the rest with another. When the match is over, type "again" to sit down for the next
+    one; --name and --bell are for that.
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """

@@ -90,7 +90,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
     known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
     if not board.hand:
         known = f"with {dice_count(unknown)} hidden"
-    return f"{bid(quantity, face)} is true with {true}, true to the die with {to_the_die}: {known}."
+    return f"{bid(quantity, face)} is {true} likely to be true, and {to_the_die} likely to be true to the die: {known}."
 
 
 def players(board: Board) -> Iterator[str]:

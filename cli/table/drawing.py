@@ -155,7 +155,8 @@ def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int) ->
             break
     back = min(sight.back, max(len(told) - room, 0))
     shown = told[max(len(told) - room - back, 0) : len(told) - back]
-    label = f"{glyphs.rule * 2} log {f'(PageDown: {back} lines newer) ' if back else ''}"
+    newer = f"(PageDown: {counted(back, 'newer line')}) " if back else ""
+    label = f"{glyphs.rule * 2} log {newer}"
     rule = [text(label + glyphs.rule * (columns - len(label)), palette.QUIET)] if ruled else []
     return [*rule, *(text(line) for line in shown), *[[]] * (room - len(shown))]
 
@@ -216,7 +217,7 @@ def _page(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) 
     first = min(max(sight.back, 0), max(len(told) - room, 0))
     shown = told[first : first + room]
     left = len(told) - first - len(shown)
-    foot = f" PageDown: {counted(left, 'line')} more. " if left else " "
+    foot = f" PageDown: {counted(left, 'more line')}. " if left else " "
     return [
         _header(board, sight, columns),
         *([("", " "), ("", line)] for line in shown),

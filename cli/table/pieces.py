@@ -32,7 +32,7 @@ CAN: Final = {
     "grey": "be immune: the next accusation against you is void",
     "neutral": "swap it with a die of your cup",
     "blue": "stop the power on top of the stack",
-    "red": "a roll forbids a player one of the two groups of dice",
+    "red": "bar a player from one of the two groups of dice; a roll decides which",
     "dark": "remove another die of the graveyard for good",
 }
 """What a die of the graveyard does for whoever plays it."""
@@ -157,7 +157,7 @@ def _odds(board: Board, state: State) -> str:
         weighed = weigh(BidMade(seat, quantity, face), state, board.hands, None)
         assert weighed is not None
         return in_short(weighed, board.seating)
-    return f"true with {chance(board, quantity, face)}"
+    return f"{chance(board, quantity, face)} likely"
 
 
 def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_odds: bool) -> list[Line]:
@@ -393,7 +393,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     if board.join_line:
         lines += [[], text("On another laptop, type:"), *(text(row, palette.KEY) for row in _command(board, columns))]
     free = board.seats - len(names)
-    begin = "It begins when all seats are taken, or when {} start."
+    begin = "The match begins when all seats are taken, or when {} start."
     if can_start and board.join_line and free:
         lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
     elif not board.join_line and board.players:

@@ -80,19 +80,19 @@ class Replaying(Table):
         """What was begun to be shown while playing, and is not shown yet."""
         self.board = self._tape.board
         self.words = {
-            "next": ("what happens next, as Enter does; next round", self._next),
+            "next": ("one step on, as Enter does; next round", self._next),
             "back": ("one step back; back round", self._back),
-            "play": ("go on by itself; Enter stops", self._play_on),
-            "round": ("to a round: round 3, or just 3", self._round),
-            "start": ("to the start", self._to_start),
-            "end": ("to the end", self._to_end),
-            "as": ("with whose eyes: as NAME, as all", self._as),
+            "play": ("play on by itself; Enter stops", self._play_on),
+            "round": ("go to a round: round 3, or just 3", self._round),
+            "start": ("go to the start", self._to_start),
+            "end": ("go to the end", self._to_end),
+            "as": ("see it with a player's eyes: as Ada; with everybody's: as all", self._as),
             "odds": ("what the bid was worth, and to whom; odds 3x5 for another bid", self._odds),
             "bids": ("the bids of this round", self._bids),
             "table": ("what is on the table", self._show_table),
             "dice": ("who has how many dice", self._dice),
             "players": ("who played, and the fingerprints of their keys", self._who),
-            "rules": ("what was played by, and where to read it", self._rules),
+            "rules": ("the rules of the match, and where to read them", self._rules),
             "help": ("this list", self._help),
             "quit": ("stop looking back", self._quit),
         }
@@ -112,7 +112,7 @@ class Replaying(Table):
     def _whose_eyes(self) -> str:
         if self._tape.eyes is None:
             return "You see all dice."
-        return f"You see what {self._name(self._tape.eyes)} saw, and are called you."
+        return f'You see what {self._name(self._tape.eyes)} saw; "you" is {self._name(self._tape.eyes)}.'
 
     def _name(self, seat: int) -> str:
         return display_names(self._replay.players)[seat]

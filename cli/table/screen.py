@@ -65,11 +65,11 @@ KEYS: Final = (
     "    =         call exact, where the rules have it, in the same way",
     "    Tab       complete what you type, or see what can be typed",
     "    Escape    empty the line",
-    "    Enter     on an empty line, as space: show at once what has happened meanwhile",
+    "    Enter     on an empty line, like space: show at once what has happened meanwhile",
     "    %         show the odds, or hide them",
-    "    PageUp    look back in the log; PageDown: forth again",
+    "    PageUp    look back in the log; PageDown: forward again",
     "    ?         this page; F1 as well",
-    "    Ctrl-L    paint the screen anew",
+    "    Ctrl-L    draw the screen again",
     "    Ctrl-D    leave; Ctrl-C as well",
     "",
 )
@@ -284,7 +284,7 @@ class Screen:
         bid = hear_bid(typed) if typed else self._lowest()
         if bid is None or board.state.awaits.value != "move" or self._lowest() is None:
             return pieces.purpose(typed) if typed else "Arrows go through the moves, Tab lists them, ? helps."
-        odds = f": true with {pieces.chance(board, bid.quantity, bid.face)}" if self._with_odds else ""
+        odds = f": {pieces.chance(board, bid.quantity, bid.face)} likely" if self._with_odds else ""
         if typed:
             playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."
             return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. {playable}"

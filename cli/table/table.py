@@ -97,16 +97,16 @@ class Table:
         """A match has been played to its end here: the evening goes on without it."""
         self.words: dict[str, tuple[str, Callable[[str], None]]] = {
             "help": ("this list", self._help),
-            "table": ("what is on the table; so does Enter alone", self._show_table),
+            "table": ("what is on the table; Enter alone does the same", self._show_table),
             "bids": ("the bids of this round", self._bids),
             "dice": ("your dice, and how many everybody has", self._dice),
             "odds": ("the chance that the bid is true; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._who),
-            "rules": ("what is played by here, and where to read it", self._rules),
-            "start": ("begin with the players who are here (the host)", self._start),
+            "rules": ("the rules of this table, and where to read them", self._rules),
+            "start": ("begin with the players who are here (host only)", self._start),
             "say": ("say something to all at the table: say good luck", self._talk),
-            "mute": ("hear a player's words no more, or again: mute Ada", self._mute),
-            "skip": ("see at once what happens from now on", self._hurry),
+            "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "skip": ("show everything at once from now on", self._hurry),
             "concede": ("give up this match", self._concede),
             "again": ("play another match at this table", self._go_again),
             "quit": ("leave; you can return to a running match", self._quit),
@@ -211,7 +211,7 @@ class Table:
         if self._again is not None and self.face.is_interactive:
             if sum(self.wins.values()) > 1:
                 self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
-            self._say("Type again to play another match at this table, or quit.")
+            self._say('Type "again" to play another match at this table, or "quit" to leave.')
 
     def clock(self) -> Clock | None:
         """Return who is waited for and how long; None where nobody's time runs, or what is shown lags behind."""
@@ -254,7 +254,7 @@ class Table:
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
         if self.board.over is not None:
-            return "Type quit to leave." if self._again is None else "Type again for another match, or quit."
+            return 'Type "quit" to leave.' if self._again is None else 'Type "again" for another match, or "quit".'
         return "? helps, PageUp looks back in the log"
 
     def completions(self) -> Iterable[str]:
@@ -424,7 +424,7 @@ class Table:
         from protocol.node import NodeError
 
         if not rest:
-            self._say("Type what you want to say behind it: say good luck.")
+            self._say("Type what you want to say after it: say good luck.")
             return
         try:
             self._node.say(rest)
@@ -441,18 +441,18 @@ class Table:
         player = names[named[0]]
         self.muted ^= {player.fingerprint}
         if player.fingerprint in self.muted:
-            self._say(f"You hear no words of {named[0]} any more. Type it again to hear them.")
+            self._say(f"What {named[0]} says is hidden from now on. Type it again to see it.")
         else:
-            self._say(f"You hear {named[0]} again.")
+            self._say(f"What {named[0]} says is shown again.")
 
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
 
     def _go_again(self, rest: str) -> None:
         if self._again is None or self.board.match or not self._had_match:
-            self._say("You can go again when the match is over.")
+            self._say("You can play again when the match is over.")
         elif self._returning is not None and not self._returning.done() and not rest:
-            self._say("You wait for the next match already.")
+            self._say("You are already waiting for the next match.")
         else:
             self._returning = asyncio.create_task(self._return(rest, self._returning))
 
@@ -478,7 +478,7 @@ class Table:
         from protocol.node import NodeError
 
         if self.board.match:
-            self._say("The match has begun already.")
+            self._say("The match has already begun.")
             return
         try:
             self._node.start_match()
@@ -489,7 +489,7 @@ class Table:
         if not self.board.match:
             self._say("There is nothing to concede: no match is running.")
         elif self.board.state is not None and self.board.me not in self.board.state.live:
-            self._say("You are out already. You can see how it goes on, or quit.")
+            self._say("You are already out. You can watch the rest, or quit.")
         elif self.face.is_interactive:
             self._is_confirming = True
         else:

@@ -127,7 +127,7 @@ def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], s
     is_true = _is_right(None, quantity, there, there + unknown)
     known = _known(there, face, unknown)
     said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
-    yield f"{bid(quantity, face)}: {known} {said}. To those who see their own dice only it is true with:"
+    yield f"{bid(quantity, face)}: {known} {said}. How likely it is to each player, from their own dice alone:"
     width = max((columns(seating.who(seat)) for seat in hands), default=0)
     for seat, hand in sorted(hands.items()):
         chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)

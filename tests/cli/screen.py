@@ -187,7 +187,7 @@ class Terminal(Program):
 
     def leave(self) -> int:
         """Leave the table when the match is over, and return the exit code."""
-        self.until("Type again")
+        self.until('Type "again"')
         self.type("quit\r")
         return self.end()
 

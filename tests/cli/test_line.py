@@ -148,14 +148,14 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
     [
         ("three foves", "'three foves' is no move; did you mean 3x5? Legal: 2x4, 2x5 … liar or exact."),
         ("dice", "You have ⚀ 1  ⚁ 2  ⚂ 3  ⚂ 3  ⚅ 6. Dice: you 5, Ben 5; 10 in play."),
-        ("odds", "2x3 (two threes) is true with 100%"),
-        ("odds 9x3", "9x3 (nine threes) is true with 0%"),
+        ("odds", "2x3 (two threes) is 100% likely"),
+        ("odds 9x3", "9x3 (nine threes) is 0% likely"),
         ("odds liar", "Odds are of bids"),
-        ("odds nine threes", "9x3 (nine threes) is true with 0%"),
+        ("odds nine threes", "9x3 (nine threes) is 0% likely"),
         ("odds 3", "Odds are of bids"),
-        ("od", "2x3 (two threes) is true with 100%"),
+        ("od", "2x3 (two threes) is 100% likely"),
         ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
-        ("start", "The match has begun already."),
+        ("start", "The match has already begun."),
         ("rules", "To read the rules, type in another terminal:\n    p2pdice rules spot-on"),
         ("r", "p2pdice rules spot-on"),
         ("quit", "p2pdice resume abababab --home home"),
@@ -336,7 +336,7 @@ def test_who_is_out_has_nothing_to_give_up() -> None:
     table.types("concede", "yes")
     state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
     told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
-    assert table.types("concede") == ["You are out already. You can see how it goes on, or quit."]
+    assert table.types("concede") == ["You are already out. You can watch the rest, or quit."]
 
 
 LEFT_WITH = {0: "You have left", 1: "You have left, and your bot with you", 2: "You have left, and your bots with you"}
@@ -424,7 +424,7 @@ async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
     table.line.take(over)
     table.types("again")
     await asyncio.sleep(0)
-    assert table.types("again") == ["You wait for the next match already."]
+    assert table.types("again") == ["You are already waiting for the next match."]
     table.types("again host")
     assert table.line._returning is not None
     await asyncio.wait_for(table.line._returning, 5)

@@ -106,7 +106,7 @@ def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
     [
         (b'# one\n\nnmae = "Ada"', ['line 3: there is no setting "nmae"', "Did you mean name?", "unset nmae"]),
         (b"[table]\nx = 1", ['line 1: there is no setting "table"', "unset table"]),
-        (b'pace = 1\n"a b" = 1', ['line 2: there is no setting "a b"', "Mend the file"]),
+        (b'pace = 1\n"a b" = 1', ['line 2: there is no setting "a b"', "Correct the file"]),
         (b'"\\u001b[2J" = 1', ['there is no setting "\\x1b[2J"']),
         (
             b'pace = "fast"',
@@ -123,12 +123,12 @@ def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
         (b"name = 7", ["line 1: name takes a nickname"]),
         (b'name = "' + b"x" * 21 + b'"', ["name takes a nickname of 1 to 20 characters"]),
         (b'name = "\\u202eAda"', ["line 1: name takes a nickname", "U+202E"]),
-        (b"pace =", ["line 1: this is no TOML"]),
-        (b"pace = 1\npace = 2\n", ["line 2: this is no TOML"]),
-        (b'pace = 1\nname = """Ada\n', ["line 2: this is no TOML"]),
-        (b"\n\nname = '\xff'", ["line 3: this is no text in UTF-8"]),
+        (b"pace =", ["line 1: this is not TOML"]),
+        (b"pace = 1\npace = 2\n", ["line 2: this is not TOML"]),
+        (b'pace = 1\nname = """Ada\n', ["line 2: this is not TOML"]),
+        (b"\n\nname = '\xff'", ["line 3: this is not UTF-8 text"]),
         (b"pace = " + b"[" * 10_000, ["nested too deeply"]),
-        (b"pace = " + b"9" * 10_000, ["this is no TOML"]),
+        (b"pace = " + b"9" * 10_000, ["this is not TOML"]),
         (b"#" * (LARGEST_FILE + 1), ["longer than"]),
     ],
 )
@@ -206,7 +206,7 @@ def test_what_needs_no_settings_does_not_fail_because_of_them(p2pdice: Run, tmp_
         assert (done.returncode, done.stderr) == (code, ""), words
     done = p2pdice("host", **here)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
-    assert f"{wrong}, line 1: this is no TOML" in done.stderr
+    assert f"{wrong}, line 1: this is not TOML" in done.stderr
 
 
 def test_no_test_reads_the_settings_of_whoever_runs_it(tmp_path: Path) -> None:
@@ -260,8 +260,8 @@ def test_a_setting_is_changed_and_taken_back_and_the_rest_of_the_file_stays(conf
             (next(old for old in before if old.strip("'").startswith(key)), line)
         ]
     assert preferences(Settings()) == Preferences("Ada", "line", 2, bell=True, color="none")
-    assert command("unset", "ui") == (0, "ui is as by default.\n")
-    assert command("unset", "ui") == (0, "ui is as by default.\n")
+    assert command("unset", "ui") == (0, "ui has its default again.\n")
+    assert command("unset", "ui") == (0, "ui has its default again.\n")
     assert config.read_text(encoding="utf-8").startswith("# Mine.\nname")
     assert preferences(Settings()).ui == "screen"
 
@@ -349,7 +349,7 @@ def test_what_is_no_line_of_its_own_is_left_to_its_owner(config: Path, command: 
     config.write_text(content, encoding="utf-8")
     code, said = command("set", content.strip("[").split()[0].partition(".")[0].rstrip("]"), "1")
     assert code == ExitCode.USAGE
-    assert "does not stand on a line of its own" in said
+    assert "is not on a line of its own" in said
     assert config.read_text(encoding="utf-8") == content
 
 

@@ -183,7 +183,7 @@ def test_eyes_are_changed_on_the_spot() -> None:
     looking.types("round 2", "")
     place, name = looking.place, looking.replay.players[1].name
     said = looking.types(f"as {name.lower()}")
-    assert said[0] == f"You see what {name} saw, and are called you."
+    assert said[0] == f'You see what {name} saw; "you" is {name}.'
     assert looking.place == place
     board = looking.table.board
     assert (board.me, set(board.hands)) == (1, {1})
@@ -198,7 +198,7 @@ def test_odds_are_everybodys_or_those_of_whose_eyes_one_has() -> None:
     looking = Looking()
     looking.types("round 1", "")
     said = looking.types("odds")
-    assert re.search(r"with \w+ (\w+) in all it is (true|false)\. To those who see their own dice only", said[0])
+    assert re.search(r"with \w+ (\w+) in all it is (true|false)\. How likely it is to each player", said[0])
     assert [line.split()[0] for line in said[1:]] == [player.name for player in looking.replay.players]
     assert all(re.search(r"\d%$", line) for line in said[1:])
     assert "1x6 (one six)" in looking.types("odds 1x6")[0]
@@ -331,7 +331,7 @@ def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> 
     looking.types("as 0")
     shown = painted(looking)
     assert "it is" not in shown
-    assert re.search(r"true with .*\d%", shown)
+    assert re.search(r"\d% likely", shown)
 
 
 def painted(looking: Looking, columns: int = 80, height: int = 24) -> str:

@@ -100,7 +100,7 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
     player = terminal("a", "host", "--rules", rules, *shorter, "--bots", "2", *AT_ONCE, "--bell")
     play_with_keys(player, (60, 20), (120, 40), (80, 24), (40, 12))
     player.resize(80, 24)
-    player.until_display("The match is over.", "1. ", "The transcript is", "Type again for another match, or quit.")
+    player.until_display("The match is over.", "1. ", "The transcript is", 'Type "again" for another match, or "quit".')
     player.type("quit\r")
     assert player.end() == ExitCode.DONE
     assert player.is_sane()
@@ -116,15 +116,15 @@ def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> 
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     chosen = player.last_line()
-    player.until_display("Enter bids it.", "true with ")
+    player.until_display("Enter bids it.", "% likely")
     player.type(UP)
     player.wait_for(lambda: player.last_line() not in (chosen, "your turn>"), "another bid")
     player.type(ESCAPE)
     player.until_last_line("your turn>")
     player.type("%")
-    player.wait_for(lambda: "true with" not in "\n".join(player.display()), "no odds")
+    player.wait_for(lambda: "% likely" not in "\n".join(player.display()), "no odds")
     player.type("%")
-    player.until_display("true with")
+    player.until_display("% likely")
 
 
 def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
@@ -179,7 +179,7 @@ def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> N
     player.type("od\t")
     player.until_last_line("your turn> odds")
     player.type(" 9x4\r")
-    player.until_display("9x4 (nine fours) is true with ")
+    player.until_display("9x4 (nine fours) is ", " likely to be true")
     player.type(UP)  # an arrow chooses a bid while the line is empty
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
 

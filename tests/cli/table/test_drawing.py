@@ -41,7 +41,7 @@ def test_whoever_is_on_turn_sees_what_it_takes_to_decide(size: tuple[int, int], 
     shown = drawn(asked().board, size, glyphs, steps=41, seconds=45, log=["Cleo bids 3x4."])
     for needed in ("Friday", "classic", "round 1", "41 steps verified", "0:45", "Cleo bids three fours"):
         assert needed in shown
-    for needed in ("2x3", "2x4", "3x4", "true with 90%", "raise the bid, or call it", "Cleo bids 3x4."):
+    for needed in ("2x3", "2x4", "3x4", "90% likely", "raise the bid, or call it", "Cleo bids 3x4."):
         assert needed in shown
     rows = [line for line in shown.split("\n") if line[2:6] in ("Ada ", "Ben ", "Cleo")]
     assert [row[:6].strip(f"{glyphs.turn} ") for row in rows] == ["Ada", "Ben", "Cleo"]
@@ -101,8 +101,8 @@ def test_a_table_that_waits_keeps_its_board_and_says_for_whom() -> None:
 
 
 def test_odds_are_shown_or_not() -> None:
-    assert "true with" in drawn(asked().board, with_odds=True)
-    assert "true with" not in drawn(asked().board, with_odds=False)
+    assert "% likely" in drawn(asked().board, with_odds=True)
+    assert "% likely" not in drawn(asked().board, with_odds=False)
 
 
 def test_who_opens_a_round_is_said_in_a_whole_sentence() -> None:
@@ -143,7 +143,7 @@ def test_a_guest_is_told_when_the_match_begins() -> None:
     host, guest = people(["Ada", "Ben"], me=1)
     board.take(TableJoined("Friday", host, CLASSIC, 3))
     board.take(LobbyChanged((host, guest), 3))
-    assert "It begins when all seats are taken, or when the host types start." in drawn(board)
+    assert "The match begins when all seats are taken, or when the host types start." in drawn(board)
 
 
 @pytest.mark.parametrize("columns", [60, 80])
