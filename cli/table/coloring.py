@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, TextIO
 
-from cli.table.palette import STYLES
+from cli.table.palette import styles
 from cli.table.terminal import has_colors
 
 _CODES: Final = {
@@ -14,10 +15,15 @@ _CODES: Final = {
     "underline": "4",
     "reverse": "7",
     "ansired": "31",
+    "ansigreen": "32",
+    "ansiblue": "34",
     "ansimagenta": "35",
+    "ansibrightgreen": "92",
+    "ansibrightyellow": "93",
     "ansibrightblue": "94",
+    "ansibrightcyan": "96",
 }
-"""What a terminal is told for each word of a style."""
+"""The SGR parameter for each word of a style."""
 _STANDS_OUT: Final = re.compile(
     r"(?P<turn>^Your turn)|(?P<bid>\b[0-9]+x[1-6]\b)|(?P<lost>^You lose\b)"
     r"|(?P<mote>\b(?:light|grey|neutral|blue|red|dark)@[0-9])",
@@ -25,22 +31,25 @@ _STANDS_OUT: Final = re.compile(
 )
 
 
-def painter(stream: TextIO) -> Callable[[str], str]:
-    """Return what paints a text for a stream; where there are no colours, it is left as it is."""
-    return painted if has_colors(stream) else str
+def painter(stream: TextIO, color: str) -> Callable[[str], str]:
+    """Return what paints a text for a stream; where there are to be no colours, it is left as it is.
+
+    :param color: the setting: a background, ``auto``, or ``none``.
+    """
+    return partial(painted, color=color) if color != "none" and has_colors(stream) else str
 
 
-def painted(text: str) -> str:
+def painted(text: str, color: str = "auto") -> str:
     r"""Return a text with what stands out in it painted.
 
     >>> painted("Ada bids 3x5 (three fives).")
     'Ada bids \x1b[1;35m3x5\x1b[0m (three fives).'
     """
-    return _STANDS_OUT.sub(_paint, text)
+    return _STANDS_OUT.sub(partial(_paint, styles(color)), text)
 
 
-def _paint(found: re.Match[str]) -> str:
+def _paint(looks: Mapping[str, str], found: re.Match[str]) -> str:
     kind = found.lastgroup or ""
-    style = STYLES[found[0].partition("@")[0] if kind == "mote" else kind]
+    style = looks[found[0].partition("@")[0] if kind == "mote" else kind]
     codes = ";".join(_CODES[word] for word in style.split())
     return f"\x1b[{codes}m{found[0]}\x1b[0m" if codes else found[0]

@@ -125,12 +125,12 @@ class TerminalLines(PipedInput):
     is_interactive = True
     shows_board = False
 
-    def __init__(self, table: Table, writer: Writer, *, has_bell: bool) -> None:
+    def __init__(self, table: Table, writer: Writer, *, has_bell: bool, color: str) -> None:
         super().__init__()
         self._table = table
         self._writer = writer
         self._has_bell = has_bell
-        self._paint = painter(sys.stdout)
+        self._paint = painter(sys.stdout, color)
         self._prompted = ""
         """The prompt at the end of the output, behind which somebody may be typing."""
         self._is_due = True
@@ -206,5 +206,5 @@ async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
         async with Screen(table, writer, has_bell=showing.bell, color=showing.color) as screen:
             yield screen
     else:
-        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell) as lines:
+        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell, color=showing.color) as lines:
             yield lines

@@ -14,7 +14,7 @@ from cli.seating import display_names
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
-from p2pdice.events import BidMade, PlayerOut
+from p2pdice.events import BidMade, DieGained, PlayerOut
 from p2pdice.motes import GROUP_OF, MOTES, Die
 
 if TYPE_CHECKING:
@@ -262,13 +262,15 @@ def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[L
         lines.append(text(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {what}.", palette.BID))
     lines.append(_count(showdown, columns, glyphs))
     said = [
-        *([narrate_game(showdown.verdict, state, seating)] if showdown.verdict is not None else []),
-        *(narrate_game(event, state, seating) for event in showdown.consequences),
+        *([(palette.TITLE, narrate_game(showdown.verdict, state, seating))] if showdown.verdict is not None else []),
+        *(
+            (palette.GAINED if isinstance(event, DieGained) else palette.LOST, narrate_game(event, state, seating))
+            for event in showdown.consequences
+        ),
     ]
-    styles = [palette.TITLE, *[palette.LOST] * len(said)]
-    told = [text(row, style) for each, style in zip(said, styles, strict=False) for row in rows(each, columns)]
+    told = [text(row, style) for style, each in said for row in rows(each, columns)]
     if len(lines) + len(told) > height and told:
-        told = [text(row, palette.TITLE) for row in rows(" ".join(said), columns)]
+        told = [text(row, palette.TITLE) for row in rows(" ".join(each for _, each in said), columns)]
         lines = lines[max(len(lines) + len(told) - height, 0) :]
     return [*lines, *told][:height] if told else lines[-height:]
 
@@ -393,7 +395,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     if board.join_line:
         lines += [[], text("On another laptop, type:"), *(text(row, palette.KEY) for row in _command(board, columns))]
     free = board.seats - len(names)
-    begin = "The match begins when all seats are taken, or when {} start."
+    begin = "It begins when all seats are taken, or when {} start."
     if can_start and board.join_line and free:
         lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
     elif not board.join_line and board.players:

@@ -143,7 +143,7 @@ def test_a_guest_is_told_when_the_match_begins() -> None:
     host, guest = people(["Ada", "Ben"], me=1)
     board.take(TableJoined("Friday", host, CLASSIC, 3))
     board.take(LobbyChanged((host, guest), 3))
-    assert "The match begins when all seats are taken, or when the host types start." in drawn(board)
+    assert "It begins when all seats are taken, or when the host types start." in drawn(board)
 
 
 @pytest.mark.parametrize("columns", [60, 80])
