@@ -70,9 +70,7 @@ class Sight:
 
 def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
     """Return exactly so many lines, none of them wider than so many columns."""
-    shown = _page(board, sight, columns, lines, glyphs) if sight.page is not None else None
-    if shown is None:
-        shown = _table(board, sight, columns, lines, glyphs)
+    shown = _table(board, sight, columns, lines, glyphs) if sight.page is None else _page(board, sight, columns, lines)
     whole = [fitted(line, columns) for line in (*shown, *[[]] * lines)][:lines]
     return [as_ascii(line) for line in whole] if glyphs.is_ascii else whole
 
@@ -124,7 +122,7 @@ def _body(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs)
 def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
     assert board.state is not None
     seats = len(board.seating.names)
-    mischief = pieces.motes(board, columns - 1, max(height - seats - 3, 2), glyphs)
+    mischief = pieces.motes(board, columns - 1, max(height - seats - 3, 2))
     spare = height - seats - len(mischief)
     top = max(seats, 5) if spare - max(5 - seats, 0) >= 1 else seats
     spare = height - top - len(mischief)
@@ -133,7 +131,7 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
     right = columns - left - 3
     people = pieces.players(board, left, glyphs)
     if board.showdown is not None:
-        side = pieces.cups(board.showdown, seats, right, glyphs)
+        side = pieces.cups(board.showdown, seats, right)
         own = pieces.judgement(board, columns - 1, own_height, glyphs)
     else:
         side = pieces.standing(board, right, top, glyphs, with_odds=sight.with_odds)[:top]
@@ -210,7 +208,7 @@ def _capital(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _page(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
+def _page(board: Board, sight: Sight, columns: int, lines: int) -> list[Line]:
     assert sight.page is not None
     told = [row for each in sight.page for row in rows(each, columns - 2)]
     room = lines - 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import suppress
 from typing import Final
 
 from cli.table.board import CupOpened, Told
@@ -53,18 +54,16 @@ class Pace:
     """Holds back what a node tells, so that it can be followed.
 
     :param factor: 1 is a person's pace, 2 is half as fast, 0 shows everything at once.
-    :param longest: seconds that anything is held back at most; None for no limit.
     """
 
-    def __init__(self, factor: float, longest: float | None = None) -> None:
-        self.longest = longest
+    def __init__(self, factor: float) -> None:
         self._factor = factor
         self._me: int | None = None
         self._shown = 0.0
         """When something was shown last, by the loop's clock."""
         self._is_skipping = False
         self._skip = asyncio.Event()
-        self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
         self._is_holding = False
 
     @property
@@ -93,11 +92,10 @@ class Pace:
         queue = self._queue
         reading = asyncio.create_task(self._read(events, queue))
         try:
-            while (item := await queue.get()) is not None:
-                arrived, event = item
+            while (told := await queue.get()) is not None:
                 self._is_holding = True
-                for beat in beats(event):
-                    await self._wait(beat, arrived)
+                for beat in beats(told):
+                    await self._wait(beat)
                     yield beat
                 self._is_holding = False
                 if queue.empty():
@@ -108,28 +106,21 @@ class Pace:
             self._queue = asyncio.Queue()  # who stops following may follow something else
             self._is_holding = self._is_skipping = False
 
-    async def _read(
-        self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[tuple[float, NodeEvent] | None]
-    ) -> None:
-        loop = asyncio.get_running_loop()
+    async def _read(self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[NodeEvent | None]) -> None:
         try:
             async for event in events:
-                queue.put_nowait((loop.time(), event))
+                queue.put_nowait(event)
         finally:
             queue.put_nowait(None)
 
-    async def _wait(self, beat: Told, arrived: float) -> None:
+    async def _wait(self, beat: Told) -> None:
         loop = asyncio.get_running_loop()
         until = self._shown + self._seconds(beat) * self._factor
-        if self.longest is not None:
-            until = min(until, arrived + self.longest)
         if not self._is_skipping and until > loop.time():
             self._skip.clear()
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
                     await self._skip.wait()
-            except TimeoutError:
-                pass
         if isinstance(beat, MatchStarted):
             self._me = beat.my_seat
         if self._seconds(beat) or isinstance(beat, YourTurn | DiceRolled):

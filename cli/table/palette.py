@@ -71,10 +71,8 @@ class Glyphs(NamedTuple):
     empty: str
     more: str
     times: str
-    dot: str
-    up: str
 
 
-PICTURES: Final = Glyphs(False, "■", "·", "●", "┃", "▶", "─", "│", "▮", "▯", "…", "×", "·", "↑")
-ASCII: Final = Glyphs(True, "#", ".", "o", "|", ">", "-", "|", "#", ".", "...", "x", "|", "^")
+PICTURES: Final = Glyphs(False, "■", "·", "●", "┃", "▶", "─", "│", "▮", "▯", "…", "×")
+ASCII: Final = Glyphs(True, "#", ".", "o", "|", ">", "-", "|", "#", ".", "...", "x")
 """For terminals whose encoding has no pictures."""

@@ -1,4 +1,4 @@
-"""What is on a table, drawn piece by piece: players, the bid, cups, dice, motes, the lobby, the places at the end."""
+"""What is on a table, drawn piece by piece: players, the bid, cups, dice, motes, the lobby, the final standings."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def chance(board: Board, quantity: int, face: int) -> str:
 
 
 def _odds(board: Board, state: State) -> str:
-    """Return what the standing bid is worth to the reader; to who sees all, what it was worth to the bidder."""
+    """Return how likely the standing bid is to the reader; if the reader sees all dice, how likely to the bidder."""
     assert state.bid is not None
     quantity, face, seat = state.bid
     if board.me is None and board.hands:
@@ -224,7 +224,7 @@ def _no_bid(board: Board, state: State, columns: int) -> list[Line]:
 # The showdown
 
 
-def cups(showdown: Showdown, seats: int, columns: int, glyphs: Glyphs) -> list[Line]:
+def cups(showdown: Showdown, seats: int, columns: int) -> list[Line]:
     """Return a row for each seat: its dice, once its cup is open, and what of them counts between brackets."""
     most = max((len(hand) for hand in showdown.shown.hands if hand), default=0)
     cell = 3 if 3 * most + 5 <= columns else 2
@@ -250,7 +250,7 @@ def _cup(showdown: Showdown, seat: int, cell: int) -> Line:
 
 
 def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
-    """Return what was bid and called, the count so far, the verdict, and who lost what."""
+    """Return what was called, the count so far, the verdict, and who lost what."""
     showdown, state = board.showdown, board.state
     assert showdown is not None
     assert state is not None
@@ -311,8 +311,8 @@ def own_dice(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Li
 # Motes
 
 
-def motes(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
-    """Return what there is besides, if dice have powers: windows, stack, graveyard, and what each die can do now."""
+def motes(board: Board, columns: int, height: int) -> list[Line]:
+    """Return what else there is if dice have powers: windows, stack, graveyard, and what each die can do now."""
     state = board.state
     assert state is not None
     mischief = state.motes
@@ -328,7 +328,7 @@ def motes(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]
     stack = [f"{die} by {board.seating.who(by)}{_aim(board, target)}" for die, by, target in reversed(mischief.stack)]
     if stack:
         lines.append([(palette.TURN, "Stack, top first: "), ("", "; ".join(stack))])
-    lines += _powers(board, state, columns)
+    lines += _powers(board, state)
     buried = [
         [("", f"{board.seating.who(seat)} "), *_listed([die for die, by in mischief.graveyard if by == seat])]
         for seat in range(state.players)
@@ -350,7 +350,7 @@ def _listed(dice: Sequence[Die]) -> Line:
 
 
 def purpose(typed: str) -> str:
-    """Return what comes of a move with a die that bears a mote, in words; empty if a line names none."""
+    """Return in words what a move with a mote does; empty if the line that is typed names none."""
     verb, _, rest = typed.partition(" ")
     mote = next((mote for mote in MOTES if mote == rest.partition("@")[0]), None)
     if mote is None:
@@ -362,7 +362,7 @@ def purpose(typed: str) -> str:
     return f"{CAN[mote].capitalize()}."
 
 
-def _powers(board: Board, state: State, columns: int) -> list[Line]:
+def _powers(board: Board, state: State) -> list[Line]:
     """Return a row for each die that the reader can play now or later: what it does, in words."""
     from p2pdice.moves import Power
 

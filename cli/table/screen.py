@@ -93,15 +93,17 @@ class Screen:
         self._glyphs: Glyphs = glyphs_of(sys.stdout)
         self._log: deque[str] = deque(maxlen=_LOG)
         self._back = 0
+        """Lines that the log is scrolled back."""
         self._with_odds = True
         self._page: tuple[str, ...] | None = None
+        """A text that covers the table."""
         self._page_at = 0
+        """Lines of the page that are scrolled past."""
         self._reply: list[str] | None = None
         """What was said since the last line was given to the table."""
         self._is_helping = False
         self._picked = ""
         """What keys have put into the line."""
-        self._stem = ""
         self._candidates: list[str] = []
         """What the tab key goes through."""
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
@@ -332,11 +334,8 @@ class Screen:
         line = self._buffer.text
         if line.strip():
             self._buffer.append_to_history()
-            self._clear()
-            self._submit(line)
-        else:
-            self._submit("")
-        self._back = 0
+        self._clear()
+        self._submit(line)
 
     def _arrow(self, step: Step) -> None:
         turn = self._table.board.turn
@@ -361,25 +360,18 @@ class Screen:
             self._put(word)
 
     def _complete(self, step: int) -> None:
-        if not self._candidates:
-            self._stem = self._buffer.text
-            stem = self._stem.lower().lstrip()
-            found = [each for each in self._table.completions() if each.lower().startswith(stem)]
-            if not found:
-                return
+        """Put the next completion of what was typed into the line, or with a step of -1 the one before."""
+        if self._candidates:
+            place = (self._candidates.index(self._buffer.text) + step) % len(self._candidates)
+        else:
+            stem = self._buffer.text.lower().lstrip()
+            found = (each for each in self._table.completions() if each.lower().startswith(stem))
             self._candidates = list(dict.fromkeys(found))
             place = 0 if step > 0 else -1
-        else:
-            place = (self._candidates.index(self._buffer.text) + step) % len(self._candidates)
+        if self._candidates:
+            self._put(self._candidates[place])
         if len(self._candidates) == 1:
-            (only,) = self._candidates
             self._candidates = []
-            self._put(only)
-            self._buffer.cursor_position = len(only)
-        else:
-            candidates = self._candidates
-            self._put(candidates[place])
-            self._candidates = candidates
 
     def _scroll(self, pages: int) -> None:
         size = self._output.get_size()
