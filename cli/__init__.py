@@ -16,9 +16,9 @@ def main() -> None:
             # Scripts ask this in loops; it is not worth importing a command line parser for.
             _print_version()
             return
-        from cli.starting import uncollected
+        from cli.starting import gc_paused
 
-        with uncollected():
+        with gc_paused():
             from cli.boundary import run
 
         sys.exit(run())

@@ -11,7 +11,7 @@ from cli.exits import REFUSALS, ExitCode, Failure
 from cli.output import discard_output, say
 from cli.render import escape, one_line, sentence
 from cli.settings import Settings
-from cli.starting import uncollected
+from cli.starting import gc_paused
 
 
 def run() -> int:
@@ -50,7 +50,7 @@ def _open_closed_streams() -> None:
 
 def _run(settings: Settings) -> int:
     try:
-        with uncollected():
+        with gc_paused():
             from cli.front import build
 
         build().main(prog_name="p2pdice", obj=settings)

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from cli import VERSION
 from cli.settings import Settings
-from cli.starting import uncollected
+from cli.starting import gc_paused
 
 
 class Entry(NamedTuple):
@@ -62,7 +62,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; an unknown name is a usage error that names what comes near it."""
         if cmd_name in COMMANDS:
-            with uncollected():
+            with gc_paused():
                 app: typer.Typer = import_module(f"cli.commands.{COMMANDS[cmd_name].module}").app
             command: Any = get_command(app)
             command.name = cmd_name

@@ -31,7 +31,7 @@ from cli.render import (
 )
 from cli.rulesets import nearest_preset
 from cli.seating import Seating, display_names
-from cli.text.match_names import words_for
+from cli.text.transcript_names import words_for
 from p2pdice import Exact, Expect, Liar
 from p2pdice import events as game
 from protocol import events as node

@@ -17,7 +17,7 @@ from cli.exits import ExitCode, Failure
 from cli.render import sentence
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
-from cli.starting import uncollected
+from cli.starting import gc_paused
 from cli.table.curtain import curtain
 from cli.table.face import InterruptedByUserError
 from cli.table.showing import Ui
@@ -149,7 +149,7 @@ def play(
             await node.close()
 
     with curtained:
-        with uncollected():
+        with gc_paused():
             from cli.log import open_log
             from protocol.node import Node
 

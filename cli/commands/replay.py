@@ -17,7 +17,7 @@ from cli.play import run
 from cli.render import command_line, escape, sentence
 from cli.settings import Settings, is_interactive
 from cli.table.showing import PaceOption, UiOption, showing
-from cli.text.match_names import named_transcript
+from cli.text.transcript_names import named_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

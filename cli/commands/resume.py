@@ -75,12 +75,12 @@ def resume(
         await open_again(node, table_of(match, node.name), wish)
         return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
 
-    shown_so = showing(settings, ui, pace, bell)
+    how = showing(settings, ui, pace, bell)
     play(
         settings,
         nickname(None),
         enter,
-        shown_so,
+        how,
         first="Returning to the match.",
         port=port,
         interface=interface,

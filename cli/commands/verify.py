@@ -21,7 +21,7 @@ from cli.front import application
 from cli.output import say
 from cli.render import command_line, counted, escape, listing, sentence
 from cli.settings import Settings
-from cli.text.match_names import named_transcript, words_for
+from cli.text.transcript_names import named_transcript, words_for
 
 if TYPE_CHECKING:
     from protocol.verifier import Verdict

@@ -1,1 +1,1 @@
-"""Words: how matches are named and moves are said."""
+"""Text: how matches, transcripts and players are named and listed, and what a bid was worth, in sentences."""
