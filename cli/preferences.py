@@ -1,6 +1,6 @@
-"""What a player has settled for every match on this machine: ``config.toml``, in the platform's folder for settings.
+"""A player's settings for every match on this machine: ``config.toml``, in the platform's folder for settings.
 
-An option of the command line goes before the environment, that before the file, and the file before the default.
+Options on the command line take precedence over the environment, the environment over the file, the file over defaults.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Value = str | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What is settled, each setting with its default."""
+    """All settings, each with its default."""
 
     name: str | None = None
     """The nickname; None for the login name."""
     ui: str = UIS[0]
     """How a table is shown where the terminal can do both: on the full ``screen``, or ``line`` by line."""
     pace: float = 1.0
-    """How long what bots do is shown: 1 as long as a person takes, 2 twice as long, 0 not at all."""
+    """How slowly moves are shown: 1 is a person's pace, 2 twice as slow, 0 shows them at once."""
     bell: bool = True
     """Whether the terminal rings when it is one's turn."""
     color: str = COLORS[0]
@@ -129,9 +129,9 @@ SETTINGS: Final = {
 
 
 def preferences(settings: Settings) -> Preferences:
-    """Return what is settled for this command; what its own options say goes before that.
+    """Return the settings that hold for this command; its own options take precedence over them.
 
-    :raises Failure: if the file is damaged or holds what is no setting, with its line and what to do about it.
+    :raises Failure: if the file is damaged or holds something that is no setting; it names the line and what to do.
     """
     found = {each.key: each.value for each in settled(settings) if each.source != "default"}
     return Preferences(**found)  # type: ignore[arg-type]  # each was checked by its setting
@@ -228,13 +228,8 @@ class File:
         return values
 
     def _unknown(self, key: str) -> Failure:
-        from difflib import get_close_matches
-
-        near = get_close_matches(key, SETTINGS, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        what = f'there is no setting "{escape(key)}": there are {listing(list(SETTINGS))}.{meant}'
         choices = [(command_line("settings", "unset", key), "Remove it")] if _BARE.fullmatch(key) else []
-        return _failure(self.path, what, self._line(key), choices)
+        return _failure(self.path, unknown_setting(key), self._line(key), choices)
 
     def _line(self, key: str) -> int | None:
         lines = (number for number, line in enumerate(self._text.splitlines(), 1) if _is_line_of(key, line))
@@ -257,7 +252,7 @@ class File:
         if places:
             lines[places[0] : places[0] + 1] = new
         else:
-            # What stands behind the head of a table belongs to that.
+            # Whatever comes after a table header belongs to that table.
             end = next((place for place, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
             if new and end and not lines[end - 1].endswith("\n"):
                 lines[end - 1] += "\n"
@@ -297,6 +292,15 @@ def _written(value: Value) -> str:
     import json
 
     return repr(value).removesuffix(".0") if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def unknown_setting(key: str) -> str:
+    """Return what to say of a setting that does not exist: a clause, and a question if another setting may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, SETTINGS, 1)
+    meant = f". Did you mean {near[0]}?" if near else ""
+    return f'there is no setting "{escape(key)}": there are {listing(list(SETTINGS))}{meant}'
 
 
 def typed(key: str, text: str) -> Value:

@@ -11,8 +11,8 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.names import login_name
 from cli.output import say
-from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed
-from cli.render import command_line, escape, listing
+from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed, unknown_setting
+from cli.render import command_line, escape, sentence
 from cli.settings import COLOR_VARIABLE, Settings
 
 EPILOG: Final = """\b
@@ -106,10 +106,4 @@ def path() -> None:
 
 
 def _unknown(key: str) -> Failure:
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, SETTINGS, 1)
-    meant = f" Did you mean {near[0]}?" if near else ""
-    return Failure(
-        f'There is no setting "{escape(key)}": there are {listing(list(SETTINGS))}.{meant}', code=ExitCode.USAGE
-    )
+    return Failure(sentence(unknown_setting(key)), code=ExitCode.USAGE)
