@@ -92,9 +92,9 @@ def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
 def transcript_named(home: Home, text: str) -> Path:
     """Return the transcript that somebody names, as ``verify`` and ``replay`` take it. It may be damaged.
 
-    That is a file that exists, ``last`` for the transcript that was written last in this home, the name of a match (day
-    and table) as it is listed, what the file of a transcript or proof is called without its folder, or any unique
-    beginning of the match's id. Only for the table's name the store is asked, which another process may hold.
+    In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; ``last``
+    for the transcript that was written last; any unique beginning of a match's id; the name of a match (day and table)
+    as it is listed. Only the last of these needs the store, which another process may hold.
 
     :raises FileNotFoundError: if it can be nothing but a file, and there is none.
     :raises NodeError: if nothing here, or more than one thing, is called so, or the match has no transcript yet.

@@ -1,7 +1,7 @@
 """Names of matches, for people to type: ``2026-11-22-friday``, the day and the table.
 
-A table is called what its host likes, any text of Unicode. Of that a name keeps letters from a to z and digits, so that
-it can be typed as it stands, in any shell and on any keyboard, and means nothing there but itself.
+A host may give a table any name in Unicode. The name of a match keeps only letters from a to z and digits of it, so
+that it can be typed as it stands, in any shell and on any keyboard, and needs no quotes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LAST: Final = "last"
 SHORT_ID: Final = 8
 """Digits of a match's id that are shown; it takes them to name a file, and any beginning to name a match."""
 LONGEST_SLUG: Final = 24
-"""Letters: with the day before and a number behind, a command with a name in it has a line of 80 columns to itself."""
+"""Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
 _DIGITS: Final = 5
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
 
@@ -49,16 +49,15 @@ def day(seconds: int) -> str:
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name, with a number behind it if others have had it before.
+    """Return a name, followed by a number if it was taken before.
 
     >>> free_name("friday", []), free_name("friday", ["friday"]), free_name("friday", ["friday", "friday-4"])
     ('friday', 'friday-2', 'friday-5')
     """
     start = f"{wanted}-"
     ends = [each[len(start) :] for each in taken if each.startswith(start)]
-    numbers = [
-        int(end) for end in ends if end.isdecimal() and len(end) < _DIGITS
-    ]  # longer ones are what tables are called
+    # Longer numbers are part of a table's own name.
+    numbers = [int(end) for end in ends if end.isdecimal() and len(end) < _DIGITS]
     if wanted not in taken and not numbers:
         return wanted
     return next(name for n in count(max([1, *numbers]) + 1) if (name := f"{start}{n}") not in taken)

@@ -1,4 +1,4 @@
-"""How far a match is, as a screen draws it: the open step, who has given what it takes, and the time that is left.
+"""How far a match is: the open step, who has sent what it takes, and the time that is left. Screens draw it.
 
 No event tells this, as it changes with every message and with the clock. It is asked for instead, as often as one
 likes: :attr:`protocol.match.Match.progress` and :meth:`protocol.match.Match.clock` change nothing. Sans-I/O.
@@ -46,33 +46,33 @@ class Progress:
     """The open step of a match."""
 
     step: int
-    """Its number: so many steps are closed, and this node has verified every one of them."""
+    """Its number, which is also the number of closed steps; this node has verified all of them."""
     purpose: Purpose
     """What it belongs to: forming the match, drawing the seats, a deal, a turn, a showdown …"""
     stage: Stage
     given: tuple[PlayerInfo, ...]
-    """Whose message is here. In the order of seats, as long as these are not drawn in that of the roster."""
+    """Whose message is here, in the order of seats; before seats are drawn, in that of the roster."""
     awaited: tuple[PlayerInfo, ...]
     """Whose message is not here yet, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The patience with whoever holds up the open step, by this node's own clock.
+    """How long this node will still wait for the players who hold up the open step, by its own clock.
 
-    Each node has its own, and they differ by as long as messages take. To whoever came later, as a spectator or after a
-    restart, it seems to have begun then. Messages that programs send by themselves are here in an instant as a rule;
-    the time for these is worth showing only after a second or two, ``allowed - seconds``. Who watches a person play
-    against nobody but their own programs sees a clock that means nothing: only those nodes know that they wait on.
+    Clocks of different nodes differ by as long as messages take. For a node that came later, as a spectator or after a
+    restart, the time starts when it came. Messages that programs send by themselves usually arrive at once: their time
+    is worth showing only after a second or two (``allowed - seconds``). If a person plays only against their own
+    programs, these wait without end; a spectator does not know that, and its clock then means nothing.
     """
 
     awaited: tuple[PlayerInfo, ...]
     """Who is waited for, oneself included, in the order of :class:`Progress`."""
     seconds: float
-    """What is left; 0 when patience is over and the others may have begun to vote. It can grow: patience begins anew
+    """What is left; 0 when patience is over and the others may have begun to vote. It can grow: patience starts again
     when a player comes back, and stands still while an earlier step is voted on."""
     allowed: float
-    """How much it was when it began, for whoever has most left."""
+    """How much it was at the start, for the player who has most left."""
     goes_on: bool
     """The others are enough to go on without them when nothing is left. Otherwise, as at a table of two, the match
     waits."""

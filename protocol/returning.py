@@ -1,4 +1,4 @@
-"""The way back to a table whose match is over: its host can open it again, and whoever was there sits down anew."""
+"""The way back to a table whose match is over: its host can open it again, and who was there sits down again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.whereabouts import Target
 AGAIN: Final = 2.0
 """Seconds between two questions whether the table is open."""
 GONE: Final = 20.0
-"""Seconds for which a host who cannot be reached is looked for: a laptop may change its network meanwhile."""
+"""Seconds after which a host who cannot be reached is given up. It takes a laptop that long to change networks."""
 
 
 class Host(NamedTuple):
@@ -34,9 +34,9 @@ class WayBack(NamedTuple):
     """How to get back to a table."""
 
     hosts: tuple[Host, ...]
-    """The host, or all players if it is not known which of them that is."""
+    """The host; or all players, if nobody here knows which of them hosts."""
     match: bytes
-    """Id of the last match: who plays it or has played it tells where they are."""
+    """Id of the last match: its players can be found on the network by it."""
     token: str = ""
     """What the table asks for, if it is private."""
 

@@ -1,8 +1,8 @@
 """Talking: the words of this node and of the others at its table, over links. See :mod:`protocol.words`.
 
-Where words are said is a :class:`Floor`: a table before the match, where guests are linked with the host only, who
-passes on what they say as they signed it; or a match, whose players send to each other. Spectators are told by the
-players whom they watch with, and do not speak.
+Words are said on a :class:`Floor`. One is a table before the match: guests are linked with the host only, who passes
+their words on as they signed them. The other is a match, whose players send to each other. Spectators get words from
+the players through whom they watch, and do not speak.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Floor(NamedTuple):
     players: Mapping[bytes, PlayerInfo]
     """Who else speaks there, by identity."""
     relays: Collection[bytes] = ()
-    """Who may pass on what others said; all others speak for themselves."""
+    """Who may pass on what others said. Everybody else may only speak for themselves."""
     reach: tuple[bytes, ...] = ()
     """Whom this node's own words are sent to."""
     onward: tuple[bytes, ...] = ()
@@ -50,7 +50,7 @@ class Talking:
         """Of this node's last word."""
 
     def say(self, me: PlayerInfo, floors: Iterable[Floor], text: str) -> None:
-        """Say something wherever somebody hears it; with one number everywhere, so that all hear it once.
+        """Say something on every floor where somebody hears it, under one number, so that everybody hears it once.
 
         :raises NodeError: if it cannot be said, comes too soon after other words, or nobody is there.
         """
@@ -65,7 +65,7 @@ class Talking:
         if self._pace.wait(now) > 0:
             raise NodeError("failed", "too many words at once: the others would not hear them", "wait a second")
         self._pace.take()
-        # The clock only lets a program that was restarted, and has stored nothing of it, begin above where it stopped.
+        # By the clock, so that a program that was restarted goes on above its last number, which is not stored.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:
             word = sign_word(floor.context, self._shell.identity, self._number, spoken)
@@ -73,8 +73,8 @@ class Talking:
         self._shell.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:
-        """Take what came over a link: tell the owner and pass it on, or pass it over. What is no word at all cuts the
-        link."""
+        """Take what came over a link: tell the owner and pass it on, or drop it. The link is cut if it is no word at
+        all."""
         shell = self._shell
         try:
             word = parse_word(frame.data, frame.signature)

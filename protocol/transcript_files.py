@@ -1,7 +1,7 @@
 """The transcripts of a home as files: which match each of them is of, and what a new one is called.
 
 A file is named by the day on which the match began, its rules, and the first digits of its id. None of that is text
-which a peer wrote. Which match a file is of is not read from its name, but from what stands in it.
+that a peer wrote. Which match a file belongs to is read from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.match_names import SHORT_ID, day, rules_word
 from protocol.transcript import MalformedTranscriptError, open_transcript
 
 _HEADER: Final = GENESIS + 64
-"""Bytes in which the header of any transcript ends."""
+"""Bytes within which the header of every transcript ends."""
 
 
 def match_of(path: Path) -> bytes | None:

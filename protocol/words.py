@@ -1,12 +1,12 @@
-"""Words at the table: what players say to each other beside the game. Sans-I/O.
+"""Words at the table: the chat of the players, beside the game. Sans-I/O.
 
 A word is signed by its author's identity key, for one table or one match, with a number that only grows. So nobody can
-change it, say it in somebody else's name, say it again, or carry it to another table. It is no part of the history: it
-is never stored, stands in no transcript and proves nothing about the game.
+change it, say it in somebody else's name, repeat it, or carry it to another table. It is no part of the history: it is
+never stored, is in no transcript and proves nothing about the game.
 
-What a text may be has two parts, as for nicknames (:mod:`protocol.nicknames`). The form, which knows nothing but code
-points, is the same under every version of Unicode: whoever sends anything else does not keep to the protocol. The rest
-depends on the Unicode that a Python has, so that a text which fails it is passed over, and nobody is blamed.
+A text is checked in two parts, as nicknames are (:mod:`protocol.nicknames`). The form depends on code points only and
+is the same under every version of Unicode: to send anything else breaks the protocol. The rest depends on the version
+that a Python has, so a text that fails it is ignored, and nobody is blamed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NUMBERS: Final = 2**63
 
 
 class MalformedWordError(ValueError):
-    """The bytes are no word of this protocol; whoever sent them is cut off."""
+    """The bytes are no word of this protocol; their sender is cut off."""
 
 
 class WordError(ValueError):
@@ -44,8 +44,8 @@ class Word(NamedTuple):
     author: bytes
     """Identity key."""
     number: int
-    """Greater than that of every word that the author said before. Said in two places at once, a word has one number,
-    and is heard once."""
+    """Greater than that of every earlier word of the author. A word that is said in two places at once has one number,
+    so it is heard once."""
     text: str
     data: bytes
     """What is signed."""
@@ -107,12 +107,12 @@ def _has_form(text: str) -> bool:
 class Hearing:
     """What one node has heard of everybody's words: enough to hear each once, in order, and not too many.
 
-    Words that come too fast are lost; they count for nothing, so that the next one in time is heard again.
+    Words that come too fast are lost. They use up nothing, so the next one that comes in time is heard.
     """
 
     def __init__(self) -> None:
         self._authors: OrderedDict[bytes, tuple[int, Bucket]] = OrderedDict()
-        """Number of the last word, and how many may come now, by author; who spoke last comes last."""
+        """By author: the number of the last word, and how many more may come now. The latest speaker comes last."""
 
     def take(self, word: Word, now: float) -> None:
         """Hear a word.

@@ -1,4 +1,4 @@
-"""What a table answers when it is asked: sentences about a board, the same for players, watchers and replays."""
+"""What a table answers when it is asked: sentences about a board, the same for players, spectators and replays."""
 
 from __future__ import annotations
 

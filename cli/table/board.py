@@ -43,14 +43,14 @@ Consequence = game.DieLost | game.DieGained | game.PlayerOut
 
 @dataclass(frozen=True, slots=True)
 class CupOpened:
-    """One cup of a showdown is opened before the eyes of whoever looks: shown, not told by the node."""
+    """One cup of a showdown is opened on the screen. No node tells this: it is made of ``HandsShown``, for the pace."""
 
     seat: int
     shown: game.HandsShown
 
 
 Told = NodeEvent | CupOpened
-"""What a table takes."""
+"""What a board takes: what a node tells, and the opening of single cups."""
 
 
 @dataclass(slots=True)
@@ -60,9 +60,9 @@ class Showdown:
     shown: game.HandsShown
     call: game.ChallengeCalled | None
     before: State
-    """When the cups were opened: whoever loses a die has it still."""
+    """The state when the cups were opened: whoever is about to lose a die still has it."""
     opened: list[int] = field(default_factory=list)
-    """Seats whose cups are open before one's eyes, in the order of opening."""
+    """Seats whose cups are shown open, in the order of opening."""
     is_counted: bool = False
     """All cups are open, and the count is told."""
     verdict: game.Judged | None = None
@@ -88,7 +88,11 @@ class Showdown:
 
 
 class Board:
-    """What is known of a table. Everything is read by whoever draws; :meth:`take` alone changes it."""
+    """What is known of a table. Faces only read it, and :meth:`take` changes it.
+
+    A table also sets :attr:`match` and :attr:`players` when it opens in the middle of a match, and clears :attr:`turn`
+    as soon as a move is made, before the node tells of it.
+    """
 
     def __init__(self) -> None:
         self.name = ""
@@ -166,7 +170,7 @@ class Board:
                 self._play(event)
 
     def _clear(self) -> None:
-        """Put away the match before: another one is to begin."""
+        """Clear away the previous match: another one is about to begin."""
         self.over = self.state = self.showdown = self.turn = None
         self.seating = Seating()
         self.hand = ()

@@ -1,4 +1,4 @@
-"""The gallery: a table in plain sentences for somebody who only looks on, and for programs as NDJSON."""
+"""The gallery: the table of a spectator, and what programs that watch get instead: NDJSON."""
 
 from __future__ import annotations
 

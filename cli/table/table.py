@@ -1,7 +1,7 @@
-"""A table that a person sits at: what happens is put on the board and told, what is typed is obeyed.
+"""A table that a person sits at: what happens is put on the board and told, and what is typed is obeyed.
 
-Both run side by side, whoever's turn it is. The face shows it, in plain lines or as a full screen. Keys of the screen
-type lines, so a table knows of nothing but lines, and keys can do nothing that words cannot.
+Both run side by side, whoever's turn it is. A face shows it, in plain lines or as a full screen. The keys of the screen
+type lines, so a table knows only lines, and keys can do nothing that words cannot.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Table:
         self._returning: asyncio.Task[None] | None = None
         """Goes back to the table."""
         self._doubted: Move | None = None
-        """The last move of this turn, if it is to be typed again before it counts."""
+        """A bid on more dice than there are: it counts when it is typed again in this turn."""
         self._is_confirming = False
         self._is_giving_up = False
         """The wish to concede has not taken effect yet."""
@@ -111,7 +111,7 @@ class Table:
             "again": ("play another match at this table", self._go_again),
             "quit": ("leave; you can return to a running match", self._quit),
         }
-        """What can be typed at any time: what it does, and does it."""
+        """What can be typed at any time: by word, what help says of it, and what obeys it."""
 
     async def run(self) -> None:
         """Play until the evening is over or the player leaves.

@@ -1,7 +1,7 @@
-"""A tape of a match: goes on, back and to any round of a replay, and has the board of the place where it stands.
+"""A tape of a match: it moves forward, back and to any round of a replay, and holds the board of where it stands.
 
-What comes of one message comes at once, so the tape goes on by what one step of the history made happen. A board is
-kept from the start of each round that was come to: to go back is to fold one round again.
+All that one step of the history made happen is one scene, and the tape moves by scenes. It keeps a copy of the board
+from the start of each round that it has reached, so that going back means folding one round again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     round: int
     """0 before the first roll."""
     number: int
-    """Of the things that happen in this round, from 1."""
+    """Of the scene in this round, from 1."""
 
 
 START: Final = Place(0, 1)
@@ -48,16 +48,16 @@ class Tape:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
-        """As it is behind :attr:`place`."""
+        """As it is after :attr:`place`."""
         self.place = Place(0, 0)
-        """Of what was told last."""
+        """Of the scene that was told last."""
         self.step = 0
         """The step of the history that made it happen."""
         self._starts = (0, *replay.rounds)
         self._boards = [self.board.copy()]
-        """Before each round that was come to."""
+        """Before each round that was reached."""
         self._lengths: list[int] = []
-        """How much happens in each round that was left behind."""
+        """How many scenes each round has that was passed."""
         self._ahead = self._scenes(0)
         self._next = next(self._ahead, None)
 
@@ -97,7 +97,7 @@ class Tape:
         return scene.events
 
     def seek(self, place: Place) -> None:
-        """Go to before a place, so that what happens there comes next; if there is none such, to before the last."""
+        """Go to just before a place, so that its scene comes next; beyond the end, to just before the last scene."""
         known = min(place.round, len(self._boards) - 1)
         if self._next is None or self._next.place > place or self._next.place.round < known:
             self.board = self._boards[known].copy()
@@ -108,7 +108,7 @@ class Tape:
                 self.board.take(event)
 
     def seek_back(self) -> bool:
-        """Go to before what was told last but one, so that this comes next; tell whether there was one."""
+        """Go one scene back, so that the one before the last told comes next; return whether there was one."""
         round_, number = self.place
         if number > 1:
             self.seek(Place(round_, number - 1))

@@ -1,7 +1,7 @@
-"""Which move the arrow keys come to next: up and down for the number of dice, left and right for their face.
+"""Which move an arrow key leads to: up and down change the number of dice, left and right their face.
 
-Where no bid can be made, they go through the moves that can. What they come to is put into the line being typed, as if
-it had been typed; Enter makes it a move.
+Where no bid can be made, the keys go through the moves that can. The move is put into the line as if it had been typed;
+Enter makes it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Writer:
     """A text stream in front of another one. Made inside a running loop, whose thread alone may close it.
 
     :param stream: gets everything, in order.
-    :param limit: characters that may wait; what is more is not written, which is said afterwards. None for no limit.
+    :param limit: characters that may wait. What is more is lost, and a note says so afterwards. None for no limit.
     """
 
     def __init__(self, stream: TextIO, limit: int | None = BACKLOG) -> None:
@@ -75,7 +75,7 @@ class Writer:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits here but for the stream itself."""
+        """Nothing to do: the thread writes as fast as the stream takes it."""
 
     @property
     def is_busy(self) -> bool:
@@ -151,7 +151,7 @@ class Writer:
 
 @asynccontextmanager
 async def drained(writer: Writer | None, patience: float | None) -> AsyncIterator[None]:
-    """Have everything written before a block is left.
+    """Write everything before a block is left.
 
     :param patience: seconds to wait for it; None to wait until its reader has it all. Somebody who wants to end the
         program waits for a moment only.
