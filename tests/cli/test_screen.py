@@ -215,7 +215,9 @@ def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> Non
 @pytest.mark.parametrize(
     ("variables", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)]
 )
-def test_without_colours_nothing_is_missing(terminal: Open, variables: dict[str, object], is_colored: bool) -> None:
+def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
+    terminal: Open, variables: dict[str, object], is_colored: bool
+) -> None:
     player = terminal("a", "host", "--bots", "1", *AT_ONCE, **variables)
     player.wait_for(lambda: is_asked(player), "a turn")
     player.until_display("(you)", "to move")

@@ -1,4 +1,5 @@
-"""Whole matches with every power, drawn after each event: what is on the table is on the picture, at each size."""
+"""Whole matches with every power, drawn after each event: players and bid are on the picture at each size, and what
+dice with powers add from 60 columns on."""
 
 from __future__ import annotations
 
@@ -98,11 +99,16 @@ class Match:
         assert all(width(line) <= columns for line in drawn)
         assert "Ada (you)" in shown
         assert "Cleo" in shown
+        if self.state.bid is not None and self.board.showdown is None:
+            assert f"{self.state.bid.quantity}x{self.state.bid.face}" in shown
         mischief = self.state.motes
         if mischief is not None and mischief.prize and columns >= 60:
             assert f"prize {mischief.prize}" in shown
             for effect in mischief.stack[-1:]:
                 assert f"Stack, top first: {effect.die}" in shown
+            told = self.board.state.motes if self.board.state is not None else None
+            assert told is not None
+            assert all(f" {die}" in shown for die, _ in told.graveyard)
 
 
 @pytest.mark.parametrize("rules", ["classic", "joker", "perudo"])
