@@ -17,6 +17,7 @@ from cli.narrate_motes import (
 )
 from cli.render import (
     bid,
+    capital,
     clause,
     columns,
     command_line,
@@ -235,7 +236,7 @@ def standing(state: State, seating: Seating, when: str = "") -> str:
     if state.bid is not None:
         parts.append(f"The bid is {bid(state.bid.quantity, state.bid.face)} by {seating.who(state.bid.seat)}.")
     if waiting := awaited(state, seating):
-        parts.append(f"{waiting[:1].upper()}{waiting[1:]} to move{when}.")
+        parts.append(f"{capital(waiting)} to move{when}.")
     return " ".join(parts)
 
 

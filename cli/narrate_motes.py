@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.choices import FUNDS, TICKETS, is_stake
-from cli.render import bid, counted, listing
+from cli.render import bid, capital, counted, listing
 from cli.seating import Seating
 from p2pdice import Die, Move, State, View
 from p2pdice import events as game
@@ -76,19 +76,19 @@ def narrate_playing(event: Playing, seating: Seating) -> str:
             immune = seating.does(event.bidder, "was", "were")
             return f"{immune} immune: the accusation is void, no cup is opened, and {_must_raise(event.seat, seating)}."
         case game.PowerStopped():
-            return f"{_capital(seating.whose(event.seat))} Blue stops {event.die}: it is spent and does nothing."
+            return f"{capital(seating.whose(event.seat))} Blue stops {event.die}: it is spent and does nothing."
         case game.PowerFailed():
-            return f"{_capital(seating.whose(event.seat))} {event.die} does nothing: what it was played on is gone."
+            return f"{capital(seating.whose(event.seat))} {event.die} does nothing: what it was played on is gone."
         case game.PlayerBlocked():
             parity = "odd" if event.face % 2 else "even"
             until = "you lead" if event.seat == seating.me else f"{seating.names[event.seat]} leads"
             what = f"{seating.who(event.target)} may play no {_GROUPS[event.group]} dice until {until} again"
             return f"The die shows {event.face}, {parity}: {what}."
         case game.BlockEnded():
-            red = f"{_capital(seating.whose(event.seat))} Red"
+            red = f"{capital(seating.whose(event.seat))} Red"
             return f"{red} no longer keeps {seating.who(event.target)} from playing {_GROUPS[event.group]} dice."
         case game.DieDestroyed():
-            return f"{_capital(seating.whose(event.seat))} Dark removes {event.die} from the game."
+            return f"{capital(seating.whose(event.seat))} Dark removes {event.die} from the game."
         case _:
             assert_never(event)
 
@@ -114,7 +114,7 @@ def narrate_ending(event: Ending, seating: Seating) -> str:
     match event:
         case game.TwinSoulJoined():
             soul = f"the Twin Soul {event.name}, of {event.die.mote.capitalize()} and {event.prize.capitalize()}"
-            return f"{_capital(seating.whose(event.seat))} {event.die} joins the prize: {soul}."
+            return f"{capital(seating.whose(event.seat))} {event.die} joins the prize: {soul}."
         case game.TicketsEarned():
             group = _GROUPS[event.group]
             if not event.seats:
@@ -218,7 +218,3 @@ def _tickets(count: int) -> str:
 
 def _ticket_change(count: int) -> str:
     return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -183,6 +183,18 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
+_OURS: Final = re.compile(r"(?:you|your|the|nobody)\b")
+
+
+def capital(text: str) -> str:
+    """Return what begins a sentence: a word of ours gets a capital, a nickname stays as its owner writes it.
+
+    >>> capital("you are to move"), capital("root is to move")
+    ('You are to move', 'root is to move')
+    """
+    return text[:1].upper() + text[1:] if _OURS.match(text) else text
+
+
 def wrapped(text: str, columns: int) -> str:
     """Return ``text`` broken between words; indented lines, which are commands, stay whole to be copied.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.narrate import awaited, dice_by_player
 from cli.narrate_motes import graveyard
-from cli.render import bid, dice_count, hand, listing, number, percent
+from cli.render import bid, capital, dice_count, hand, listing, number, percent
 from cli.seating import display_names
 from cli.speech import hear_bid
 
@@ -29,7 +29,7 @@ def table(board: Board) -> Iterator[str]:
     yield from bids(board)
     yield dice(board)
     if waiting := whose_turn(board):
-        yield f"{waiting[:1].upper()}{waiting[1:]}."
+        yield f"{capital(waiting)}."
 
 
 def bids(board: Board) -> Iterator[str]:

@@ -183,6 +183,7 @@ class Board:
 
     def _start(self, event: MatchStarted) -> None:
         self.match, self.over = event.match_id, None
+        self.name = event.table or self.name
         self.players = event.players
         self.state = event.state
         self.ruleset = event.ruleset

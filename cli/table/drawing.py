@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cli.render import counted, escape
+from cli.render import capital, counted, escape
 from cli.table import answers, palette, pieces
 from cli.table.fragments import Line, as_ascii, beside, filled, fitted, rows, text, width
 
@@ -163,13 +163,13 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
     """Return who is to move, how long still, and how much of the step is signed."""
     waiting = "" if board.over is not None else answers.whose_turn(board)
     if board.absent:
-        line: Line = [(palette.ALARM, f" {_capital(waiting)}: wait, or quit and resume another day. ")]
+        line: Line = [(palette.ALARM, f" {capital(waiting)}: wait, or quit and resume another day. ")]
     elif board.turn is not None:
         line = [(palette.TURN, f" {_ask(board)}")]
     elif sight.is_holding:
         line = [("", " ... more has happened: space shows it at once")]
     else:
-        line = [("", f" {_capital(waiting)}" + ("." if waiting else ""))]
+        line = [("", f" {capital(waiting)}" + ("." if waiting else ""))]
     right: Line = []
     if sight.gauge is not None and sight.gauge.total:
         done, total = sight.gauge.done, sight.gauge.total
@@ -202,10 +202,6 @@ def _ask(board: Board) -> str:
     if state.motes is not None and state.motes.must_raise:
         return "Your turn: you have to raise."
     return "Your turn: raise the bid, or call it."
-
-
-def _capital(said: str) -> str:
-    return said[:1].upper() + said[1:]
 
 
 def _page(board: Board, sight: Sight, columns: int, lines: int) -> list[Line]:
