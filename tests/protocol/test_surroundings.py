@@ -109,3 +109,15 @@ async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: 
     machine.is_busy, machine.addresses = False, CAFE
     await machine.looked(5)
     assert len(machine.changes) == 1
+
+
+async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host's owner is shown the join line before anything else of its program has run."""
+    machine = Machine()
+    monkeypatch.setattr(surroundings, "POLL", 0.01)
+    monkeypatch.setattr(surroundings, "interface_addresses", machine.look)
+    task = asyncio.create_task(mind_surroundings("eth0", machine.changed))
+    machine.addresses = CAFE
+    await machine.looked(3)
+    task.cancel()
+    assert len(machine.changes) == 1
