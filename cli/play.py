@@ -57,7 +57,7 @@ Enter = Callable[["Node"], Awaitable[None]]
 Company = Callable[["Node"], AbstractAsyncContextManager["Crew"]]
 """Seats bots at the node's table for as long as the block lasts."""
 Again = Callable[["Node", str], Awaitable[Company]]
-"""Goes back to the table after a match, given what was typed behind the word; returns who comes along."""
+"""Goes back to the table after a match, given what was typed after the word; returns who comes along."""
 
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
@@ -68,7 +68,7 @@ def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
 
 
 HOST: Final = "host"
-"""Typed behind *again* by whoever wants to open the table instead of its host."""
+"""Typed after *again* by whoever wants to open the table instead of its host."""
 
 
 async def rejoin(node: Node, wish: str) -> Company:

@@ -55,7 +55,7 @@ class Settings:
 
 
 def home_words(home: Path) -> tuple[str, ...]:
-    """Return what a command needs behind it to use a home: nothing, if it is the one that it would use anyway."""
+    """Return what a command needs after it to use a home: nothing, if it is the one that it would use anyway."""
     return () if home.absolute() == Settings().home.absolute() else ("--home", str(home))
 
 

@@ -128,7 +128,7 @@ class Hearing:
         if word.number <= last:
             raise WordError("was said before")
         if bucket.wait(now) > 0:
-            raise WordError("comes too fast behind others")
+            raise WordError("comes too fast after others")
         try:
             is_signed = PublicKey(word.author).verifies(word.signature, word.data)
         except ValueError:

@@ -27,7 +27,7 @@ Examples:
   p2pdice host --bot 'python3 odds15.py'      you against it
 
 \b
-What stands behind -- is the program and its arguments; it speaks JSON lines
+What comes after -- is the program and its arguments; it speaks JSON lines
 on its standard streams. docs/bots.md explains how, with a whole session. It
 runs with your rights, like any program that you start.
 """
@@ -160,5 +160,5 @@ def _command(ctx: typer.Context) -> list[str]:
     command: list[str] = ctx.meta.get(_COMMAND, [])
     if not command:
         example = command_line("bot", "TABLE", "--", "python3", "odds15.py")
-        raise typer.BadParameter(f"the program is missing: it stands behind --, as in {example}", param_hint="-- CMD")
+        raise typer.BadParameter(f"the program is missing: it comes after --, as in {example}", param_hint="-- CMD")
     return command

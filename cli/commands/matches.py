@@ -30,7 +30,8 @@ Examples:
 
 \b
 MATCH is "last", a name as it is listed here (the day and the table), or any
-unique beginning of a match's id. This holds wherever a command takes a match.
+unique beginning of a match's id. The same names work for resume, replay and
+verify.
 None of these commands works while another p2pdice uses the home.
 """
 

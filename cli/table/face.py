@@ -56,7 +56,7 @@ class Face(Protocol):
         """Show what one has to know to make a move, before the next prompt, where it is not in sight anyhow."""
 
     def refresh(self) -> None:
-        """Show the prompt, or the board, anew: it has changed."""
+        """Show the prompt, or the board, again: it has changed."""
 
     def ring(self) -> None:
         """Call the person, whose turn it is."""
@@ -116,7 +116,7 @@ class PipedLines(PipedInput):
 
 
 class TerminalLines(PipedInput):
-    """Lines at a terminal, one below the other: nothing is ever painted anew, so that a screen reader can follow.
+    """Lines at a terminal, one below the other: nothing is ever repainted, so that a screen reader can follow.
 
     The terminal itself echoes and edits what is typed. What happens meanwhile comes in between, and the prompt after
     it. Used in an ``async with`` statement.
@@ -132,7 +132,7 @@ class TerminalLines(PipedInput):
         self._has_bell = has_bell
         self._paint = painter(sys.stdout, color)
         self._prompted = ""
-        """The prompt at the end of the output, behind which somebody may be typing."""
+        """The prompt at the end of the output, after which somebody may be typing."""
         self._is_due = True
         """A prompt is due, whatever it asks: nothing has been asked yet, or something was answered."""
         self._prompting: asyncio.TimerHandle | None = None

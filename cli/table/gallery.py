@@ -9,6 +9,7 @@ from cli.exits import Failure, closing_code
 from cli.narrate import narrate
 from cli.render import command_line
 from cli.seating import Seating
+from cli.settings import home_words
 from cli.stream import event_line
 from cli.table.board import Told
 from cli.table.table import Table
@@ -41,7 +42,7 @@ class Gallery(Table):
 
     def way_back(self) -> str:
         """Return how to return, for whoever leaves now."""
-        words = ["watch", self.board.match[:8] if self.board.match else self._target, *self._home_words()]
+        words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 
     def take(self, event: Told) -> None:

@@ -1,4 +1,4 @@
-"""The full screen: the board painted anew whenever it changes, with a line to type below. Made with prompt_toolkit.
+"""The full screen: the board, repainted whenever it changes, with a line to type below. Made with prompt_toolkit.
 
 Keys type lines, and lines are all that a table gets. While the terminal takes no output, nothing is painted, and nobody
 waits for it.

@@ -16,7 +16,7 @@ class Ui(StrEnum):
     """The two faces of a table."""
 
     SCREEN = "screen"
-    """The whole terminal, painted anew when something changes."""
+    """The whole terminal, repainted when something changes."""
     LINE = "line"
     """Plain sentences, one below the other."""
 

@@ -18,6 +18,7 @@ from cli.play import first_of
 from cli.render import command_line, listing, sentence
 from cli.rulesets import rules_command
 from cli.seating import display_names
+from cli.settings import home_words
 from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word
 from cli.table import answers
 from cli.table.board import Board, Told
@@ -49,7 +50,7 @@ class Table:
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
     :param bots: fingerprints of the players whom this one has seated: they leave and return together.
-    :param again: goes back to the table after a match; what was typed behind the word is given to it. Without one, the
+    :param again: goes back to the table after a match; what was typed after the word is given to it. Without one, the
         evening ends with the match.
     :param is_late: the table's last match was watched; sit down for the next one first.
     """
@@ -140,7 +141,7 @@ class Table:
             return "You have left the table."
         match = self._node.match
         assert match is not None
-        words = ["resume", self.board.match[:8], *self._home_words()]
+        words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
         mine = {player.fingerprint for player in match.info} & self.bots
         left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
         if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
@@ -152,10 +153,6 @@ class Table:
     def _say_way_back(self) -> None:
         self._say(self.way_back())
         self.last_words.append(self.way_back())
-
-    def _home_words(self) -> list[str]:
-        home = self._settings.home_option
-        return [] if home is None else ["--home", str(home)]
 
     # What the node tells
 
@@ -191,7 +188,7 @@ class Table:
                 if isinstance(event, MatchOver | Misbehaved):
                     self.last_words.append(text)
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
-            words = ["matches", "forget", self.board.match[:8], *self._home_words()]
+            words = ["matches", "forget", self.board.match[:8], *home_words(self._settings.home)]
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         if isinstance(event, MatchOver):
             self._close_match(event)
@@ -360,7 +357,7 @@ class Table:
     def _whose_turn(self) -> str:
         state = self.board.state
         if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
-            # After a return, or behind a move of one's own.
+            # After a return, or after a move of one's own.
             unheard = self._node.match.unheard if self._node.match is not None else ()
             return f" yet: {self.board.seating.named(unheard) if unheard else 'the others'} must answer first"
         waiting = answers.whose_turn(self.board)

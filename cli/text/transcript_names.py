@@ -10,7 +10,7 @@ from cli.settings import Settings, home_words
 
 
 def words_for(path: Path, name: str) -> tuple[str, ...]:
-    """Return what to type behind a command to name a file that a home may hold: no path, where there is a name.
+    """Return what to type after a command to name a file that a home may hold: no path, where there is a name.
 
     :param name: what names the file in its home.
     """

@@ -382,9 +382,9 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run,
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("check",), 2, "the program is missing: it stands behind --"),
-        (("Friday",), 2, "the program is missing: it stands behind --"),
-        (("Friday", "--"), 2, "the program is missing: it stands behind --"),
+        (("check",), 2, "the program is missing: it comes after --"),
+        (("Friday",), 2, "the program is missing: it comes after --"),
+        (("Friday", "--"), 2, "the program is missing: it comes after --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
         (("check", "--", sys.executable, "no-such-file.py"), 1, "says no hello: it has ended, and wrote: "),
         (("check", "--", sys.executable, "no-such-file.py"), 1, "can't open file"),
