@@ -78,12 +78,12 @@ def check_written(name: str) -> str:
         raise NicknameError("a nickname has no spaces at its ends and no two in a row")
     for character in name:
         if is_unseen(character):
-            raise NicknameError(f"a nickname has no control or invisible characters (U+{ord(character):04X})")
+            raise NicknameError(f"a nickname must not have control or invisible characters (U+{ord(character):04X})")
     return name
 
 
 def check_nickname(name: str) -> str:
-    """Return ``name`` if people should let somebody be called so: :func:`check_written`, no :func:`flaw`, and
+    """Return ``name`` if it may be a player's nickname: it passes :func:`check_written`, has no :func:`flaw`, and has
     letters of one script only.
 
     :raises NicknameError: naming what is wrong.
@@ -93,30 +93,31 @@ def check_nickname(name: str) -> str:
         raise NicknameError(f"a nickname {problem}")
     scripts = {_script(character) for character in name if unicodedata.category(character)[0] == "L"}
     if len(scripts) > 1:
-        raise NicknameError(f"a nickname is written in one script, not in {' and '.join(sorted(scripts))}")
+        raise NicknameError(f"a nickname must be in one script, not in {' and '.join(sorted(scripts))}")
     return name
 
 
 def flaw(text: str) -> str:
-    """Return why a text should not be shown to people, by this Python's Unicode, as what its rule says: it is NFC, has
-    letters, marks, numbers, punctuation, symbols and plain spaces, and no more than two combining marks in a row.
-    Empty if nothing is wrong.
+    """Return the rule for texts shown to people that a text breaks, as the rest of a sentence; empty if none.
+
+    By this Python's Unicode a text must be NFC, have only letters, marks, numbers, punctuation, symbols and plain
+    spaces, and have no more than two combining marks in a row and none at its start.
 
     >>> flaw("well played"), flaw("a\u200bb")
-    ('', 'has no control or invisible characters (U+200B)')
+    ('', 'must not have control or invisible characters (U+200B)')
     """
     if unicodedata.normalize("NFC", text) != text:
-        return "is written in Unicode's composed form (NFC)"
+        return "must be in Unicode's composed form (NFC)"
     marks = 0
     for place, character in enumerate(text):
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
         if is_unseen(character) or (category[0] not in "LNMPS" and character != " "):
-            return f"has no control or invisible characters (U+{ord(character):04X})"
+            return f"must not have control or invisible characters (U+{ord(character):04X})"
         if marks > COMBINING_MARKS:
-            return f"has at most {COMBINING_MARKS} combining marks on a character"
+            return f"must not have more than {COMBINING_MARKS} combining marks on a character"
         if marks and place == 0:
-            return "does not begin with a combining mark"
+            return "must not begin with a combining mark"
     return ""
 
 

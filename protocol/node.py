@@ -303,7 +303,7 @@ class Node:
         if self._hosting is not None:
             raise NodeError("failed", "the table is your own", "open it again")
         if self._joining.is_waiting:
-            raise NodeError("failed", "you sit at the table already", "wait for the host to begin")
+            raise NodeError("failed", "you already sit at the table", "wait for the host to begin")
         self._leave_behind()
         if self._way_back is None:
             raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
@@ -318,7 +318,7 @@ class Node:
         """
         playing, watching = self._playing, self._watching
         if self._hosting is not None and not self._hosting.has_begun:
-            raise NodeError("failed", "your table is open already")
+            raise NodeError("failed", "your table is already open")
         if playing is not None and playing.match.is_formed and not playing.is_over:
             raise NodeError("failed", "the match is not over yet", "play it to its end first")
         if watching is not None:
@@ -433,7 +433,7 @@ class Node:
             words (five at once, then one a second), or if nobody is there.
         """
         if self._watching is not None:
-            raise NodeError("refused", "who watches does not speak", "sit down for the next match")
+            raise NodeError("refused", "spectators cannot speak", "sit down for the next match")
         self._talking.say(self._shell.player(self.name, self.identity.public), self._floors(), text)
 
     def _floors(self) -> tuple[Floor, ...]:

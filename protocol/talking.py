@@ -57,7 +57,7 @@ class Talking:
         try:
             spoken = speakable(text)
         except WordError as error:
-            raise NodeError("failed", f"what is said {error}", "say it in other words") from None
+            raise NodeError("failed", f"what you say {error}", "say it in other words") from None
         heard_at = [floor for floor in floors if floor.reach]
         if not heard_at:
             raise NodeError("failed", "nobody is there to hear it")

@@ -522,7 +522,7 @@ async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_n
     with pytest.raises(NodeError, match="no table to go back to"):
         await host.node.rejoin()
     opened = await evening.open(host, friday(2, dice="5"))
-    with pytest.raises(NodeError, match="open already"):
+    with pytest.raises(NodeError, match="already open"):
         await host.node.host(friday(2))
     with pytest.raises(NodeError, match="your own"):
         await host.node.rejoin()

@@ -123,10 +123,10 @@ async def test_who_comes_back_in_mid_match_is_heard_again(people: Company) -> No
 async def test_what_cannot_be_said_is_answered_with_a_sentence(people: Company) -> None:
     (host, guest, _), watching, _ = await lobby(people)
     for player, text, reason in (
-        (host, "x" * 201, "what is said has 201 characters, and at most 200 can be said at once"),
-        (guest, "\x1b[2J", "what is said has no control or invisible characters (U+001B)"),
-        (guest, " ", "what is said is empty"),
-        (watching, "hello", "who watches does not speak"),
+        (host, "x" * 201, "what you say has 201 characters, and at most 200 can be said at once"),
+        (guest, "\x1b[2J", "what you say must not have control or invisible characters (U+001B)"),
+        (guest, " ", "what you say is empty"),
+        (watching, "hello", "spectators cannot speak"),
         (await people.sit("lonely"), "hello", "nobody is there to hear it"),
     ):
         with pytest.raises(NodeError) as caught:
