@@ -537,7 +537,7 @@ async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_n
     await evening.end(host, guest)
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
-    with pytest.raises(NodeError, match="at the table already"):
+    with pytest.raises(NodeError, match="already sit at the table"):
         await guest.node.rejoin()
     await evening.sit("C", opened.join_line)
     await evening.end(host, guest)
