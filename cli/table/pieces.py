@@ -32,7 +32,7 @@ CAN: Final = {
     "grey": "be immune: the next accusation against you is void",
     "neutral": "swap it with a die of your cup",
     "blue": "stop the power on top of the stack",
-    "red": "bar a player from one of the two groups of dice; a roll decides which",
+    "red": "roll to bar a player from one of the two groups of dice",
     "dark": "remove another die of the graveyard for good",
 }
 """What a die of the graveyard does for whoever plays it."""
