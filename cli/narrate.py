@@ -201,7 +201,7 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
         case node.Overdue():
             seconds = counted(event.seconds, "second")
             if any(player.is_me for player in event.awaited):
-                return f"You have {seconds} left; then the others may go on without you."
+                return f"You have {seconds} left; then the others may go on without you, and you are out of the match."
             names = seating.named(event.awaited)
             return f"Waiting for {names}. In {seconds} the others may go on without them."
         case node.TakenBack():

@@ -86,19 +86,16 @@ async def rejoin(node: Node, wish: str) -> Company:
     elif (match := node.match or node.former) is None:  # who waited for the host has left it behind
         raise Failure("There was no match here.")
     else:
-        await node.host(table_of(match, node.name))
+        await node.host(table_of(match, f"{node.name}'s table"))
     return alone
 
 
-def table_of(match: Match, host: str) -> TableSettings:
-    """Return a table like that of a match.
-
-    :param host: nickname of whoever opens it.
-    """
+def table_of(match: Match, name: str) -> TableSettings:
+    """Return a table like that of a match, under a name."""
     from protocol.lobby import TableSettings
 
     genesis = match.record.genesis
-    return TableSettings(f"{host}'s table", genesis.ruleset, len(genesis.roster), genesis.patience)
+    return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience)
 
 
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:

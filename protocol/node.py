@@ -651,7 +651,8 @@ class Node:
         match_key = MatchKey(self._seed).public
         table = self._hosting.table.settings.name if self._hosting is not None else self._joining.table_name
         occasion = Occasion(int(time.time()), table)
-        self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table)
+        is_host = self._hosting is not None
+        self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, is_host)
         me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
         return self._take_part(Match(data, me, self._seed, party=self.party), occasion, resumed=False)
 

@@ -38,7 +38,8 @@ CREATE TABLE matches (
     number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL,
     match_key BLOB NOT NULL REFERENCES seeds,
     created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL,
-    table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT ''
+    table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
+    hosted INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE messages (
     match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
@@ -57,6 +58,7 @@ _SCHEMA_2: Final = (
     "ALTER TABLE matches ADD COLUMN table_name TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE matches ADD COLUMN name TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE matches ADD COLUMN winners TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE matches ADD COLUMN hosted INTEGER NOT NULL DEFAULT 0",
 )
 """What a store of version 1 lacks."""
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
@@ -92,6 +94,8 @@ class StoredMatch(NamedTuple):
     """What the owner may type for it; no other match of the store has this name. Empty as long as it is not formed."""
     winners: tuple[int, ...] = ()
     """Roster indices of who won. Empty as long as the match is not over, or if that was not kept."""
+    hosted: bool = False
+    """The owner opened the table, as far as this store knows."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -214,16 +218,23 @@ class Store:
         self._write("INSERT INTO seeds VALUES (?, ?)", (match_key, seed))
 
     def add_match(
-        self, match: bytes, genesis: bytes, match_key: bytes, created: int, port: int, table: str = ""
+        self,
+        match: bytes,
+        genesis: bytes,
+        match_key: bytes,
+        created: int,
+        port: int,
+        table: str = "",
+        hosted: bool = False,
     ) -> None:
         """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
 
         Of the proposals with one match key that were never formed, the newest few are kept.
         """
         self._write(
-            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (match, genesis, match_key, created, port, table),
+            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, hosted) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (match, genesis, match_key, created, port, table, hosted),
         )
         forgotten = (
             "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
@@ -359,17 +370,17 @@ class Store:
     def matches(self) -> tuple[StoredMatch, ...]:
         """Return the matches that were formed or proposed; formed ones first, of each kind the newest first."""
         query = (
-            "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners "
+            "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted "
             "FROM matches JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
         )
-        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int, str, str, str))
+        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int, str, str, str, int))
         if not all(
             len(match) == HASH_BYTES
             and 0 <= created < LATEST
             and 0 <= port < 65536
             and (not name or is_name(name))
             and _WINNERS.fullmatch(winners)
-            for match, _, _, _, created, _, port, _, name, winners in rows
+            for match, _, _, _, created, _, port, _, name, winners, _ in rows
         ):
             raise StoreError("the store is damaged: a match has an id, a date, a port, a name or winners that are none")
         return tuple(
@@ -384,8 +395,9 @@ class Store:
                 table,
                 name,
                 tuple(map(int, filter(None, winners.split(",")))),
+                bool(hosted),
             )
-            for match, genesis, seed, formed, created, over, port, table, name, winners in rows
+            for match, genesis, seed, formed, created, over, port, table, name, winners, hosted in rows
         )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:

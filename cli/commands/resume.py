@@ -55,9 +55,10 @@ def resume(
         raise typer.BadParameter("it goes with --list only.", param_hint="--json")
 
     crew = Crew()
+    stored: StoredMatch
 
     async def enter(node: Node) -> None:
-        nonlocal crew
+        nonlocal crew, stored
         stored = node.find(match)
         crew = at_home(node.home, stored)
         node.party = crew.party(node.identity.public)
@@ -67,12 +68,11 @@ def resume(
         return recalled(node, crew)
 
     async def again(node: Node, wish: str) -> Company:
-        """Whoever has bots here has hosted the match."""
-        if not crew.bots:
+        if not stored.hosted:
             return await rejoin(node, wish)
-        match = node.match or node.former
-        assert match is not None
-        await open_again(node, table_of(match, node.name), wish)
+        before = node.match or node.former
+        assert before is not None
+        await open_again(node, table_of(before, stored.table), wish)
         return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
 
     how = showing(settings, ui, pace, bell)

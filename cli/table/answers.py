@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.narrate import awaited, dice_by_player
 from cli.narrate_motes import graveyard
-from cli.render import bid, capital, dice_count, hand, listing, number, percent
+from cli.render import bid, capital, dice_count, hand, listing, percent
 from cli.seating import display_names
 from cli.speech import hear_bid
 
@@ -137,11 +137,11 @@ def status(board: Board, clock: Clock | None = None) -> str:
 
 
 def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
-    """Return the score of an evening: ``Ada two, Ben one``.
+    """Return the score of an evening: ``Ada 2, Ben 1``.
 
     :param wins: matches won, by fingerprint; whoever is not at the table now is left out.
     """
     ranked = sorted(
         zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)
     )
-    return listing([f"{name} {number(wins.get(player.fingerprint, 0))}" for player, name in ranked])
+    return listing([f"{name} {wins.get(player.fingerprint, 0)}" for player, name in ranked])

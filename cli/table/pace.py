@@ -7,6 +7,7 @@ time has passed since what was shown before. So moves of people, who take longer
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Final
@@ -57,13 +58,15 @@ class Pace:
     """
 
     def __init__(self, factor: float) -> None:
+        self.longest = math.inf
+        """Seconds that anything is held back at most: whoever is asked for a move is to see it in time."""
         self._factor = factor
         self._me: int | None = None
         self._shown = 0.0
         """When something was shown last, by the loop's clock."""
         self._is_skipping = False
         self._skip = asyncio.Event()
-        self._queue: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
         self._is_holding = False
 
     @property
@@ -72,7 +75,7 @@ class Pace:
         return self._is_holding or not self._queue.empty()
 
     def skip(self) -> None:
-        """Show at once what has happened so far."""
+        """Show at once what has happened so far, to the end of the round at most."""
         if self.is_holding:
             self._is_skipping = True
             self._skip.set()
@@ -92,10 +95,11 @@ class Pace:
         queue = self._queue
         reading = asyncio.create_task(self._read(events, queue))
         try:
-            while (told := await queue.get()) is not None:
+            while (item := await queue.get()) is not None:
+                arrived, told = item
                 self._is_holding = True
                 for beat in beats(told):
-                    await self._wait(beat)
+                    await self._wait(beat, arrived)
                     yield beat
                 self._is_holding = False
                 if queue.empty():
@@ -106,21 +110,26 @@ class Pace:
             self._queue = asyncio.Queue()  # who stops following may follow something else
             self._is_holding = self._is_skipping = False
 
-    async def _read(self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[NodeEvent | None]) -> None:
+    async def _read(
+        self, events: AsyncIterator[NodeEvent], queue: asyncio.Queue[tuple[float, NodeEvent] | None]
+    ) -> None:
+        loop = asyncio.get_running_loop()
         try:
             async for event in events:
-                queue.put_nowait(event)
+                queue.put_nowait((loop.time(), event))
         finally:
             queue.put_nowait(None)
 
-    async def _wait(self, beat: Told) -> None:
+    async def _wait(self, beat: Told, arrived: float) -> None:
         loop = asyncio.get_running_loop()
-        until = self._shown + self._seconds(beat) * self._factor
+        until = min(self._shown + self._seconds(beat) * self._factor, arrived + self.longest)
         if not self._is_skipping and until > loop.time():
             self._skip.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
                     await self._skip.wait()
+        if isinstance(beat, Happened) and isinstance(beat.event, game.RoundStarted):
+            self._is_skipping = False
         if isinstance(beat, MatchStarted):
             self._me = beat.my_seat
         if self._seconds(beat) or isinstance(beat, YourTurn | DiceRolled):

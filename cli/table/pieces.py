@@ -28,12 +28,12 @@ _FEW: Final = 6
 _WINDOWS: Final = ("sunset", "night", "bidding", "sunrise")
 _WINDOW_OF: Final = {"siding": "bidding", "showdown": "bidding", "discard": "bidding"}
 CAN: Final = {
-    "light": "take another die of the graveyard into your cup",
-    "grey": "be immune: the next accusation against you is void",
+    "light": "take another die out of the graveyard",
+    "grey": "the next accusation against you is void",
     "neutral": "swap it with a die of your cup",
     "blue": "stop the power on top of the stack",
-    "red": "roll to bar a player from one of the two groups of dice",
-    "dark": "remove another die of the graveyard for good",
+    "red": "roll to bar a player from one group of dice",
+    "dark": "destroy another die of the graveyard",
 }
 """What a die of the graveyard does for whoever plays it."""
 _WHEN: Final = {"redeemed": "at sunset or sunrise", "cursed": "at night"}
@@ -279,8 +279,8 @@ def _count(showdown: Showdown, columns: int, glyphs: Glyphs) -> Line:
     shown = showdown.shown
     so_far, wanted = showdown.count_so_far, shown.quantity
     gauge = glyphs.full * min(so_far, wanted) + glyphs.empty * max(wanted - so_far, 0)
-    more = f" +{so_far - wanted}" if so_far > wanted else ""
-    words = f"{so_far}, and the bid was {faces(wanted, shown.face)}"
+    more = f"+{glyphs.full * min(so_far - wanted, wanted)}" if so_far > wanted else ""
+    words = f"{so_far}; the bid was {faces(wanted, shown.face)}"
     line: Line = [("", "Counted: "), (palette.COUNTED, f"{gauge}{more} "), (palette.TITLE, words)]
     wild: Line = text("; ones are wild") if shown.ones_wild and shown.face != 1 else []
     if width([*line, *wild]) <= columns:

@@ -473,6 +473,10 @@ class Screen:
         def _(_event: KeyPressEvent) -> None:
             self._call(word)
 
+        @keys.add(key, filter=Condition(lambda: self._page is None and not self._buffer.text) & ~is_ready)
+        def _(_event: KeyPressEvent) -> None:
+            self._submit(word)  # the table says why it cannot be called
+
 
 class PatientApplication(Application[None]):
     """An application that paints nothing while its terminal takes nothing, and all there is as soon as it does."""

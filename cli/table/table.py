@@ -7,6 +7,7 @@ type lines, so a table knows only lines, and keys can do nothing that words cann
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +28,17 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from p2pdice import Concede, Move, RulesError
-from protocol.events import ConcedeAccepted, MatchOver, Misbehaved, Said, Stopped, Suspended, TableClosed, YourTurn
+from protocol.events import (
+    ConcedeAccepted,
+    MatchOver,
+    MatchStarted,
+    Misbehaved,
+    Said,
+    Stopped,
+    Suspended,
+    TableClosed,
+    YourTurn,
+)
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -37,6 +48,8 @@ if TYPE_CHECKING:
     from protocol.progress import Clock, Progress
 
 
+_LAG: Final = 0.25
+"""Of the patience, for what is shown to lag behind what has happened."""
 _IN_FULL: Final = ("start", "concede", "quit")
 """Words whose beginnings are not enough: what they do is not undone by the next line."""
 
@@ -179,6 +192,8 @@ class Table:
         match event:
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
+            case MatchStarted():
+                self.pace.longest = self._longest_lag()
             case YourTurn():
                 self._doubted = None
                 self.face.ring()
@@ -193,6 +208,13 @@ class Table:
         if isinstance(event, MatchOver):
             self._close_match(event)
         self.face.refresh()
+
+    def _longest_lag(self) -> float:
+        """Return for how many seconds something may be held back: a part of the patience, which is the others' time."""
+        match = self._node.match
+        if match is None or all(player.is_me or player.fingerprint in self.bots for player in match.info):
+            return math.inf
+        return match.record.genesis.patience.human * _LAG
 
     def told(self, event: Told) -> Iterable[str]:
         """Return what is said of something that the board has just taken in."""

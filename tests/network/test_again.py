@@ -603,3 +603,13 @@ async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules
     table = await evening.told(guest, TableOpened)
     assert isinstance(table, TableOpened)
     assert (table.name, table.ruleset) == ("B's table", opened.ruleset)
+
+
+async def test_who_resumes_a_match_is_known_to_have_hosted_it_or_not(evening: Evening) -> None:
+    """Both would wait for each other's table else."""
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.told(host, MatchStarted)
+    assert host.node.find("last").hosted
+    assert not guest.node.find("last").hosted

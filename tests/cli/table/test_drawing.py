@@ -64,7 +64,7 @@ def test_cups_open_one_after_the_other_and_what_counts_is_marked_and_counted(siz
     assert all("You call liar on Cleo's 3x4" in shown for shown in seen)
     assert "[1] 2  3  3  6   1" in seen[0]
     assert [shown.count("closed") for shown in seen] == [2, 1, 0, 0, 0, 0]
-    assert [f"Counted: {gauge}" in shown for shown, gauge in zip(seen, ("▮▯▯ 1,", "▮▮▮ +1 4,"), strict=False)] == [
+    assert [f"Counted: {gauge}" in shown for shown, gauge in zip(seen, ("▮▯▯ 1;", "▮▮▮+▮ 4;"), strict=False)] == [
         True,
         True,
     ]
