@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -116,6 +117,9 @@ class Replaying(Table):
 
     def _name(self, seat: int) -> str:
         return display_names(self._replay.players)[seat]
+
+    def longest_lag(self) -> float:
+        return math.inf
 
     def clock(self) -> None:
         """Nobody's time runs."""

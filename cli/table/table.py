@@ -193,7 +193,7 @@ class Table:
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
             case MatchStarted():
-                self.pace.longest = self._longest_lag()
+                self.pace.longest = self.longest_lag()
             case YourTurn():
                 self._doubted = None
                 self.face.ring()
@@ -209,7 +209,7 @@ class Table:
             self._close_match(event)
         self.face.refresh()
 
-    def _longest_lag(self) -> float:
+    def longest_lag(self) -> float:
         """Return for how many seconds something may be held back: a part of the patience, which is the others' time."""
         match = self._node.match
         if match is None or all(player.is_me or player.fingerprint in self.bots for player in match.info):
