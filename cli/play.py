@@ -171,8 +171,8 @@ async def sit(
     async with AsyncExitStack() as at_table:
 
         async def go_again(wish: str) -> None:
-            await at_table.aclose()  # the bots of the match that is over
             back = await again(node, wish)
+            await at_table.aclose()  # the bots of the match that is over; they stay if there is no way back
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))

@@ -15,19 +15,22 @@ if TYPE_CHECKING:
 def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = ()) -> tuple[str, ...]:
     """Return one name for each player, safe to print; where two look alike, with the start of the fingerprint.
 
-    So does a player who calls themselves *you*, which is what sentences call the reader.
+    So does a player who calls themselves *you*, which is what sentences call the reader, or whose name ends as if it
+    had the start of a fingerprint already.
 
     :param among: everybody at the table, if ``players`` are only some of them.
 
     >>> from protocol.events import PlayerInfo
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
     ('Ann [K7QF]', 'ANN [ZZ22]', 'Ben')
+    >>> display_names([PlayerInfo("Ann [K7QF]", "ZZ22-2M3A")])
+    ('Ann [K7QF] [ZZ22]',)
     """
     shown = {player.fingerprint for player in players}
     others = [player for player in among if player.fingerprint not in shown]
     return tuple(
         f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
-        if is_alike or outline(player.name) == "you"
+        if is_alike or outline(player.name) == "you" or player.name.endswith("]")
         else escape(player.name)
         for player, is_alike in zip(players, alike([each.name for each in (*players, *others)]), strict=False)
     )

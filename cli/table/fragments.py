@@ -86,7 +86,10 @@ def _broken(line: str, columns: int) -> list[str]:
     shown = []
     rest = line
     while get_cwidth(rest) > columns:
-        start = _first(rest, columns) or rest[:1]
+        start = _first(rest, columns)
+        if len(start) <= len(indent):  # nothing fits behind it
+            indent, rest = "", rest.lstrip()
+            start = _first(rest, columns) or rest[:1]
         shown.append(start)
         rest = indent + rest[len(start) :]
     return [*shown, rest]

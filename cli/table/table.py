@@ -27,6 +27,7 @@ from cli.table.face import InterruptedByUserError, open_face
 from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
+from cli.text.players import UnknownPlayerError, find_seat
 from p2pdice import Concede, Move, RulesError
 from protocol.events import (
     ConcedeAccepted,
@@ -451,18 +452,21 @@ class Table:
             self._complain(error)
 
     def _mute(self, rest: str) -> None:
-        names = dict(zip(display_names(self.board.players), self.board.players, strict=True))
-        named = [name for name in names if rest and name.lower().startswith(rest.lower()) and not names[name].is_me]
-        if len(named) != 1:
-            others = [name for name, player in names.items() if not player.is_me]
-            self._say(f"Whom? Type mute and a name: {listing(others, 'or')}." if others else "Nobody else is here.")
+        players = [player for player in self.board.players if not player.is_me]
+        names = display_names(players, self.board.players)
+        if not players:
+            self._say("Nobody else is here.")
             return
-        player = names[named[0]]
-        self.muted ^= {player.fingerprint}
-        if player.fingerprint in self.muted:
-            self._say(f"What {named[0]} says is hidden from now on. Type it again to see it.")
+        try:
+            seat = find_seat(players, rest)
+        except UnknownPlayerError:
+            self._say(f"Whom? Type mute and a name: {listing(names, 'or')}.")
+            return
+        self.muted ^= {players[seat].fingerprint}
+        if players[seat].fingerprint in self.muted:
+            self._say(f"What {names[seat]} says is hidden from now on. Type it again to see it.")
         else:
-            self._say(f"What {named[0]} says is shown again.")
+            self._say(f"What {names[seat]} says is shown again.")
 
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))

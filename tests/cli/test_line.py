@@ -429,3 +429,35 @@ async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
     assert table.line._returning is not None
     await asyncio.wait_for(table.line._returning, 5)
     assert wishes == ["", "waits no longer", "host"]
+
+
+def test_whoever_has_the_beginning_of_another_name_can_be_muted_and_heard_again() -> None:
+    table = Table()
+    evelyn, ada = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
+    me = node.PlayerInfo("Zoe", FINGERPRINT, is_me=True)
+    told(table, node.LobbyChanged((me, evelyn, ada), 3))
+    assert table.types("mute eve") == ["What Eve says is hidden from now on. Type it again to see it."]
+    assert told(table, node.Said(eve, "hello"), node.Said(evelyn, "good day")) == ["Evelyn says: good day"]
+    assert table.types("mute eve") == ["What Eve says is shown again."]
+    assert told(table, node.Said(eve, "hello")) == ["Eve says: hello"]
+    assert table.types("mute zoe", "mute e") == ["Whom? Type mute and a name: Evelyn or Eve."] * 2
+
+
+def test_nobody_goes_again_while_a_match_is_running() -> None:
+    table = Table()
+    wishes: list[str] = []
+
+    async def go_again(wish: str) -> None:
+        wishes.append(wish)
+
+    table.line._again = go_again
+    assert table.types("again") == ["You can play again when the match is over."]
+    assert wishes == []
+
+
+def test_only_whoever_wins_a_match_scores() -> None:
+    table = Table()
+    players = (node.PlayerInfo("Ada", "1111-2222"), node.PlayerInfo("Ben", "3333-4444"))
+    for _ in range(2):
+        told(table, node.MatchOver("ab" * 32, ((1,), (0,)), players, Path("transcript"), True))
+    assert table.line.wins == {"3333-4444": 2}

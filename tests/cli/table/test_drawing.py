@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
 from cli.render import escape
 from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
-from cli.table.fragments import plain, width
+from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from p2pdice import PRESETS
 from protocol.events import LobbyChanged, MatchOver, PeerBack, PeerLost, Suspended, TableJoined, TableOpened
@@ -43,11 +44,11 @@ def test_whoever_is_on_turn_sees_what_it_takes_to_decide(size: tuple[int, int], 
         assert needed in shown
     for needed in ("2x3", "2x4", "3x4", "90% likely", "raise the bid, or call it", "Cleo bids 3x4."):
         assert needed in shown
-    rows = [line for line in shown.split("\n") if line[2:6] in ("Ada ", "Ben ", "Cleo")]
-    assert [row[:6].strip(f"{glyphs.turn} ") for row in rows] == ["Ada", "Ben", "Cleo"]
-    assert all(glyphs.die * 5 in row for row in rows)
-    assert rows[0].startswith(f"{glyphs.turn} Ada (you)")
-    assert "to move" in rows[0]
+    players = [line for line in shown.split("\n") if line[2:6] in ("Ada ", "Ben ", "Cleo")]
+    assert [row[:6].strip(f"{glyphs.turn} ") for row in players] == ["Ada", "Ben", "Cleo"]
+    assert all(glyphs.die * 5 in row for row in players)
+    assert players[0].startswith(f"{glyphs.turn} Ada (you)")
+    assert "to move" in players[0]
     assert re.search(" +".join(map(str, MINE)), shown)
     assert shown.isascii() == glyphs.is_ascii
 
@@ -152,10 +153,10 @@ def test_a_join_line_that_is_too_long_is_broken_as_a_shell_allows(columns: int) 
     line = f"[fe80::dead:beef:dead:beef%wlan0]:40312/{'QZYM-' * 5}QZYM/{'ABCDEFGH' * 4}"
     board.take(TableOpened("Friday", line, (), True, ruleset=CLASSIC))
     board.take(LobbyChanged(people(["Ada"]), 3))
-    rows = drawn(board, (columns, 23)).split("\n")
-    first = next(number for number, row in enumerate(rows) if row.startswith("p2pdice join"))
+    lines = drawn(board, (columns, 23)).split("\n")
+    first = next(number for number, row in enumerate(lines) if row.startswith("p2pdice join"))
     typed = ""
-    for row in rows[first:]:
+    for row in lines[first:]:
         typed += row.removesuffix("\\")
         if not row.endswith("\\"):
             break
@@ -186,15 +187,17 @@ HOSTILE = st.text(st.characters(exclude_categories=()), min_size=1, max_size=20)
     st.integers(4, 50),
     st.sampled_from([PICTURES, ASCII]),
     st.booleans(),
+    st.booleans(),
 )
 def test_no_name_and_no_size_disturbs_the_picture(
-    names: list[str], said: list[str], columns: int, lines: int, glyphs: Glyphs, is_open: bool
+    names: list[str], said: list[str], columns: int, lines: int, glyphs: Glyphs, is_bid: bool, is_open: bool
 ) -> None:
     """Names come as peers write them, what was said is escaped before it is told."""
     sample = Sample(CLASSIC, names)
     sample.roll()
-    sample.play("2x3", "2x4")
-    if is_open:
+    if is_bid:
+        sample.play("2x3", "2x4")
+    if is_bid and is_open:
         sample.play("liar")
         sample.open(*[MINE] * len(names))
     shown = picture(sample.board, Sight(log=[escape(text) for text in said], seconds=9), columns, lines, glyphs)
@@ -209,9 +212,9 @@ def test_no_name_and_no_size_disturbs_the_picture(
 def test_the_columns_of_the_table_stay_below_each_other(names: list[str]) -> None:
     sample = Sample(CLASSIC, names, me=None)
     sample.roll()
-    rows = picture(sample.board, Sight(), 80, 23, PICTURES)[1 : 1 + len(names)]
+    shown = picture(sample.board, Sight(), 80, 23, PICTURES)[1 : 1 + len(names)]
     ends = set()
-    for row in rows:
+    for row in shown:
         place = next(number for number, (_, text) in enumerate(row) if "■" in text)
         ends.add(width(row[:place]))
     assert len(ends) == 1
@@ -226,3 +229,24 @@ def test_ten_players_fit_on_the_smallest_screen() -> None:
     assert "[1] [2] [3] [3] [6]" in shown
     assert "Player 0 (you)" in shown
     assert "the last word" in shown
+
+
+@given(st.text("五 ab\u0301", max_size=30), st.integers(0, 8), st.integers(1, 8))
+def test_any_line_is_broken_into_rows_that_fit_or_hold_one_character(said: str, indent: int, columns: int) -> None:
+    broken = rows(" " * indent + said, columns)
+    assert all(get_cwidth(row) <= columns or len(row.strip()) <= 1 for row in broken)
+    assert "".join("".join(broken).split()) == "".join(said.split())
+
+
+@pytest.mark.parametrize("columns", range(36, 46))
+def test_whoever_has_a_wide_name_opens_a_round_at_any_width(columns: int) -> None:
+    """At 41 columns there are two for what is said of the bid, and one character of such a name takes both."""
+    sample = Sample(CLASSIC, ["五五五", "Ada"], me=1)
+    sample.roll()
+    assert drawn(sample.board, (columns, 23))
+
+
+def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
+    board = asked().board
+    board.name = "\x1b[2JFriday\u202e"
+    assert "\\x1b[2JFriday\\u202e" in drawn(board)
