@@ -37,6 +37,9 @@ class Joining:
         self._wanted: Target | None = None
         self._seat: Seat | None = None
         self._admission: asyncio.Future[None] | None = None
+        """Done when the host has answered; there is one as long as somebody waits for it."""
+        self._refused: RefusedError | None = None
+        """Why there is no seat after all: the host may have shown the table first and then said no."""
 
     async def enter(self, wanted: Target) -> None:
         """Sit down at a table. Returns when admitted.
@@ -61,7 +64,7 @@ class Joining:
         def accept(identity: bytes) -> bool:
             return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
 
-        self._wanted = wanted
+        self._wanted, self._refused = wanted, None
         self._admission = self._shell.loop.create_future()
         try:
             convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
@@ -72,9 +75,13 @@ class Joining:
                 self._seat = None
                 mesh.disconnect(convenor)
                 raise DialError("somebody answers there, but gives us no seat") from None
+        except asyncio.CancelledError:
+            self.leave()  # the host may have given a seat in the same instant
+            raise
         finally:
             self._admission = None
-        assert self._seat is not None
+        if self._seat is None:
+            raise self._refused or RefusedError("closed", "the seat was given up")
         frame = self._seat.table
         assert frame is not None
         assert self._seat.ruleset is not None
@@ -176,8 +183,10 @@ class Joining:
         """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
         code = closing_code(code)
         seat, self._seat = self._seat, None
-        if self._admission is not None and not self._admission.done():
-            self._admission.set_exception(RefusedError(code, reason))
+        if self._admission is not None:
+            self._refused = RefusedError(code, reason)
+            if not self._admission.done():
+                self._admission.set_result(None)
         else:
             self._shell.tell(TableClosed(code, reason))
         if seat is not None:

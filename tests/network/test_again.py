@@ -35,7 +35,7 @@ from protocol.messages import Kind, parse_signed
 from protocol.node import TableSettings
 from protocol.transcript import open_transcript
 from protocol.verifier import verify
-from protocol.wire import Carried, Frame, MatchAim, Page, Table
+from protocol.wire import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
 from tests.network.company import HOST, Company, Player, company, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -286,6 +286,71 @@ async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Even
     await evening.open(anew, friday(2))
     await waiting
     await evening.end(anew, guest)
+
+
+async def test_nobody_sits_down_with_a_stranger_who_answers_where_the_host_was(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    port = host.node.port
+    await host.leave()
+    stranger = await evening.people.sit("A", home=evening.people.folder / "stranger", port=port)
+    await evening.open(stranger, friday(2))
+    with pytest.raises(NodeError, match="A cannot be reached any more"):
+        await guest.node.rejoin()
+    assert not any(event.joined for event in stranger.told(LobbyChanged))
+    assert len(guest.told(TableJoined)) == 1
+
+
+@pytest.mark.parametrize(("code", "told"), [("full", "full"), ("closed", "refused"), ("rules", "rules")])
+async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_seat(
+    evening: Evening, code: str, told: str
+) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(3))
+    hosting = host.node._hosting
+    assert hosting is not None
+    take_join = hosting.take_join
+
+    def refuse_too(identity: bytes, frame: JoinTable) -> None:
+        take_join(identity, frame)
+        host.node._shell.post(identity, Refuse(code, "not you"))
+
+    hosting.take_join = refuse_too  # type: ignore[method-assign]
+    guest = await evening.people.sit("B")
+    with pytest.raises(NodeError, match="not you") as caught:
+        await guest.node.join(opened.join_line)
+    assert caught.value.code == told
+    assert guest.events == []
+    hosting.take_join = take_join  # type: ignore[method-assign]
+    await guest.node.join(opened.join_line)
+
+
+async def test_who_gives_up_in_the_instant_of_the_admission_keeps_no_seat(evening: Evening) -> None:
+    host = await evening.people.sit("A")
+    opened = await evening.open(host, friday(2))
+    guest = await evening.sit("B", opened.join_line)
+    await evening.end(host, guest)
+    await evening.open(host, friday(3))
+    waiting = asyncio.create_task(guest.node.rejoin())
+    await asyncio.sleep(0)  # now it has begun
+    joining = guest.node._joining
+    take = joining.take
+
+    def give_up(identity: bytes, frame: Table | Propose | Refuse) -> None:
+        take(identity, frame)
+        waiting.cancel()
+
+    joining.take = give_up  # type: ignore[method-assign]
+    await asyncio.wait([waiting], timeout=PATIENCE)
+    assert waiting.cancelled()
+    assert not joining.is_waiting
+    await host.until(LobbyChanged, lambda event: bool(event.left), after=evening.began[host])
+    joining.take = take  # type: ignore[method-assign]
+    await evening.rejoin(guest)
+    await evening.sit("C", opened.join_line)
+    await evening.told(host, MatchStarted)
 
 
 # Killed in the second match
