@@ -433,9 +433,9 @@ async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
 
 def test_whoever_has_the_beginning_of_another_name_can_be_muted_and_heard_again() -> None:
     table = Table()
-    evelyn, ada = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
+    evelyn, eve = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
     me = node.PlayerInfo("Zoe", FINGERPRINT, is_me=True)
-    told(table, node.LobbyChanged((me, evelyn, ada), 3))
+    told(table, node.LobbyChanged((me, evelyn, eve), 3))
     assert table.types("mute eve") == ["What Eve says is hidden from now on. Type it again to see it."]
     assert told(table, node.Said(eve, "hello"), node.Said(evelyn, "good day")) == ["Evelyn says: good day"]
     assert table.types("mute eve") == ["What Eve says is shown again."]
