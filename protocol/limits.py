@@ -142,6 +142,14 @@ WORD_BURST: Final = 5
 """Words that one player may say at once."""
 WORD_BURST_HEARD: Final = 8
 """Words of one author that are heard at once: what was said within the limits may arrive closer together."""
+FLOOR_RATE: Final = 4.0
+"""Words a second that are heard of all at one table or in one match, in the long run: somebody who leaves and comes back
+under new keys is a new author every time."""
+FLOOR_BURST: Final = 20
+"""Words of all that are heard at once: as when everybody cheers at the end."""
+FLOORS: Final = 16
+"""Tables and matches of which it is remembered how much was said there: a node hears of three at a time at most. Where
+nothing was said for longest is forgotten first."""
 SPEAKERS: Final = 64
 """Authors of whom it is remembered what they said last: many more than sit together in an evening. Who has said nothing
 for longest is forgotten first."""

@@ -113,6 +113,8 @@ class Hearing:
     def __init__(self) -> None:
         self._authors: OrderedDict[bytes, tuple[int, Bucket]] = OrderedDict()
         """By author: the number of the last word, and how many more may come now. The latest speaker comes last."""
+        self._floors: OrderedDict[bytes, Bucket] = OrderedDict()
+        """By table or match: how many more words of all may come now. Where somebody spoke last comes last."""
 
     def take(self, word: Word, now: float) -> None:
         """Hear a word.
@@ -129,6 +131,9 @@ class Hearing:
             raise WordError("was said before")
         if bucket.wait(now) > 0:
             raise WordError("comes too fast after others")
+        floor = self._floors.get(word.context) or Bucket(limits.FLOOR_RATE, limits.FLOOR_BURST, now)
+        if floor.wait(now) > 0:
+            raise WordError("comes too fast after those of others")
         try:
             is_signed = PublicKey(word.author).verifies(word.signature, word.data)
         except ValueError:
@@ -142,3 +147,8 @@ class Hearing:
         self._authors.move_to_end(word.author)
         if len(self._authors) > limits.SPEAKERS:
             self._authors.popitem(last=False)
+        floor.take()
+        self._floors[word.context] = floor
+        self._floors.move_to_end(word.context)
+        if len(self._floors) > limits.FLOORS:
+            self._floors.popitem(last=False)

@@ -146,6 +146,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"up to {limits.NICKNAME_CHARACTERS} characters",
         f"A text has up to {limits.WORD_CHARACTERS} characters",
         f"Of one author {limits.WORD_BURST_HEARD} words are heard at once",
+        f"of all at a table or in a match {limits.FLOOR_BURST} at once and {limits.FLOOR_RATE:.0f} a second",
         f"once in {limits.REPLACEMENT:.0f} seconds",
         f"a secret of {joinline._TOKEN_BYTES * 8} bits",
         f"unconfirmed at the others after {match_module.RECEIPTS:.0f} seconds",

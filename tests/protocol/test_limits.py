@@ -39,6 +39,7 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert bounds.outgoing_queue == 1024 * 1024
     assert limits.NICKNAME_CHARACTERS == 20
     assert (limits.WORD_CHARACTERS, limits.WORD_BURST, limits.WORD_RATE) == (200, 5, 1)
+    assert (limits.FLOOR_BURST, limits.FLOOR_RATE) == (20, 4)
     assert limits.REPLACEMENT == 2
     assert limits.NEED_ANSWER == 1
     assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)

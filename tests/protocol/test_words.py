@@ -183,6 +183,24 @@ def test_what_comes_faster_than_people_read_is_lost_and_what_comes_in_time_behin
     assert 95 <= in_the_long_run.count("") <= 101
 
 
+def test_who_comes_back_under_ever_new_keys_fills_one_table_only_and_only_for_a_while() -> None:
+    hearing = Hearing()
+    at_once = [heard(hearing, said(by=Identity.generate())) for _ in range(50)]
+    assert at_once.count("") == limits.FLOOR_BURST
+    assert set(at_once) == {"", "comes too fast after those of others"}
+    assert heard(hearing, said(context=MATCH)) == ""
+    in_the_long_run = [heard(hearing, said(by=Identity.generate()), number / 50) for number in range(500)]
+    assert 38 <= in_the_long_run.count("") <= 41
+    assert heard(hearing, said(number=2, by=ADA), 11.0) == ""
+
+
+def test_the_tables_of_a_long_evening_are_forgotten() -> None:
+    hearing = Hearing()
+    for number in range(limits.FLOORS + 5):
+        assert heard(hearing, said(number=number, context=bytes([number]) * 16), 2.0 * number) == ""
+    assert len(hearing._floors) == limits.FLOORS
+
+
 def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
     hearing = Hearing()
     for number in range(100):
@@ -202,7 +220,7 @@ def test_what_is_fit_to_be_sent_and_not_to_be_shown_is_passed_over(text: str) ->
 def test_of_many_authors_those_are_remembered_who_spoke_last() -> None:
     hearing = Hearing()
     crowd = [Identity.generate() for _ in range(limits.SPEAKERS + 5)]
-    for author in crowd:
-        assert heard(hearing, said(by=author)) == ""
+    for number, author in enumerate(crowd):
+        assert heard(hearing, said(by=author), float(number)) == ""
     assert len(hearing._authors) == limits.SPEAKERS
-    assert heard(hearing, said(by=crowd[-1])) == "was said before"
+    assert heard(hearing, said(by=crowd[-1]), 100.0) == "was said before"
