@@ -143,8 +143,8 @@ WORD_BURST: Final = 5
 WORD_BURST_HEARD: Final = 8
 """Words of one author that are heard at once: what was said within the limits may arrive closer together."""
 FLOOR_RATE: Final = 4.0
-"""Words a second that are heard of all at one table or in one match, in the long run: somebody who leaves and comes back
-under new keys is a new author every time."""
+"""Words a second that are heard of all at one table or in one match, in the long run: somebody who leaves and comes
+back under new keys is a new author every time."""
 FLOOR_BURST: Final = 20
 """Words of all that are heard at once: as when everybody cheers at the end."""
 FLOORS: Final = 16
