@@ -48,6 +48,11 @@ keyboard, and separators of lines; the empty Braille pattern and the Khitan fill
 noncharacters. A closed list: what Unicode assigns later changes nothing in it."""
 
 
+_UNSHOWN: Final = ((0x1161, 0x11FF), (0xD7B0, 0xD7FF), (0x1D159, 0x1D159))
+"""First and last code points of what Unicode counts among letters and symbols, and no terminal shows by itself: vowels
+and finals of Hangul syllables that are taken apart (NFC puts together all that Korean has today), and the musical note
+without a head. Not in :data:`UNSEEN`: they are refused among people, and change nothing in what a genesis is."""
+
 _FIRSTS: Final = tuple(first for first, _ in UNSEEN)
 
 
@@ -101,7 +106,7 @@ def flaw(text: str) -> str:
     """Return the rule for texts shown to people that a text breaks, as the rest of a sentence; empty if none.
 
     By this Python's Unicode a text must be NFC, have only letters, marks, numbers, punctuation, symbols and plain
-    spaces, and have no more than two combining marks in a row and none at its start.
+    spaces, all of which a terminal shows, and have no more than two combining marks in a row and none at its start.
 
     >>> flaw("well played"), flaw("a\u200bb")
     ('', 'must not have control or invisible characters (U+200B)')
@@ -112,7 +117,8 @@ def flaw(text: str) -> str:
     for place, character in enumerate(text):
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
-        if is_unseen(character) or (category[0] not in "LNMPS" and character != " "):
+        is_shown = not any(first <= ord(character) <= last for first, last in _UNSHOWN)
+        if is_unseen(character) or not is_shown or (category[0] not in "LNMPS" and character != " "):
             return f"must not have control or invisible characters (U+{ord(character):04X})"
         if marks > COMBINING_MARKS:
             return f"must not have more than {COMBINING_MARKS} combining marks on a character"

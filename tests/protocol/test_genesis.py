@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
 from p2pdice import PRESETS
 from protocol.canonical import Value, decode, encode
@@ -30,7 +31,7 @@ from protocol.genesis import (
 from protocol.hashing import tagged_hash
 from protocol.keys import SMALL_ORDER, Identity, MatchKey
 from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_BOUNDS
-from protocol.nicknames import UNSEEN, NicknameError, check_nickname, check_written, is_unseen
+from protocol.nicknames import UNSEEN, NicknameError, check_nickname, check_written, flaw, is_unseen
 from tests.simulation.world import TABLE, genesis, join_record, match_seed
 
 IDENTITY = Identity.generate()
@@ -71,6 +72,10 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
         ("\u2800", "invisible"),
         ("a\ufe0fb", "invisible"),
         ("a\u034fb", "invisible"),
+        ("\u1161", "invisible"),
+        ("\ud55c\u11ff", "invisible"),
+        ("\ud7b0\ud7fb", "invisible"),
+        ("\U0001d159", "invisible"),
         ("\u0331a", "begin"),
         ("a\u0331\u0332\u0333", "2 combining"),
         ("аnn", "one script"),
@@ -80,6 +85,16 @@ def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
 def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None:
     with pytest.raises(NicknameError, match=reason):
         check_nickname(name)
+
+
+def test_whatever_people_are_shown_takes_room_on_a_terminal() -> None:
+    hidden = [code for code in range(sys.maxunicode + 1) if not flaw(chr(code)) and get_cwidth(chr(code)) < 1]
+    assert [hex(code) for code in hidden] == []
+
+
+def test_every_syllable_of_korean_can_stand_in_a_name() -> None:
+    for code in range(0xAC00, 0xD7A4):
+        assert check_nickname(unicodedata.normalize("NFC", unicodedata.normalize("NFD", chr(code)))) == chr(code)
 
 
 @given(st.text(max_size=NICKNAME_CHARACTERS + 2))

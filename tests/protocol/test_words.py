@@ -209,7 +209,7 @@ def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
     assert heard(hearing, said(number=1)) == ""
 
 
-@pytest.mark.parametrize("text", ["e\u0301", "a\u0316\u0317\u0318", "\u0316a"])
+@pytest.mark.parametrize("text", ["\u1161" * 195, "\U0001d159", "e\u0301", "a\u0316\u0317\u0318", "\u0316a"])
 def test_what_is_fit_to_be_sent_and_not_to_be_shown_is_passed_over(text: str) -> None:
     """That depends on the Unicode of a program: nobody is cut off for having another one."""
     word = said(text)
