@@ -25,6 +25,7 @@ from cli.table.showing import Ui
 if TYPE_CHECKING:
     from cli.crew import Crew
     from cli.table.showing import Showing
+    from cli.table.table import Table
     from protocol.lobby import TableSettings
     from protocol.match import Match
     from protocol.node import Node
@@ -160,11 +161,11 @@ def play(
 
 
 async def sit(
-    node: Node, settings: Settings, showing: Showing, company: Company, again: Again, *, is_late: bool = False
+    node: Node, settings: Settings, showing: Showing, company: Company, again: Again, *, watched: Table | None = None
 ) -> None:
     """Play at a node's table until the evening is over.
 
-    :param is_late: the table's last match was watched; the node goes back to it first.
+    :param watched: the table as it was watched; the node goes back to it for the next match.
     """
     from cli.table.table import Table
 
@@ -176,7 +177,7 @@ async def sit(
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))
-        table = Table(node, settings, showing, bots=crew.fingerprints, again=go_again, is_late=is_late)
+        table = Table(node, settings, showing, bots=crew.fingerprints, again=go_again, watched=watched)
         await table.run()
 
 

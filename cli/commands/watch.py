@@ -84,7 +84,7 @@ async def _look_on(settings: Settings, target: str, name: str, interface: str | 
         gallery = Gallery(node, settings, how, target)
         await gallery.run()
         if gallery.wants_seat:
-            await sit(node, settings, how, alone, rejoin, is_late=True)
+            await sit(node, settings, how, alone, rejoin, watched=gallery)
     finally:
         await node.close()
 

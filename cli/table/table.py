@@ -66,7 +66,7 @@ class Table:
     :param bots: fingerprints of the players whom this one has seated: they leave and return together.
     :param again: goes back to the table after a match; what was typed after the word is given to it. Without one, the
         evening ends with the match.
-    :param is_late: the table's last match was watched; sit down for the next one first.
+    :param watched: the table as it was watched until the match was over; its reader sits down for the next one first.
     """
 
     keys: Mapping[str, str] = {}
@@ -81,7 +81,7 @@ class Table:
         *,
         bots: frozenset[str] = frozenset(),
         again: Callable[[str], Awaitable[None]] | None = None,
-        is_late: bool = False,
+        watched: Table | None = None,
     ) -> None:
         self.board = Board()
         """What is on the table."""
@@ -99,7 +99,7 @@ class Table:
         self._showing = showing
         self._face = face
         self._again = again
-        self._is_late = is_late
+        self._is_late = watched is not None
         self._returning: asyncio.Task[None] | None = None
         """Goes back to the table."""
         self._doubted: Move | None = None
@@ -108,8 +108,10 @@ class Table:
         self._is_giving_up = False
         """The wish to concede has not taken effect yet."""
         self._has_left = False
-        self._had_match = False
+        self._had_match = watched is not None
         """A match has been played to its end here: the evening goes on without it."""
+        if watched is not None:
+            self.board, self.wins = watched.board, watched.wins
         self.words: dict[str, tuple[str, Callable[[str], None]]] = {
             "help": ("this list", self._help),
             "table": ("what is on the table; Enter alone does the same", self._show_table),
