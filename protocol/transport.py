@@ -64,11 +64,34 @@ class DialError(Exception):
     """No link could be made; the text is one sentence for a person and may contain what a peer advertised."""
 
 
+class _Door(socket.socket):
+    """A listening socket that holds on to whom it let in until somebody takes the connection.
+
+    ``sock_accept`` loses one that comes in the instant in which it is cancelled, and fails in the event loop if one
+    comes right after that.
+    """
+
+    let_in: socket.socket | None = None
+    is_shut = False
+    """Nobody is let in any more."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.is_shut:
+            raise BlockingIOError
+        self.let_in, name = super().accept()
+        return self.let_in, name
+
+    def close(self) -> None:
+        super().close()
+        if self.let_in is not None:
+            self.let_in.close()
+
+
 class Listener:
     """Accepts links. Made by :func:`listen`."""
 
     def __init__(
-        self, sockets: Sequence[socket.socket], credentials: Credentials, handler: LinkHandler, limits: Limits
+        self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits
     ) -> None:
         self.roster: frozenset[bytes] = frozenset()
         """Identities that do not count as strangers: who sits at the table. The owner replaces it as they change."""
@@ -81,6 +104,7 @@ class Listener:
         self._handshakes: dict[asyncio.Task[None], str] = {}
         self._visits = Buckets(limits.handshake_rate, limits.handshake_burst, ADDRESSES_WATCHED)
         self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
+        self._doors = tuple(sockets)
         self._accepting = [self._accept_at(each) for each in sockets]
 
     @property
@@ -90,20 +114,23 @@ class Listener:
 
     def close(self) -> None:
         """Accept no more. Links that are up stay up."""
+        for door in self._doors:
+            door.is_shut = True
         for task in (*self._accepting, *self._handshakes):
             task.cancel()
 
-    def _accept_at(self, listening: socket.socket) -> asyncio.Task[None]:
+    def _accept_at(self, listening: _Door) -> asyncio.Task[None]:
         task = asyncio.create_task(self._accept(listening))
         # Not left to the task itself: it may be cancelled before it has begun.
         task.add_done_callback(lambda _: listening.close())
         return task
 
-    async def _accept(self, listening: socket.socket) -> None:
+    async def _accept(self, listening: _Door) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
                 connection, _ = await loop.sock_accept(listening)
+                listening.let_in = None
             except OSError:
                 await asyncio.sleep(ACCEPT_PAUSE)
             else:
@@ -252,15 +279,15 @@ class _PortTaken(Exception):
         self.port = port
 
 
-def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
-    sockets: list[socket.socket] = []
+def _bind(hosts: Sequence[str], port: int) -> list[_Door]:
+    sockets: list[_Door] = []
     problem: OSError | None = None
     try:
         for host in hosts:
             family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
             listening = None
             try:
-                listening = socket.socket(family, socket.SOCK_STREAM)
+                listening = _Door(family, socket.SOCK_STREAM)
                 listening.setblocking(False)
                 if sys.platform == "win32":
                     # SO_REUSEADDR would let any other process of this machine take the port over.

@@ -236,6 +236,21 @@ async def test_what_is_no_message_is_not_sent(opens: Opener, size: int) -> None:
         link.send(bytes(size))
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_who_knocks_while_a_listener_is_closed_is_cut_off(opens: Opener, turns: int) -> None:
+    table = await opens(SHORT)
+    await asyncio.sleep(0.05)
+    with socket.create_connection((HOST, table.listener.port)) as visitor:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        table.listener.close()
+        await asyncio.sleep(0.05)
+        gc.collect()  # a connection that was forgotten complains here
+        visitor.settimeout(0)
+        with suppress(ConnectionResetError):
+            assert visitor.recv(1) == b""
+
+
 async def test_a_closed_listener_leaves_its_links_up(opens: Opener) -> None:
     table = await opens()
     guest = Recorder()
