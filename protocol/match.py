@@ -56,7 +56,7 @@ from protocol.position import COMMITMENTS, Position, Purpose, wager
 from protocol.progress import Clock, Progress, in_order, progress
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
-from protocol.report import Report
+from protocol.report import Course, Report
 from protocol.transcript import write_proof
 from protocol.votes import spell_vote
 from protocol.wire import Carried, Cut, Need, Page
@@ -150,7 +150,7 @@ class Match:
         self._now = 0.0
         self._effects: list[Effect] = []
         self._catch_up = CatchUp(self.agreement)
-        self._report = Report(self.record, self.info, me, self.agreement.proven, self._hand_at, self._emit)
+        self._report = Report(Course(self.record, self.info, me, self.agreement.proven, self._hand_at), self._emit)
         self._awaiting = Awaiting(self.agreement, self._clock, self.info, me, self._report.show)
         self._asked = b""
         """Tip of the step of the last YourTurn."""

@@ -44,8 +44,8 @@ class Course:
         proven: Mapping[int, MisconductError],
         hand: Callable[[Position], tuple[int, ...]],
     ) -> None:
-        self._record = record
-        self._info = info
+        self.record = record
+        self.info = info
         self._me = me
         self._proven = proven
         self._hand = hand
@@ -53,7 +53,7 @@ class Course:
     def between(self, before: Position, after: Position) -> Iterator[NodeEvent]:
         """Yield what has happened from one position to the next."""
         if after.step == 1:
-            yield MatchFormed(self._record.match.hex())
+            yield MatchFormed(self.record.match.hex())
         if before.state is None and after.state is not None:
             yield self._start(after, resumed=False)
         for event, state in after.happened:
@@ -72,15 +72,15 @@ class Course:
         assert position.state is not None
         seats = position.seats
         seat = seats.index(self._me) if self._me is not None else None
-        ruleset = self._record.genesis.ruleset
-        by_seat = tuple(self._info[author] for author in seats)
-        return MatchStarted(self._record.match.hex(), ruleset, by_seat, seat, position.state, resumed)
+        ruleset = self.record.genesis.ruleset
+        by_seat = tuple(self.info[author] for author in seats)
+        return MatchStarted(self.record.match.hex(), ruleset, by_seat, seat, position.state, resumed)
 
     def _eviction(self, position: Position, event: Event) -> Eviction | None:
         if not isinstance(event, PlayerOut) or event.reason != "evicted":
             return None
         author = position.seats[event.seat]
-        left = departure(self._record.chain, author)
+        left = departure(self.record.chain, author)
         if left is None:
             return None
         witnesses = tuple(sorted(position.seats.index(witness) for witness in left.witnesses))
@@ -93,24 +93,14 @@ class Course:
 class Report:
     """What one node has told its owner.
 
-    :param me: this node's index in the roster, None for a spectator.
-    :param proven: whom this node can prove to have broken the rules, by author.
-    :param hand: gives this node's dice at a position, none if it has none there.
+    :param course: of the match, as it is told to them.
     :param emit: takes what is to be done about it.
     """
 
-    def __init__(
-        self,
-        record: Record,
-        info: tuple[PlayerInfo, ...],
-        me: int | None,
-        proven: Mapping[int, MisconductError],
-        hand: Callable[[Position], tuple[int, ...]],
-        emit: Callable[[Effect], None],
-    ) -> None:
-        self._record = record
-        self._info = info
-        self._course = Course(record, info, me, proven, hand)
+    def __init__(self, course: Course, emit: Callable[[Effect], None]) -> None:
+        self._record = course.record
+        self._info = course.info
+        self._course = course
         self._emit = emit
         self._told = 0
         """Index into the record's chain: what came before has been told."""
