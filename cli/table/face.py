@@ -16,7 +16,6 @@ from cli.settings import is_interactive
 from cli.table.coloring import painter
 from cli.table.overheard import overheard
 from cli.table.showing import Ui
-from cli.table.terminal import can_move_cursor
 from cli.table.writer import PATIENCE, Writer, drained
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
             async with drained(pipe, None):
                 yield PipedLines(pipe)
         return
-    if showing.ui is Ui.SCREEN and can_move_cursor():
+    if showing.ui is Ui.SCREEN:
         from cli.table.screen import Screen
 
         # prompt_toolkit writes to a Windows console by calls of its own.

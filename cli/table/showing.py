@@ -9,7 +9,7 @@ import typer
 
 from cli.preferences import preferences
 from cli.settings import Settings, is_interactive
-from cli.table.terminal import can_paint
+from cli.table.terminal import can_move_cursor, can_paint
 
 
 class Ui(StrEnum):
@@ -62,8 +62,9 @@ def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | 
     if not is_interactive():
         return Showing(Ui.LINE, pace or 0.0)
     settled = preferences(settings)
+    is_fit = can_paint() if ui is None else can_move_cursor()
     return Showing(
-        ui or (Ui(settled.ui) if can_paint() else Ui.LINE),
+        (ui or Ui(settled.ui)) if is_fit else Ui.LINE,
         settled.pace if pace is None else pace,
         settled.bell if bell is None else bell,
         settled.color,

@@ -294,9 +294,8 @@ class Table:
             else:
                 was_asked = self.board.turn is not None
                 self.obey(line)
-                if (
-                    not was_asked or self.board.turn is not None
-                ) and not self._is_confirming:  # a move tells where it leads
+                has_moved = was_asked and self.board.turn is None  # which tells itself where it leads
+                if not (has_moved or self._is_confirming):
                     self._show_status()
                 self.face.refresh()
 

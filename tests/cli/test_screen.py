@@ -282,3 +282,9 @@ def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: O
     painted, _, after = guest.raw.partition(b"\x1b[?1049l")
     assert painted == b"\x1b[?1049h\x1b[2J\x1b[H Asking for a seat at 127.0.0.1:9."
     assert after.startswith(b"Error: ")
+
+
+def test_a_terminal_that_only_prints_is_painted_on_by_nobody_though_it_is_asked_for(terminal: Open) -> None:
+    guest = terminal("b", "join", "127.0.0.1:9", *AT_ONCE, TERM="dumb")
+    assert guest.end() == ExitCode.UNREACHABLE
+    assert b"\x1b" not in guest.raw
