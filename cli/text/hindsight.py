@@ -29,8 +29,8 @@ class Weighed:
     """That the bid is true, or the call right, for whoever sees those dice only."""
     count: int | None = None
     """Dice that count for the bid, among those that are known; None for whoever must not know."""
-    unknown: int = 0
-    """Dice in cups that were never opened."""
+    unknown: int | None = None
+    """Dice in cups that were never opened; None for whoever must not know."""
     is_right: bool | None = None
     """Whether the bid is true, or the call right; None if that cannot be known."""
 
@@ -98,7 +98,7 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
     else:
         whose = seating.whose(weighed.by)
         told = f"{whose[:1].upper()}{whose[1:]} own dice make {it} {likely}"
-    if weighed.count is None:
+    if weighed.count is None or weighed.unknown is None:
         return f"{told}."
     known = _known(weighed.count, weighed.face, weighed.unknown)
     if weighed.is_right is None:

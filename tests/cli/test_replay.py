@@ -156,7 +156,7 @@ def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: 
                 assert by_another.chance == true_to(event.event, event.state, known[other])
             assert with_own_eyes is not None
             assert with_own_eyes.chance == weighed.chance
-            assert (with_own_eyes.count, with_own_eyes.is_right) == (None, None)
+            assert (with_own_eyes.count, with_own_eyes.unknown, with_own_eyes.is_right) == (None, None, None)
         match event.event:
             case BidMade(seat=seat):
                 assert weighed is not None
@@ -281,6 +281,15 @@ def test_as_data_each_event_has_its_step_and_each_bid_its_odds(name: str, writte
         assert float(Fraction(event["odds"]["fraction"])) == pytest.approx(event["odds"]["percent"] / 100, abs=1e-5)
     assert all("odds" not in event for event in events if event not in bids)
     assert events[-1]["type"] == "MatchOver"
+
+
+def test_as_data_one_player_is_told_nothing_of_dice_in_other_cups(
+    classic: World, written: Callable[[bytes], str]
+) -> None:
+    shown = Shown(written(classic.machines[0].transcript), "--as", "Ben", "--json")
+    odds = [event["odds"] for event in map(json.loads, shown.lines) if "odds" in event]
+    assert odds
+    assert {(each["count"], each["unknown"], each["right"]) for each in odds} == {(None, None, None)}
 
 
 def cut(world: World, step: int) -> bytes:
