@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
 
 from protocol.agreement import Agreement
 from protocol.errors import SEE_MATCHES, NodeError
 from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
 from protocol.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
-from protocol.match_names import LAST, is_name, short_id
+from protocol.match_names import LAST, is_name, meant, short_id
 from protocol.record import RejectedMessageError
 from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
-from protocol.transcript_files import transcript_of, transcripts, written
-
-_FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
-"""What a transcript is called on disk, with the digits of its match."""
+from protocol.transcript_files import transcripts, written
 
 
 def open_store(home: Home) -> Store:
@@ -54,34 +49,16 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     """Return the match that somebody names.
 
-    That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
-    on disk, or any unique beginning of its id.
-
+    :param name: as :func:`protocol.match_names.meant` has it.
     :raises NodeError: if there is none like that, or more than one, or the name is empty.
     """
-    wanted = name.strip().lower()
-    if not wanted:
-        raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
-    digits = _beginning(wanted)
-    named = (
-        matches[:1]
-        if wanted == LAST
-        else [each for each in matches if each.name == wanted]
-        or [each for each in matches if each.match.hex().startswith(digits)]
-    )
-    if not named:
+    found = meant(name, [(each.match, each.name) for each in matches])
+    if found is None:
+        wanted = name.strip().lower()
         what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
         near = get_close_matches(wanted, [each.name for each in matches if each.name], 1)
         raise NodeError("no-match", what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
-    if len(named) > 1:
-        raise NodeError("no-match", f"{len(named)} matches begin with {name}", "give more digits", SEE_MATCHES)
-    return named[0]
-
-
-def _beginning(name: str) -> str:
-    """Return the beginning of an id that somebody means: as typed, or as it stands in the name of a file."""
-    file = _FILE_NAME.fullmatch(name)
-    return file[1] if file is not None else name
+    return next(each for each in matches if each.match == found)
 
 
 def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
@@ -111,35 +88,21 @@ def transcript_named(home: Home, text: str) -> Path:
             return folder / file_name
     if wanted.endswith(TRANSCRIPT_SUFFIX):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
-    digits, kept = _beginning(wanted), tuple(transcripts(home))
-    if wanted == LAST and kept:
-        return max((path for _, path in kept), key=written)
-    named = [(match, path) for match, path in kept if match.hex().startswith(digits)]
-    if len({match for match, _ in named}) > 1:
-        raise NodeError("no-match", f"the transcripts of several matches begin with {text}", "give more digits")
-    if named:
-        return max((path for _, path in named), key=written)
-    return _transcript_of_stored(home, text)
-
-
-def _transcript_of_stored(home: Home, name: str) -> Path:
-    """Return the transcript of a match of the store by its name there.
-
-    :raises NodeError: if there is no such match, it has no transcript yet, or another process uses the home.
-    :raises StoreError: if the store cannot be used.
-    """
+    kept: dict[bytes, Path] = {}
+    for match, path in sorted(transcripts(home), key=lambda each: written(each[1]), reverse=True):
+        kept.setdefault(match, path)
+    if (named := meant(text, [(match, "") for match in kept])) is not None:
+        return kept[named]
     if not home.store.exists():
-        raise NodeError("no-match", f"there is no file {name} here, and no transcript in {home.path} is called so")
+        raise NodeError("no-match", f"there is no file {text} here, and no transcript in {home.path} is called so")
     with closing(open_store(home)) as store:
         matches = store.matches()
-    stored = find(matches, name)
-    path = transcript_of(home, stored.match)
-    if path is None:
+    stored = find(matches, text)
+    if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
-        raise NodeError(
-            "no-match", f"{name} has no transcript yet", choices=((save, "Write down what there is of the match"),)
-        )
-    return path
+        choices = ((save, "Write down what there is of the match"),)
+        raise NodeError("no-match", f"{text} has no transcript yet", choices=choices)
+    return kept[stored.match]
 
 
 def seat(stored: StoredMatch) -> int:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import date
 from itertools import count
 from typing import TYPE_CHECKING, Final
+
+from protocol.errors import SEE_MATCHES, NodeError
+from protocol.home import TRANSCRIPT_SUFFIX
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
@@ -24,6 +27,8 @@ LONGEST_SLUG: Final = 24
 """Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
 _DIGITS: Final = 5
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
+_FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
+"""What a transcript is called on disk, with the digits of its match."""
 
 
 def slug(text: str) -> str:
@@ -83,3 +88,31 @@ def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
         ),
         digits,
     )
+
+
+def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
+    """Return the id of the match that somebody means by a name; None if there is none.
+
+    That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
+    on disk, or any unique beginning of its id.
+
+    :param matches: the id of each, and its name if it has one; the newest first.
+    :raises NodeError: if several are called so, or the name is empty.
+
+    >>> old, new = (bytes(32), "2026-11-22-friday"), (bytes([1] * 32), "")
+    >>> meant("last", [new, old]) == meant("01", [new, old]) == new[0], meant("2026-11-22-Friday", [new, old]) == old[0]
+    (True, True)
+    """
+    wanted = name.strip().lower()
+    if not wanted:
+        raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
+    if wanted == LAST:
+        return matches[0][0] if matches else None
+    file = _FILE_NAME.fullmatch(wanted)
+    digits = file[1] if file is not None else wanted
+    found = [match for match, listed in matches if listed == wanted] or [
+        match for match, _ in matches if match.hex().startswith(digits)
+    ]
+    if len(found) > 1:
+        raise NodeError("no-match", f"{len(found)} matches begin with {name}", "give more digits", SEE_MATCHES)
+    return found[0] if found else None

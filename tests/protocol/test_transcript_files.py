@@ -152,7 +152,7 @@ def test_a_name_that_could_be_two_is_none(home: Home, played: World) -> None:
         put(home, world)
     starts = [match(world).hex()[0] for world in worlds]
     twice = next(each for each in starts if starts.count(each) > 1)
-    with pytest.raises(NodeError, match=f"several matches begin with {twice}"):
+    with pytest.raises(NodeError, match=f"{starts.count(twice)} matches begin with {twice}"):
         transcript_named(home, twice)
 
 
