@@ -5,13 +5,14 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from tests.network.company import Company, company
 from tests.network.namespaces import HAS_OWN_NETWORK, leave_the_network
 from tests.simulation.signatures import cached_checks
 
@@ -88,6 +89,13 @@ def checked_once() -> Iterator[None]:
     """Check each signature once in a file of tests: the nodes of a world and the judge are given the same ones."""
     with cached_checks():
         yield
+
+
+@pytest.fixture
+async def people(tmp_path: Path) -> AsyncIterator[Company]:
+    """Whoever plays in one test: nodes that it opens in this process, which are closed behind it."""
+    async with company(tmp_path) as gathered:
+        yield gathered
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
+from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from cli.play import rejoin
 from p2pdice import PRESETS
@@ -36,15 +35,9 @@ from protocol.node import TableSettings
 from protocol.transcript import open_transcript
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
-from tests.network.company import HOST, Company, Player, company, in_mid_match
+from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +79,24 @@ class Evening:
         await player.node.join(line)
         return player
 
+    async def begin(
+        self, settings: TableSettings, guests: Iterable[str] = (), *, is_watched: bool = False, **options: Any
+    ) -> tuple[TableOpened, list[Player]]:
+        """Begin the first match: open a table, and fill it.
+
+        :param guests: what they are called, if that matters.
+        :param is_watched: whether somebody comes before the guests, and looks on.
+        :param options: of the host's node.
+        :return: the table, and all who came: the host, the guests, and who looks on.
+        """
+        host = await self.people.sit("A", **options)
+        opened = await self.open(host, settings)
+        watching = [await self.people.sit("V")] if is_watched else []
+        for player in watching:
+            await player.node.watch(opened.join_line)
+        seated = [await self.sit(name, opened.join_line) for name in guests or "BCDEF"[: settings.seats - 1]]
+        return opened, [host, *seated, *watching]
+
     async def told(self, player: Player, kind: type[NodeEvent]) -> NodeEvent:
         return await player.until(kind, after=self.began.get(player, 0))
 
@@ -117,10 +128,8 @@ def evening(people: Company) -> Evening:
 
 
 async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3))
+    opened, (host, b, c) = await evening.begin(friday(3))
     port, table = host.node.port, host.node.table
-    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
     await evening.end(host, b, c)
 
     again = await evening.open(host, friday(3))
@@ -154,9 +163,7 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
 
 
 async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2, private=True))
-    guest = await evening.sit("B", opened.join_line)
+    opened, (host, guest) = await evening.begin(friday(2, private=True))
     await evening.end(host, guest)
     assert (await evening.open(host, friday(3, private=True))).join_line == opened.join_line
     await evening.rejoin(guest)
@@ -169,9 +176,7 @@ async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
 
 
 async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_again(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2))
 
     def told(player: Player) -> tuple[str, str] | None:
         advertised = player.node._whereabouts._advertised
@@ -210,9 +215,7 @@ async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.returning.GONE", 0.1)  # a host who is there is waited for longer than that
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3))
-    guests = [await evening.sit(name, opened.join_line) for name in "BC"]
+    _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]
     for guest in guests:
@@ -230,9 +233,7 @@ async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
 
 async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(evening: Evening) -> None:
     """Each dials while the link of the match before still stands: those are no strangers' links."""
-    host = await evening.people.sit("A", bounds=Limits(links_outside_roster=2))
-    opened = await evening.open(host, friday(6, dice="1"))
-    guests = [await evening.sit(name, opened.join_line) for name in "BCDEF"]
+    _, (host, *guests) = await evening.begin(friday(6, dice="1"), bounds=Limits(links_outside_roster=2))
     await evening.end(host, *guests)
     for _ in range(2):
         await evening.open(host, friday(6, dice="1"))
@@ -241,9 +242,7 @@ async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(even
 
 
 async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3))
-    quick, slow = [await evening.sit(name, opened.join_line) for name in "BC"]
+    _, (host, quick, slow) = await evening.begin(friday(3))
     await evening.end(host, quick, slow)
     await evening.open(host, friday(2))
     await evening.rejoin(quick)
@@ -257,9 +256,7 @@ async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evenin
 
 
 async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of_their_own(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3))
-    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
+    opened, (host, b, c) = await evening.begin(friday(3))
     await evening.end(host, b, c)
     await host.leave()
     with pytest.raises(NodeError, match="A cannot be reached any more") as caught:
@@ -275,9 +272,7 @@ async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of
 
 
 async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     port = host.node.port
     anew = await evening.people.sit("A", home=await host.kill(), port=port)
@@ -289,9 +284,7 @@ async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Even
 
 
 async def test_nobody_sits_down_with_a_stranger_who_answers_where_the_host_was(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     port = host.node.port
     await host.leave()
@@ -328,9 +321,7 @@ async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_sea
 
 
 async def test_who_gives_up_in_the_instant_of_the_admission_keeps_no_seat(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(3))
     waiting = asyncio.create_task(guest.node.rejoin())
@@ -357,9 +348,7 @@ async def test_who_gives_up_in_the_instant_of_the_admission_keeps_no_seat(evenin
 
 
 async def test_who_is_killed_in_the_second_match_returns_to_that_one(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(2, dice="5"))
     await evening.rejoin(guest)
@@ -375,9 +364,7 @@ async def test_who_is_killed_in_the_second_match_returns_to_that_one(evening: Ev
 
 
 async def test_who_was_restarted_in_a_match_comes_back_without_knowing_who_hosts(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3, dice="5"))
-    b, c = await evening.sit("B", opened.join_line), await evening.sit("C", opened.join_line)
+    _, (host, b, c) = await evening.begin(friday(3, dice="5"))
     await in_mid_match(host)
     back = await evening.people.sit("B", home=await b.kill())
     await back.node.resume()
@@ -393,9 +380,7 @@ async def test_who_was_restarted_in_a_match_comes_back_without_knowing_who_hosts
 
 async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_played(evening: Evening) -> None:
     """The others have left that match behind, and still show its end to whoever comes back for it."""
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2, dice="5"))
-    late = await evening.sit("B", opened.join_line)
+    opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
     hear = late.node.peer_frame
 
@@ -435,9 +420,7 @@ async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_
 
 
 async def test_who_resumes_a_match_keeps_its_name_for_the_next_one(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("Ben", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2), guests=["Ben"])
     await evening.told(host, MatchStarted)
     host.hold()
     await host.until_true(lambda: host._turn is not None)
@@ -454,9 +437,7 @@ async def test_who_resumes_a_match_keeps_its_name_for_the_next_one(evening: Even
 
 
 async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     match = guest.node.match
     assert match is not None
@@ -474,11 +455,7 @@ async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening)
 
 
 async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2, dice="5"))
-    early = await evening.people.sit("V")
-    await early.node.watch(opened.join_line)
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest, early) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     late = await evening.people.sit("W")
     await late.node.watch(f"{HOST}:{guest.node.port}")
@@ -528,11 +505,7 @@ async def test_who_watches_is_told_the_end_before_the_next_table(evening: Evenin
 
 
 async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2, dice="5"))
-    early = await evening.people.sit("V")
-    await early.node.watch(opened.join_line)
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest, early) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     late = await evening.people.sit("W")
     await late.node.watch(f"{HOST}:{guest.node.port}")
@@ -547,11 +520,7 @@ async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> N
 
 
 async def test_who_watched_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    watching = await evening.people.sit("W")
-    await watching.node.watch(opened.join_line)
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(guest, friday(2))
     await guest.until_true(lambda: len(guest.node._audience) == 0)
@@ -559,11 +528,7 @@ async def test_who_watched_a_match_elsewhere_is_not_taken_to_another_table(eveni
 
 
 async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2, dice="5"))
-    watching = await evening.people.sit("W")
-    await watching.node.watch(opened.join_line)
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
     own = watching.node.identity.public
@@ -620,9 +585,7 @@ async def test_who_joins_another_table_gives_the_first_seat_up(evening: Evening)
 
 
 async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
@@ -634,11 +597,7 @@ async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(eveni
 
 
 async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each_once(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(3))
-    watching = await evening.people.sit("W")
-    await watching.node.watch(opened.join_line)
-    seated, idle = [await evening.sit(name, opened.join_line) for name in "BC"]
+    _, (host, seated, idle, watching) = await evening.begin(friday(3), is_watched=True)
     await evening.end(host, seated, idle, watching)
     await evening.open(host, friday(3))
     await evening.rejoin(seated)
@@ -654,9 +613,7 @@ async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each
 
 
 async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules(evening: Evening) -> None:
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await host.node.close()
     waiting = asyncio.create_task(rejoin(guest.node, ""))
@@ -672,9 +629,7 @@ async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules
 
 async def test_who_resumes_a_match_is_known_to_have_hosted_it_or_not(evening: Evening) -> None:
     """Both would wait for each other's table else."""
-    host = await evening.people.sit("A")
-    opened = await evening.open(host, friday(2))
-    guest = await evening.sit("B", opened.join_line)
+    _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)
     assert host.node.find("last").hosted
     assert not guest.node.find("last").hosted

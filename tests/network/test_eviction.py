@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from p2pdice import Bid, Liar, apply
 from p2pdice.inputs import Play
@@ -19,15 +17,9 @@ from protocol.match import Match
 from protocol.messages import Kind, Signed, sign
 from protocol.verifier import verify
 from protocol.wire import Carried, encode_frame
-from tests.network.company import IMPATIENT, Company, Player, company, in_mid_match
+from tests.network.company import IMPATIENT, Company, Player, in_mid_match
 from tests.network.journal import history
 from tests.programs import MODULE, run
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 def names(over: MatchOver) -> list[str]:

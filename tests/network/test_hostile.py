@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protocol.certificates import client_context
@@ -40,16 +38,10 @@ from protocol.wire import (
     TableAim,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.5, started_frame=0.5, shutdown=0.5)
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 def framed(*frames: bytes) -> bytes:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
 from datetime import date
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from p2pdice import events as game
 from protocol import limits
@@ -55,15 +53,9 @@ from protocol.wire import (
     WatchAim,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 async def watcher(people: Company, target: str, name: str = "W", **options: bool) -> Player:

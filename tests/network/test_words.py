@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from protocol import limits
 from protocol.errors import NodeError
@@ -15,14 +12,8 @@ from protocol.events import LobbyChanged, MatchOver, MatchStarted, PeerLost, Sai
 from protocol.node import TableSettings
 from protocol.wire import Say, encode_frame
 from protocol.words import Word, sign_word
-from tests.network.company import CLASSIC, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.test_watching import Stranger
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 def heard(player: Player) -> list[tuple[str, str]]:

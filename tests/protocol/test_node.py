@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.addresses import format_address
@@ -45,17 +42,11 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, company
+from tests.network.company import CLASSIC, HOST, Company, Player, agree
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.5)
 MULTICAST = pytest.mark.multicast
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 async def refused(player: Player, target: str | tuple[Sighting, ...]) -> str:

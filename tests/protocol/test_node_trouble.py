@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from p2pdice import Liar, RulesError
 from protocol import limits
@@ -31,16 +29,9 @@ from protocol.node import Node, NodeError, TableSettings
 from protocol.store import StoreError
 from protocol.verifier import verify
 from protocol.wire import Carried, Frame, Page
-from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, company, in_mid_match
+from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
-
 
 # Before the match
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from p2pdice import PRESETS
 from protocol.effects import MatchInput, Ticked
@@ -19,7 +16,7 @@ from protocol.messages import Kind
 from protocol.patience import OVERSLEPT, Party
 from protocol.position import Purpose
 from protocol.progress import Clock, Stage
-from tests.network.company import CLASSIC, Company, agree, company, in_mid_match
+from tests.network.company import CLASSIC, Company, agree, in_mid_match
 from tests.simulation.world import World
 
 PATIENCE = Patience(20, 5)
@@ -32,12 +29,6 @@ STAGES = {
     Kind.MOVE: Stage.CHOOSE,
     None: Stage.CONFIRM,
 }
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 class Observed(World):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from cli.bots import PlayerBot
 from cli.driver import _follow
@@ -24,19 +23,13 @@ from protocol.limits import Limits
 from protocol.link import _how_it_ended
 from protocol.node import NodeError, TableSettings
 from protocol.wire import PROTOCOL_VERSION, Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
-from tests.network.company import CLASSIC, HOST, Company, company
+from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost
 
 TABLE = bytes(16)
 WELCOME = Welcome(PROTOCOL_VERSION, "fake", TableAim(TABLE, ""))
 SHORT = Limits(handshake=0.5, keepalive=0.1, silence=0.4, started_frame=0.4)
 BREACH = "the other program does not keep to the protocol"
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 def shown(host: FakeHost) -> Table:

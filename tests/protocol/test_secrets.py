@@ -9,12 +9,11 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from cli.log import EscapingFormatter, PrivateFileHandler
@@ -32,12 +31,6 @@ needs_mode_bits = pytest.mark.skipif(
 
 LOG_BYTES = 100_000
 """What such a file takes here; the product's takes more in the same way."""
-
-
-@pytest_asyncio.fixture(loop_scope="function")
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 def secrets_of(node: Node) -> list[bytes]:
