@@ -1,26 +1,35 @@
-"""The command line as its users meet it: processes of their own."""
+"""The command line as its users meet it: processes of their own, or in the process of a test where that is the same."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.programs import MODULE, run
+from tests.programs import MODULE, Done, run, run_here
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 
 @pytest.fixture
 def p2pdice(tmp_path: Path) -> Run:
     """Run one command to its end, with ``given`` on standard input."""
 
-    def command(*arguments: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def command(*arguments: str, given: str = "", **variables: str) -> Done:
         return run(*MODULE, *arguments, home=tmp_path / "home", given=given, variables=variables)
+
+    return command
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Run:
+    """Run one command as ``p2pdice`` does, in this process: for what is no matter of processes."""
+
+    def command(*arguments: str, given: str = "", **variables: str) -> Done:
+        return run_here(*arguments, home=tmp_path / "home", given=given, variables=variables)
 
     return command
 

@@ -203,21 +203,21 @@ def test_output_that_finds_no_room_is_a_sentence(command: list[str], unbuffered:
     assert (done.returncode, done.stderr) == (ExitCode.FAILURE, "Error: No space left on device.\n")
 
 
-def test_a_key_that_others_can_read_is_refused_with_the_remedy(p2pdice: Run, tmp_path: Path) -> None:
+def test_a_key_that_others_can_read_is_refused_with_the_remedy(here: Run, tmp_path: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("mode bits say nothing on Windows")
-    p2pdice("identity", "show")
+    here("identity", "show")
     key = tmp_path / "home" / "identity.key"
     key.chmod(0o644)
-    done = p2pdice("identity", "show")
+    done = here("identity", "show")
     assert done.returncode == ExitCode.FAILURE
     assert f"chmod 600 {key}" in done.stderr
 
 
-def test_a_home_that_cannot_be_made_is_a_sentence(p2pdice: Run, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_a_sentence(here: Run, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    done = p2pdice("identity", "show", P2PDICE_HOME=str(file / "home"))
+    done = here("identity", "show", P2PDICE_HOME=str(file / "home"))
     assert done.returncode == ExitCode.FAILURE
     assert done.stderr.startswith("Error: Your identity cannot be used.\n")
     assert "Traceback" not in done.stderr

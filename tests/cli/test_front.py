@@ -3,14 +3,12 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli import VERSION
-from cli.front import COMMANDS, build
-from cli.settings import Settings
+from cli.front import COMMANDS
 from tests.cli.conftest import Run
 from tests.programs import environment
 
@@ -76,36 +74,23 @@ def test_help_lists_every_command_that_is_meant_for_people(p2pdice: Run, flag: s
     assert listed == VISIBLE
 
 
-@pytest.fixture
-def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command in this process and return what it prints: there are many of these, and processes cost."""
-
-    def show(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as end:
-            build().main(list(arguments), prog_name="p2pdice", obj=Settings())
-        assert end.value.code == 0
-        return capsys.readouterr().out
-
-    return show
-
-
 @pytest.mark.parametrize("command", FAMILIES, ids=" ".join)
-def test_every_command_explains_itself_within_80_columns(shown: Callable[..., str], command: tuple[str, ...]) -> None:
-    short, long = shown(*command, "-h"), shown(*command, "--help")
+def test_every_command_explains_itself_within_80_columns(here: Run, command: tuple[str, ...]) -> None:
+    short, long = here(*command, "-h").stdout, here(*command, "--help").stdout
     assert short == long
     assert max(map(len, long.splitlines())) <= 80
     assert f"Usage: p2pdice {command[0]}" in long
 
 
 @pytest.mark.parametrize("name", VISIBLE)
-def test_the_table_of_contents_says_what_the_command_says_of_itself(shown: Callable[..., str], name: str) -> None:
-    paragraph = shown(name, "--help").split("\n\n")[1]
+def test_the_table_of_contents_says_what_the_command_says_of_itself(here: Run, name: str) -> None:
+    paragraph = here(name, "--help").stdout.split("\n\n")[1]
     assert " ".join(paragraph.split()) == COMMANDS[name].summary
 
 
 @pytest.mark.parametrize("name", [name for name in VISIBLE if name != "identity"])
-def test_every_command_gives_examples(shown: Callable[..., str], name: str) -> None:
-    assert f"Examples:\n    p2pdice {name}" in shown(name, "--help")
+def test_every_command_gives_examples(here: Run, name: str) -> None:
+    assert f"Examples:\n    p2pdice {name}" in here(name, "--help").stdout
 
 
 def test_the_shared_options_stand_before_and_behind_the_command(p2pdice: Run, tmp_path: Path) -> None:
@@ -116,8 +101,8 @@ def test_the_shared_options_stand_before_and_behind_the_command(p2pdice: Run, tm
     assert [(home / "identity.key").is_file() for home in (before, behind, inherited)] == [True] * 3
 
 
-def test_the_option_wins_over_the_variable_wherever_it_stands(p2pdice: Run, tmp_path: Path) -> None:
-    p2pdice("--home", str(tmp_path / "a"), "identity", "show", P2PDICE_HOME=str(tmp_path / "b"))
+def test_the_option_wins_over_the_variable_wherever_it_stands(here: Run, tmp_path: Path) -> None:
+    here("--home", str(tmp_path / "a"), "identity", "show", P2PDICE_HOME=str(tmp_path / "b"))
     assert (tmp_path / "a").exists()
     assert not (tmp_path / "b").exists()
 
@@ -147,8 +132,8 @@ def test_the_option_wins_over_the_variable_wherever_it_stands(p2pdice: Run, tmp_
     ],
     ids=" ".join,
 )
-def test_a_usage_error_says_what_is_wrong_and_ends_with_2(p2pdice: Run, arguments: tuple[str, ...], hint: str) -> None:
-    done = p2pdice(*arguments)
+def test_a_usage_error_says_what_is_wrong_and_ends_with_2(here: Run, arguments: tuple[str, ...], hint: str) -> None:
+    done = here(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert hint in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

@@ -21,10 +21,10 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def home(p2pdice: Run, tmp_path: Path) -> Path:
+def home(here: Run, tmp_path: Path) -> Path:
     """A home as an earlier version left it, in a folder that was made by hand."""
     folder = tmp_path / "home"
-    assert p2pdice("identity", "show").returncode == 0
+    assert here("identity", "show").returncode == 0
     for name in ("matches", "proofs"):
         (folder / name).mkdir(mode=0o755)
     for path in ("store.sqlite3-wal", "p2pdice.log", "p2pdice.log.1", "matches/a.p2pdice", "proofs/b.p2pdice"):
@@ -56,9 +56,9 @@ def test_whatever_uses_a_home_closes_it(p2pdice: Run, home: Path, command: str) 
     assert mode(home) == 0o700
 
 
-def test_files_that_were_open_in_a_closed_home_are_closed_without_a_word(p2pdice: Run, home: Path) -> None:
+def test_files_that_were_open_in_a_closed_home_are_closed_without_a_word(here: Run, home: Path) -> None:
     home.chmod(0o700)
-    assert p2pdice("matches").stderr == ""
+    assert here("matches").stderr == ""
     assert mode(home / "matches" / "a.p2pdice") == 0o600
 
 
@@ -80,11 +80,11 @@ def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(
     assert {path: mode(path) for path in before} == before
 
 
-def test_a_home_in_which_the_settings_lie_is_one(p2pdice: Run, home: Path) -> None:
+def test_a_home_in_which_the_settings_lie_is_one(here: Run, home: Path) -> None:
     """macOS and Windows have one folder for data and settings."""
     (home / "config.toml").touch(0o644)
     (home / "config.toml").chmod(0o644)
-    assert "it is yours alone now." in p2pdice("identity", "show").stderr
+    assert "it is yours alone now." in here("identity", "show").stderr
     assert (mode(home), mode(home / "config.toml")) == (0o700, 0o600)
 
 

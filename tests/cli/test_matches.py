@@ -40,26 +40,26 @@ def match(tmp_path: Path) -> str:
         return match.match.hex()
 
 
-def test_an_empty_home_is_said_to_be_and_nothing_is_made_there(p2pdice: Run, tmp_path: Path) -> None:
-    assert p2pdice("matches").stdout == "No match is kept here.\n"
-    assert json.loads(p2pdice("matches", "--json").stdout) == {"matches": []}
+def test_an_empty_home_is_said_to_be_and_nothing_is_made_there(here: Run, tmp_path: Path) -> None:
+    assert here("matches").stdout == "No match is kept here.\n"
+    assert json.loads(here("matches", "--json").stdout) == {"matches": []}
     for command in ("save", "forget"):
-        done = p2pdice("matches", command, "last")
+        done = here("matches", command, "last")
         assert done.returncode == ExitCode.FAILURE
         assert "No match is kept in" in done.stderr
     assert not (tmp_path / "home").exists()
 
 
-def test_matches_are_listed_as_resume_lists_them(p2pdice: Run, match: str) -> None:
-    done = p2pdice("matches")
-    assert done.stdout == p2pdice("resume", "--list").stdout == p2pdice("matches", "list").stdout
+def test_matches_are_listed_as_resume_lists_them(here: Run, match: str) -> None:
+    done = here("matches")
+    assert done.stdout == here("resume", "--list").stdout == here("matches", "list").stdout
     name = f"{date.fromtimestamp(0)}-friday"
     assert done.stdout.splitlines() == [
         f"{name}  {match[:8]}  unfinished  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"Return to: p2pdice resume {name}",
     ]
-    data = p2pdice("matches", "--json").stdout
-    assert data == p2pdice("resume", "--list", "--json").stdout == p2pdice("matches", "list", "--json").stdout
+    data = here("matches", "--json").stdout
+    assert data == here("resume", "--list", "--json").stdout == here("matches", "list", "--json").stdout
     (listed,) = json.loads(data)["matches"]
     assert (listed["match"], listed["state"], listed["transcript"]) == (match, "unfinished", None)
     assert (listed["name"], listed["table"], listed["winners"]) == (name, "Friday \u202e../", [])
@@ -81,15 +81,15 @@ def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") ->
 
 
 def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(
-    p2pdice: Run, tmp_path: Path
+    here: Run, tmp_path: Path
 ) -> None:
     home = Home(tmp_path / "home")
     states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
     order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
     ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order)]
-    listed = [(each["match"], each["state"]) for each in json.loads(p2pdice("matches", "--json").stdout)["matches"]]
+    listed = [(each["match"], each["state"]) for each in json.loads(here("matches", "--json").stdout)["matches"]]
     assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
-    lines = p2pdice("matches").stdout.splitlines()
+    lines = here("matches").stdout.splitlines()
     day = date.fromtimestamp(0)
     names = [f"{day}-house-rules-{n}" if n > 1 else f"{day}-house-rules" for n in (3, 2, 4, 1)]
     names.insert(2, ids[2][:8])
@@ -106,32 +106,32 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
 
 
 def test_what_was_watched_or_is_forgotten_is_listed_as_long_as_its_transcript_is_there(
-    p2pdice: Run, match: str, tmp_path: Path
+    here: Run, match: str, tmp_path: Path
 ) -> None:
     """A spectator has transcripts and no matches; nothing told how to look back at one."""
-    p2pdice("matches", "save", "last")
-    p2pdice("matches", "forget", "last", "--yes")
+    here("matches", "save", "last")
+    here("matches", "forget", "last", "--yes")
     name = f"{date.fromtimestamp(0)}-house-rules-{match[:8]}"
-    done = p2pdice("matches")
+    done = here("matches")
     assert done.stdout.splitlines() == [
         f"{name}  {match[:8]}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"See again: p2pdice replay {name}",
         f"Judge:     p2pdice verify {name}",
     ]
-    assert p2pdice("verify", name).returncode == ExitCode.INCOMPLETE
-    (told,) = json.loads(p2pdice("matches", "--json").stdout)["matches"]
+    assert here("verify", name).returncode == ExitCode.INCOMPLETE
+    (told,) = json.loads(here("matches", "--json").stdout)["matches"]
     assert (told["name"], told["state"], told["begun"], told["match"]) == (name, "transcript", None, match)
-    assert p2pdice("resume", "--list").stdout == "No match is unfinished here.\n"
+    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
     Path(told["transcript"]).rename(tmp_path / "home" / "matches" / "\x1b[2J --yes.p2pdice")
-    assert p2pdice("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
+    assert here("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
 
 
-def test_every_name_that_is_listed_can_be_typed_as_it_stands(p2pdice: Run, tmp_path: Path) -> None:
+def test_every_name_that_is_listed_can_be_typed_as_it_stands(here: Run, tmp_path: Path) -> None:
     for seed, table in enumerate(
         ["Friday", "friday", "; rm -rf ~", "\u91d1\u66dc\u65e5", "x" * 40, "--yes", "$(reboot)"]
     ):
         kept(Home(tmp_path / "home"), seed, formed=True, over=True, table=table)
-    lines = [line.split() for line in p2pdice("matches").stdout.splitlines() if "finished" in line]
+    lines = [line.split() for line in here("matches").stdout.splitlines() if "finished" in line]
     assert len(lines) == 7
     with archive_of(tmp_path) as matches:
         for typed in (word for words in lines for word in words[:2]):
@@ -141,14 +141,14 @@ def test_every_name_that_is_listed_can_be_typed_as_it_stands(p2pdice: Run, tmp_p
             assert archive.find(matches, name) == archive.find(matches, digits)
 
 
-def test_a_command_that_is_shown_names_the_home_where_that_is_needed(p2pdice: Run, match: str, tmp_path: Path) -> None:
+def test_a_command_that_is_shown_names_the_home_where_that_is_needed(here: Run, match: str, tmp_path: Path) -> None:
     home = str(tmp_path / "home")
-    shown = p2pdice("matches", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()[-1]
+    shown = here("matches", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()[-1]
     assert shown.endswith(f"-friday --home {home}")
-    saved = p2pdice("matches", "save", "last", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()
+    saved = here("matches", "save", "last", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()
     command = saved[-1].split()
     assert (command[:2], command[3:]) == (["p2pdice", "verify"], ["--home", home])
-    assert p2pdice(*command[1:]).returncode == ExitCode.INCOMPLETE
+    assert here(*command[1:]).returncode == ExitCode.INCOMPLETE
 
 
 def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_path: Path) -> None:
@@ -179,25 +179,23 @@ def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     assert json.loads(p2pdice("matches", "--json").stdout)["matches"][0]["transcript"] == str(path)
 
 
-def test_a_file_that_exists_is_not_written_over(p2pdice: Run, match: str, tmp_path: Path) -> None:
+def test_a_file_that_exists_is_not_written_over(here: Run, match: str, tmp_path: Path) -> None:
     new, old = tmp_path / "new.p2pdice", tmp_path / "old.p2pdice"
     old.write_bytes(b"mine")
-    assert p2pdice("matches", "save", match, "-o", str(new)).returncode == 0
-    assert p2pdice("verify", str(new)).returncode == ExitCode.INCOMPLETE
-    done = p2pdice("matches", "save", match, "-o", str(old))
+    assert here("matches", "save", match, "-o", str(new)).returncode == 0
+    assert here("verify", str(new)).returncode == ExitCode.INCOMPLETE
+    done = here("matches", "save", match, "-o", str(old))
     assert (done.returncode, old.read_bytes()) == (ExitCode.FAILURE, b"mine")
     assert "exists already" in done.stderr
 
 
-def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
-    p2pdice: Run, match: str, tmp_path: Path
-) -> None:
-    p2pdice("matches", "save", match)
-    asked = p2pdice("matches", "forget", match[:8], given="y\n")
+def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(here: Run, match: str, tmp_path: Path) -> None:
+    here("matches", "save", match)
+    asked = here("matches", "forget", match[:8], given="y\n")
     assert asked.returncode == ExitCode.USAGE
     assert "--yes" in asked.stderr
-    assert match[:8] in p2pdice("matches").stdout
-    done = p2pdice("matches", "forget", match[:8], "--yes")
+    assert match[:8] in here("matches").stdout
+    done = here("matches", "forget", match[:8], "--yes")
     path = transcript_of(Home(tmp_path / "home"), bytes.fromhex(match))
     assert path is not None
     assert (
@@ -206,8 +204,8 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(
     )
     assert path.exists()
     path.unlink()
-    assert p2pdice("matches").stdout == "No match is kept here.\n"
-    assert p2pdice("resume").returncode == ExitCode.FAILURE
+    assert here("matches").stdout == "No match is kept here.\n"
+    assert here("resume").returncode == ExitCode.FAILURE
 
 
 @pytest.mark.parametrize("command", [(), ("save", "last"), ("forget", "last", "--yes")], ids=str)
@@ -224,22 +222,22 @@ def test_nothing_is_done_while_another_process_uses_the_home(
     assert done.stdout == ""
 
 
-def test_an_option_of_the_list_is_not_taken_for_one_of_another_command(p2pdice: Run) -> None:
-    done = p2pdice("matches", "--json", "save", "last")
+def test_an_option_of_the_list_is_not_taken_for_one_of_another_command(here: Run) -> None:
+    done = here("matches", "--json", "save", "last")
     assert done.returncode == ExitCode.USAGE
     told = " ".join(done.stderr.replace("│", " ").split())
     assert "it is only for the list, as in: p2pdice matches list --json" in told
 
 
-def test_help_says_of_each_command_in_full_what_it_does(p2pdice: Run) -> None:
-    told = p2pdice("matches", "--help", COLUMNS="80").stdout
+def test_help_says_of_each_command_in_full_what_it_does(here: Run) -> None:
+    told = here("matches", "--help", COLUMNS="80").stdout
     assert "…" not in told
     assert "..." not in told.partition("Commands")[2]
 
 
-def test_a_wrong_name_is_told(p2pdice: Run, match: str) -> None:
+def test_a_wrong_name_is_told(here: Run, match: str) -> None:
     other = "f" if match[0] != "f" else "e"
-    done = p2pdice("matches", "forget", other, "--yes")
+    done = here("matches", "forget", other, "--yes")
     assert done.returncode == ExitCode.FAILURE
     assert f"No match here is called {other}." in done.stderr
     assert "p2pdice matches" in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,29 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.front import build
-from cli.settings import Settings
 from p2pdice import PRESETS
 from tests.cli.conftest import Run
 
-Ask = Callable[..., str]
 
-
-@pytest.fixture
-def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Run the command in this process, and return what it prints."""
-
-    def run(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as end:
-            build().main(["odds", *arguments], prog_name="p2pdice", obj=Settings())
-        assert end.value.code == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-def test_a_bid_is_weighed_with_every_raise(ask: Ask) -> None:
-    data: dict[str, Any] = json.loads(ask("2x3", "--dice", "4", "--hand", "3,6", "--json"))
+def test_a_bid_is_weighed_with_every_raise(here: Run) -> None:
+    data: dict[str, Any] = json.loads(here("odds", "2x3", "--dice", "4", "--hand", "3,6", "--json").stdout)
     assert list(data) == ["bid", "rules", "dice", "hand", "ones_wild", "true", "exact", "raises"]
     assert (data["bid"], data["rules"], data["dice"], data["hand"]) == ("2x3", "classic", 4, [3, 6])
     assert data["true"] == {"fraction": "5/9", "percent": 55.556}
@@ -48,8 +30,8 @@ def test_a_bid_is_weighed_with_every_raise(ask: Ask) -> None:
 
 @pytest.mark.parametrize("wild", ["ones", "never"])
 @pytest.mark.parametrize("bid", ["1x1", "2x5", "3x6"])
-def test_the_odds_are_those_of_counting_all_rolls(ask: Ask, wild: str, bid: str) -> None:
-    data = json.loads(ask(bid, "--dice", "5", "--hand", "15", "--set", f"wild={wild}", "--json"))
+def test_the_odds_are_those_of_counting_all_rolls(here: Run, wild: str, bid: str) -> None:
+    data = json.loads(here("odds", bid, "--dice", "5", "--hand", "15", "--set", f"wild={wild}", "--json").stdout)
     quantity, face = int(bid[0]), int(bid[2])
     counts = [
         sum(die == face or (die == 1 and wild == "ones") for die in (1, 5, *roll))
@@ -60,8 +42,8 @@ def test_the_odds_are_those_of_counting_all_rolls(ask: Ask, wild: str, bid: str)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_ruleset_has_its_own_raises(ask: Ask, preset: str) -> None:
-    data = json.loads(ask("3x4", "--rules", preset, "--json"))
+def test_every_ruleset_has_its_own_raises(here: Run, preset: str) -> None:
+    data = json.loads(here("odds", "3x4", "--rules", preset, "--json").stdout)
     bids = {each["bid"] for each in data["raises"]}
     assert "4x4" in bids
     assert ("2x1" in bids) == (preset in ("wildcard", "perudo", "joker"))
@@ -69,13 +51,13 @@ def test_every_ruleset_has_its_own_raises(ask: Ask, preset: str) -> None:
     assert ("4x2" in bids) == (preset not in ("classic", "motes"))
 
 
-def test_where_the_opening_decides_about_ones_the_bid_is_the_opening(ask: Ask) -> None:
-    wild = [json.loads(ask(bid, "--rules", "spot-on", "--json"))["ones_wild"] for bid in ("1x1", "1x2")]
+def test_where_the_opening_decides_about_ones_the_bid_is_the_opening(here: Run) -> None:
+    wild = [json.loads(here("odds", bid, "--rules", "spot-on", "--json").stdout)["ones_wild"] for bid in ("1x1", "1x2")]
     assert wild == [False, True]
 
 
-def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(ask: Ask) -> None:
-    text = ask("3x5", "--dice", "60", "--hand", "1 3 3")
+def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(here: Run) -> None:
+    text = here("odds", "3x5", "--dice", "60", "--hand", "1 3 3").stdout
     lines = text.splitlines()
     assert lines[0] == "3x5 (three fives): you hold 1 3 3, 57 dice hidden, ones are wild."
     assert lines[2].split() == ["true", "over", "99%"]
@@ -84,8 +66,8 @@ def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(ask:
     assert len(lines) < 50
 
 
-def test_a_bid_that_nothing_tops_says_so(ask: Ask) -> None:
-    assert ask("10x6", "--dice", "10").endswith("There is no raise among the dice in play.\n")
+def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
+    assert here("odds", "10x6", "--dice", "10").stdout.endswith("There is no raise among the dice in play.\n")
 
 
 @given(
@@ -120,8 +102,8 @@ def test_what_is_asked_is_answered(quantity: int, face: int, hand: list[int], hi
         (("3x5", "--rules", "nothing"), "there is no ruleset"),
     ],
 )
-def test_mistakes_are_told(p2pdice: Run, arguments: tuple[str, ...], complaint: str) -> None:
-    done = p2pdice("odds", *arguments)
+def test_mistakes_are_told(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
+    done = here("odds", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert complaint in done.stderr
     assert "\x1b" not in done.stderr

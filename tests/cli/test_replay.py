@@ -362,27 +362,27 @@ def test_no_name_reaches_the_terminal_as_it_was_written(arguments: list[str], wr
     assert len({columns(re.split("  (?=[⚀-⚅])", line)[0]) for line in cups}) <= 1
 
 
-def test_a_proof_holds_no_match(p2pdice: Run, written: Callable[[bytes], str]) -> None:
-    done = p2pdice("replay", written(namesakes("Ada", "Ben").proof))
+def test_a_proof_holds_no_match(here: Run, written: Callable[[bytes], str]) -> None:
+    done = here("replay", written(namesakes("Ada", "Ben").proof))
     assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")
     assert "is a proof of misconduct" in done.stderr
     assert "p2pdice verify" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["last", "id", "file"])
-def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, p2pdice: Run, tmp_path: Path, name: str) -> None:
+def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, here: Run, tmp_path: Path, name: str) -> None:
     match = classic.machines[0].match.record.match
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
     path = transcript_path(home, match, 0, PRESETS["classic"])
     write_whole(path, classic.machines[0].transcript)
-    done = p2pdice("replay", {"last": "last", "id": match.hex()[:6], "file": path.name}[name])
+    done = here("replay", {"last": "last", "id": match.hex()[:6], "file": path.name}[name])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == f"{path.stem}: FAIR."
 
 
-def test_a_missing_file_is_a_failure(p2pdice: Run, tmp_path: Path) -> None:
-    done = p2pdice("replay", str(tmp_path / "no.p2pdice"))
+def test_a_missing_file_is_a_failure(here: Run, tmp_path: Path) -> None:
+    done = here("replay", str(tmp_path / "no.p2pdice"))
     assert done.returncode == ExitCode.FAILURE
     assert "p2pdice matches" in done.stderr
 

@@ -71,23 +71,23 @@ def test_the_list_names_every_preset(p2pdice: Run) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_page_names_the_options_that_it_was_made_of(p2pdice: Run, name: str) -> None:
-    page = p2pdice("rules", name).stdout
+def test_a_page_names_the_options_that_it_was_made_of(here: Run, name: str) -> None:
+    page = here("rules", name).stdout
     options = " ".join(page.rpartition("Options: ")[2].partition("\n\n")[0].split())
     assert options == " ".join(f"{key}={value}" for key, value in PRESETS[name].options())
 
 
-def test_house_rules_are_called_what_they_are(p2pdice: Run) -> None:
-    page = p2pdice("rules", "perudo", "--set", "dice-cap=none", "--set", "dice=3").stdout
+def test_house_rules_are_called_what_they_are(here: Run) -> None:
+    page = here("rules", "perudo", "--set", "dice-cap=none", "--set", "dice=3").stdout
     assert page.startswith("Perudo with dice-cap=none, dice=3\n")
     assert "three dice each" in page
 
 
-def test_rules_as_data(p2pdice: Run) -> None:
+def test_rules_as_data(here: Run) -> None:
     load: Callable[[str], dict[str, object]] = json.loads
-    every = load(p2pdice("rules", "--json").stdout)
-    one = load(p2pdice("rules", "joker", "--json").stdout)
-    house = load(p2pdice("rules", "--set", "raise=either", "--json").stdout)
+    every = load(here("rules", "--json").stdout)
+    one = load(here("rules", "joker", "--json").stdout)
+    house = load(here("rules", "--set", "raise=either", "--json").stdout)
     assert [each["name"] for each in every["rulesets"]] == list(PRESETS)  # type: ignore[attr-defined]
     assert one["options"] == dict(PRESETS["joker"].options())
     assert (house["name"], house["options"]) == (
@@ -96,8 +96,8 @@ def test_rules_as_data(p2pdice: Run) -> None:
     )
 
 
-def test_motes_are_explained_so_that_they_can_be_played(p2pdice: Run) -> None:
-    page = " ".join(p2pdice("rules", "motes").stdout.split())
+def test_motes_are_explained_so_that_they_can_be_played(here: Run) -> None:
+    page = " ".join(here("rules", "motes").stdout.split())
     for mote in MOTES:
         assert f"{mote.capitalize()} ({'sunset, sunrise' if GROUP_OF[mote] == 'redeemed' else 'night'})." in page
     assert all(name in page for name in TWIN_SOULS.values())
@@ -106,7 +106,7 @@ def test_motes_are_explained_so_that_they_can_be_played(p2pdice: Run) -> None:
     assert {str(parse_move(text)) for text in typed} == set(typed)
     assert len(typed) == 8
     assert str(parse_move("stake 50 tickets 1")) in page
-    assert "lost dice have powers; coins at stake" in p2pdice("rules").stdout.replace("\n    ", " ")
+    assert "lost dice have powers; coins at stake" in here("rules").stdout.replace("\n    ", " ")
 
 
 def page_of(name: str, **changes: str) -> str:

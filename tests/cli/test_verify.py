@@ -69,17 +69,17 @@ def files(demo: dict[str, Any], tmp_path: Path) -> dict[str, str]:
     ids=str,
 )
 def test_the_exit_code_is_the_worst_verdict(
-    p2pdice: Run, files: dict[str, str], names: list[str], codes: set[int]
+    here: Run, files: dict[str, str], names: list[str], codes: set[int]
 ) -> None:
-    done = p2pdice("verify", *(files[name] for name in names))
+    done = here("verify", *(files[name] for name in names))
     assert done.returncode in codes
     told = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("  ")]
     assert len(told) - told.count(LIMITS) - told.count("See the match again with:") == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
-def test_a_fair_match_is_described(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
-    text = p2pdice("verify", files["fair"]).stdout
+def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
+    text = here("verify", files["fair"]).stdout
     assert f"{files['fair']}: FAIR." in text
     for line in text.splitlines()[4:8]:
         name, fingerprint, *won = line.split()
@@ -91,12 +91,12 @@ def test_a_fair_match_is_described(p2pdice: Run, files: dict[str, str], demo: di
     assert text.splitlines()[-3:] == [LIMITS, "See the match again with:", f"    p2pdice replay {files['fair']}"]
 
 
-def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(p2pdice: Run, files: dict[str, str]) -> None:
+def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(here: Run, files: dict[str, str]) -> None:
     proof = Path(files["fair"]).parent / "proof"
     proof.write_bytes(namesakes("Ada", "Ben").proof)
     for names in (["flipped"], ["garbage"], ["fair", "garbage"]):
-        assert "p2pdice replay" not in p2pdice("verify", *(files[name] for name in names)).stdout
-    assert "p2pdice replay" not in p2pdice("verify", str(proof)).stdout
+        assert "p2pdice replay" not in here("verify", *(files[name] for name in names)).stdout
+    assert "p2pdice replay" not in here("verify", str(proof)).stdout
 
 
 def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
@@ -119,30 +119,30 @@ def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, A
 
 
 def test_one_of_ones_own_is_named_by_its_match_and_told_by_a_name_that_does_not_wrap(
-    p2pdice: Run, demo: dict[str, Any]
+    here: Run, demo: dict[str, Any]
 ) -> None:
     path = Path(demo["transcripts"][0])
     home, digits = str(path.parents[1]), path.stem[-8:]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d-classic-[0-9a-f]{8}", path.stem)
     for name in ("last", digits[:5], path.stem):
-        done = p2pdice("verify", name, "--home", home)
+        done = here("verify", name, "--home", home)
         assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{path.stem}: FAIR.")
-    (told,) = map(json.loads, p2pdice("verify", "--json", "last", "--home", home).stdout.splitlines())
+    (told,) = map(json.loads, here("verify", "--json", "last", "--home", home).stdout.splitlines())
     assert (told["file"], told["match"][:8]) == (str(path), digits)
 
 
 def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_judged(
-    p2pdice: Run, files: dict[str, str], tmp_path: Path
+    here: Run, files: dict[str, str], tmp_path: Path
 ) -> None:
-    done = p2pdice("verify", "3f2a9c41", files["fair"])
+    done = here("verify", "3f2a9c41", files["fair"])
     assert done.returncode == ExitCode.FAILURE
     assert f"There is no file 3f2a9c41 here, and no transcript in {tmp_path / 'home'} is called so." in done.stderr
     assert f"{files['fair']}: FAIR." in done.stdout
     assert not (tmp_path / "home").exists()
 
 
-def test_a_folder_is_no_transcript(p2pdice: Run, tmp_path: Path) -> None:
-    done = p2pdice("verify", str(tmp_path))
+def test_a_folder_is_no_transcript(here: Run, tmp_path: Path) -> None:
+    done = here("verify", str(tmp_path))
     assert done.returncode == ExitCode.FAILURE
     assert "This is a folder" in done.stderr
 
@@ -246,46 +246,46 @@ def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: J
 
 
 def test_whoever_is_not_trusted_is_said_and_the_match_is_not_simply_fair(
-    p2pdice: Run, files: dict[str, str], tmp_path: Path
+    here: Run, files: dict[str, str], tmp_path: Path
 ) -> None:
-    fingerprints = json.loads(p2pdice("verify", "--json", files["fair"]).stdout)["fingerprints"]
+    fingerprints = json.loads(here("verify", "--json", files["fair"]).stdout)["fingerprints"]
     loosely = ",".join(each.lower().replace("-", " ") for each in fingerprints[1:])
-    done = p2pdice("verify", "--trust", loosely, files["fair"])
+    done = here("verify", "--trust", loosely, files["fair"])
     assert done.returncode == ExitCode.UNPROVEN
     (marked,) = [line for line in done.stdout.splitlines() if "NOT TRUSTED" in line]
     assert fingerprints[0] in marked
     assert "FAIR" in done.stdout
-    data = p2pdice("verify", "--json", "--trust", fingerprints[1], "--trust", loosely, files["fair"])
+    data = here("verify", "--json", "--trust", fingerprints[1], "--trust", loosely, files["fair"])
     assert (data.returncode, json.loads(data.stdout)["untrusted"]) == (ExitCode.UNPROVEN, fingerprints[:1])
-    all_of_them = p2pdice("verify", "--trust", ",".join(fingerprints), files["fair"])
+    all_of_them = here("verify", "--trust", ",".join(fingerprints), files["fair"])
     assert (all_of_them.returncode, "NOT TRUSTED" in all_of_them.stdout) == (0, False)
-    assert p2pdice("verify", "--trust", fingerprints[0], files["flipped"]).returncode == ExitCode.ALTERED
+    assert here("verify", "--trust", fingerprints[0], files["flipped"]).returncode == ExitCode.ALTERED
 
 
 @pytest.mark.parametrize("wrong", ["AAAA", "K7QF-2M3A-ZZZZ-ZZZZ-ZZZZ", "Ada", "", ","])
-def test_what_is_no_fingerprint_is_a_usage_error(p2pdice: Run, wrong: str) -> None:
-    done = p2pdice("verify", "--trust", wrong, "match.p2pdice")
+def test_what_is_no_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None:
+    done = here("verify", "--trust", wrong, "match.p2pdice")
     assert done.returncode == ExitCode.USAGE
     assert "fingerprint" in done.stderr
 
 
-def test_the_date_is_that_of_the_file(p2pdice: Run, files: dict[str, str]) -> None:
+def test_the_date_is_that_of_the_file(here: Run, files: dict[str, str]) -> None:
     os.utime(files["fair"], (0, datetime(2026, 3, 4, 5, 6, 7).timestamp()))
-    assert json.loads(p2pdice("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
-    assert "File last modified 2026-03-04 05:06; that is no evidence" in p2pdice("verify", files["fair"]).stdout
+    assert json.loads(here("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
+    assert "File last modified 2026-03-04 05:06; that is no evidence" in here("verify", files["fair"]).stdout
 
 
-def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, p2pdice: Run) -> None:
+def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, here: Run) -> None:
     cheated = namesakes("Ada", "Аda")  # the second begins with a Cyrillic letter
     path = tmp_path / "proof.p2pdice"
     path.write_bytes(cheated.proof)
-    done = p2pdice("verify", str(path))
+    done = here("verify", str(path))
     assert done.returncode == ExitCode.MISCONDUCT
     assert f"MISCONDUCT by {cheated.name} ({cheated.fingerprint})" in done.stdout
     assert "Names that are easily confused: " in done.stdout
     told = "signed two messages for one slot: bid 1x1, and in the same place bid 1x2"
     assert f"{cheated.name} [{cheated.fingerprint}] {told}" in done.stdout
-    data = json.loads(p2pdice("verify", "--json", str(path)).stdout)
+    data = json.loads(here("verify", "--json", str(path)).stdout)
     assert (data["culprit"], data["culprit_identity"]) == (cheated.name, cheated.fingerprint)
     assert sorted(data["alike"]) == sorted(data["players"])
 
