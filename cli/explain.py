@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.explain_motes import motes_sections, stakes_sections, typed
 from cli.render import dice_count, wrapped
 from cli.worked import worked, worked_rounds
+from p2pdice.bids import IN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,14 +193,7 @@ def typed_moves(rules: Ruleset) -> str:
 
 
 SHORT: Final = {
-    "raise": {
-        "standard": "more dice, or a higher face",
-        "strict": "more of the same face, or as many of a higher one",
-        "reset-quantity": "more of the same face, or any number of a higher one",
-        "either": "more dice or a higher face, no bid twice",
-        "half-ones": "more dice or a higher face, ones at half the number",
-        "double-ones": "more dice or a higher face, ones count double",
-    },
+    "raise": IN_WORDS,
     "wild": {"ones": "ones wild", "never": "nothing wild", "unless-opened": "ones wild unless opened"},
     "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
     "verdict": {"loser-loses-die": "", "right-side-discards": "who is right puts a die away"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from p2pdice.bids import raises
+from p2pdice.bids import IN_WORDS, raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
 from p2pdice.menus import Menus, menus_of
@@ -136,6 +136,6 @@ def _refusal(state: State, move: Bid) -> str:
     standing = bids[-1]
     allowed = raises(order(state), standing.quantity, standing.face)
     lowest = [f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]]
-    are = "raise is" if len(lowest) == 1 else "raises are"
-    advice = f"the lowest {are} {', '.join(lowest)}{or_call}" if lowest else "nothing does, so call liar"
+    what = IN_WORDS[order(state)] if len(lowest) > 1 else f"more {FACE_NAMES[standing.face - 1]}"
+    advice = f"bid {what} ({', '.join(lowest)} at least){or_call}" if lowest else "nothing does, so call liar"
     return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

@@ -70,6 +70,18 @@ RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType
 it. ``either`` also refuses what was bid before in the round, which takes more than the standing bid to know.
 """
 
+IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "standard": "more dice, or as many of a higher face",
+        "strict": "more of the same face, or as many of a higher one",
+        "reset-quantity": "more of the same face, or any number of a higher one",
+        "either": "more dice, or any number of a higher face, but no bid twice",
+        "half-ones": "more dice, or as many of a higher face, ones at half the number",
+        "double-ones": "more dice, or as many of a higher face, where ones count double",
+    }
+)
+"""By value of the option ``raise``: what raises a bid, in a few words."""
+
 _ANY: Final = (_from(1),) * len(FACES)
 
 

@@ -262,7 +262,7 @@ def test_what_was_left_out_of_an_answer_has_something_before_it() -> None:
         assert len(told) <= WIDTH
 
 
-def test_one_raise_is_spoken_of_as_one() -> None:
+def test_where_only_one_face_can_be_bid_it_is_named() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "4x6")
-    with pytest.raises(RulesError, match="4x6 does not raise 4x6: the lowest raise is 5x6, or call liar"):
+    with pytest.raises(RulesError, match=r"4x6 does not raise 4x6: bid more sixes \(5x6 at least\), or call liar"):
         apply(state, Play(state.turn, Bid(4, 6)))
