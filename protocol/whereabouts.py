@@ -179,10 +179,19 @@ class Whereabouts:
 
     def playing(self, match: bytes) -> tuple[Address, ...]:
         """Return where nodes that advertise a match have been sighted."""
-        if self._discovery is None:
-            return ()
-        seen = (each for each in self._discovery.tables() if each.advertisement.id == match.hex())
-        return tuple(address for sighting in seen for address in sighting.addresses)
+        return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
+
+    def table_of(self, match: bytes) -> str:
+        """Return what the table of a running match is called by all who advertise it; empty if that is not known.
+
+        It is anybody's word, so any text that can be printed.
+        """
+        names = {each.advertisement.name for each in self._sighted(match)} - {_nameless(match)}
+        return names.pop() if len(names) == 1 else ""
+
+    def _sighted(self, match: bytes) -> tuple[Sighting, ...]:
+        tables = self._discovery.tables() if self._discovery is not None else ()
+        return tuple(each for each in tables if each.advertisement.id == match.hex())
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
         """Tell others of a table or match at ``port`` of this machine, instead of what was told before."""
@@ -291,8 +300,13 @@ def running_match(match: Match, name: str) -> Advertisement:
     genesis = match.record.genesis
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
-        name = f"match {match.record.match.hex()[:8]}"
+        name = _nameless(match.record.match)
     return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
+
+
+def _nameless(match: bytes) -> str:
+    """Return what a match is advertised as whose table's name is not told."""
+    return f"match {match.hex()[:8]}"
 
 
 def _advertisement(

@@ -149,6 +149,8 @@ async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the
     match = (await host.until(MatchStarted)).match_id
     by_id = await watcher(people, match[:10].upper(), "by id", discovery=True)
     by_name = await watcher(people, name, "by name", discovery=True)
+    for late in (by_id, by_name):
+        assert (await late.until(MatchStarted)).table == name
     guests[0].go_on()
     await agree(host, *guests, early, by_id, by_name)
 
