@@ -14,8 +14,8 @@ from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
 if TYPE_CHECKING:
     from cli.seating import Seating
 
-_LEFT_OUT = {"state", "view"}
-"""Positions follow from the events, and would be most of the bytes."""
+_LEFT_OUT = {"state", "view", "is_last"}
+"""Positions follow from the events, and would be most of the bytes; so does what belongs to one of them."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:

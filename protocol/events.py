@@ -159,12 +159,14 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The engine moved: what happened, and the public state after it."""
+    """The engine moved: what happened, and the public state after all that came of the same input."""
 
     event: GameEvent
     state: State
     eviction: Eviction | None = None
     """With a player who is out for having been evicted: why."""
+    is_last: bool = True
+    """Nothing else came of the same input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 
 from p2pdice import Event, PlayerOut
 from protocol.departures import departure
@@ -56,8 +57,9 @@ class Course:
             yield MatchFormed(self.record.match.hex())
         if before.state is None and after.state is not None:
             yield self._start(after, resumed=False)
-        for event, state in after.happened:
-            yield Happened(event, state, self._eviction(after, event))
+        following = [state for _, state in after.happened[1:]]
+        for (event, state), later in zip_longest(after.happened, following):
+            yield Happened(event, state, self._eviction(after, event), is_last=later is not state)
         if after.deal is not before.deal and (hand := self._hand(after)):
             yield DiceRolled(hand)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cli.seating import Seating
+from cli.table.moment import just_after
 from p2pdice import Hand
 from p2pdice import events as game
 from protocol.events import (
@@ -59,8 +60,7 @@ class Showdown:
 
     shown: game.HandsShown
     call: game.ChallengeCalled | None
-    before: State
-    """The state when the cups were opened: whoever is about to lose a die still has it."""
+    round: int
     opened: list[int] = field(default_factory=list)
     """Seats whose cups are shown open, in the order of opening."""
     is_counted: bool = False
@@ -72,15 +72,6 @@ class Showdown:
     def count_so_far(self) -> int:
         """Dice in the cups opened so far that count for the bid."""
         return sum(self.counts(face) for seat in self.opened for face in self.shown.hands[seat] or ())
-
-    @property
-    def dice(self) -> tuple[int, ...]:
-        """Dice by seat, as far as it is told who lost or gained one."""
-        dice = [*self.before.dice]
-        for event in self.consequences:
-            if not isinstance(event, game.PlayerOut):
-                dice[event.seat] = event.left
-        return tuple(dice)
 
     def counts(self, face: int) -> bool:
         """Tell whether a die of this face counts for the bid."""
@@ -107,7 +98,7 @@ class Board:
         self.seating = Seating()
         """Empty before seats are drawn."""
         self.state: State | None = None
-        """Of the match, the last one once it is over."""
+        """Of the match, as far as it is told; the last one once it is over."""
         self.match = ""
         """Id of the running match; empty before and after it."""
         self.over: MatchOver | None = None
@@ -212,12 +203,14 @@ class Board:
             case Happened():
                 if isinstance(event.event, game.HandsShown) and self.showdown is None:
                     self._open(event.event)
-                self.state, self.turn = event.state, None
+                assert self.state is not None
+                self.state = event.state if event.is_last else just_after(self.state, event.event)
+                self.turn = None
                 self._happen(event.event)
 
     def _open(self, shown: game.HandsShown) -> None:
         assert self.state is not None
-        self.showdown = Showdown(shown, self._call, self.state)
+        self.showdown = Showdown(shown, self._call, self.state.round)
 
     def _happen(self, event: game.Event) -> None:
         match event:

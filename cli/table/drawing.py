@@ -100,8 +100,8 @@ def _header(board: Board, sight: Sight, columns: int) -> Line:
     if board.ruleset is not None:
         parts.append(board.ruleset.name or "house rules")
     if board.state is not None and board.match:
-        state = board.state if board.showdown is None else board.showdown.before
-        parts.append(f"round {state.round}")
+        number = board.state.round if board.showdown is None else board.showdown.round
+        parts.append(f"round {number}")
     if board.match:
         parts.append(f"match {board.match[:8]}")
     left = "  ".join(map(escape, parts))

@@ -14,7 +14,7 @@ from cli.seating import display_names
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
-from p2pdice.events import BidMade, DieGained, PlayerOut
+from p2pdice.events import BidMade, DieGained
 from p2pdice.motes import GROUP_OF, MOTES, Die
 
 if TYPE_CHECKING:
@@ -71,30 +71,21 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
 
 def _name(seat: int, name: str, board: Board, columns: int) -> tuple[str, str]:
     if seat != board.me:
-        is_out = seat in _gone(board)
+        assert board.state is not None
+        is_out = seat not in board.state.live
         return (palette.QUIET if is_out else "", cut(name, columns))
     return (palette.YOU, f"{cut(name, columns - len(_YOU))}{_YOU}")
 
 
 def _dice_left(board: Board, state: State, seat: int, glyphs: Glyphs) -> Line:
-    dice = state.dice if board.showdown is None else board.showdown.dice
-    count = dice[seat]
+    count = state.dice[seat]
     if seat in board.hands and seat != board.me:
         return text(" ".join(map(str, board.hands[seat])))
     if state.motes is not None and state.motes.cups:
         return _spaced([(_mote(die), _letter(die, seat)) for die in state.motes.cups[seat]])
-    if max((*dice, state.ruleset.dice)) > _FEW:
+    if max((*state.dice, state.ruleset.dice)) > _FEW:
         return text(f"{count:2} dice" if count != 1 else " 1 die ")
     return text(glyphs.die * count + glyphs.gone * max(state.ruleset.dice - count, 0))
-
-
-def _gone(board: Board) -> set[int]:
-    """Return who is out, as far as that is told."""
-    assert board.state is not None
-    if board.showdown is None:
-        return set(range(board.state.players)) - set(board.state.live)
-    told = {event.seat for event in board.showdown.consequences if isinstance(event, PlayerOut)}
-    return set(range(board.state.players)) - set(board.showdown.before.live) | told
 
 
 def _mote(die: Die) -> str:
@@ -114,7 +105,7 @@ def _spaced(parts: Sequence[tuple[str, str]]) -> Line:
 def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
     player = board.players[seat]
     marks: list[tuple[str, str]] = []
-    if seat in _gone(board):
+    if seat not in state.live:
         marks.append((palette.QUIET, "out"))
     elif player.fingerprint in {each.fingerprint for each in board.absent}:
         marks.append((palette.ALARM, "waited for"))

@@ -85,6 +85,22 @@ def test_the_owner_is_told_the_story_in_order() -> None:
     assert Suspended not in kinds
 
 
+def test_of_all_that_one_input_made_happen_the_last_is_told_as_such() -> None:
+    world = World(CLASSIC, 2, seed=1)
+    world.run()
+    told = [event for event in world.machines[0].shown if isinstance(event, Happened)]
+    groups: list[list[str]] = [[]]
+    for happened in told:
+        groups[-1].append(type(happened.event).__name__)
+        if happened.is_last:
+            groups.append([])
+    assert groups.pop() == []
+    assert ["RoundStarted"] in groups
+    assert ["BidMade"] in groups
+    assert all(group[1] == "Judged" for group in groups if group[0] == "HandsShown")
+    assert groups[-1][-2:] == ["PlayerOut", "MatchOver"]
+
+
 def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
     world = World(CLASSIC, 4, seed=2)
     world.run()

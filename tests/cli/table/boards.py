@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cli.table.board import Board
 from cli.table.pace import beats
-from p2pdice import Hand, Hands, Play, Rolled, Ruleset, State, apply, new_match, parse_move, view
+from p2pdice import Event, Hand, Hands, Play, Rolled, Ruleset, State, apply, new_match, parse_move, view
 from protocol.events import DiceRolled, Happened, LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
 
 JOIN_LINE = "192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD"
@@ -18,6 +18,11 @@ def people(names: Sequence[str], me: int | None = 0) -> tuple[PlayerInfo, ...]:
     return tuple(
         PlayerInfo(name, f"{seat}ZYM-KVHF-TQFB-G7RM-MHXD", is_me=seat == me) for seat, name in enumerate(names)
     )
+
+
+def told(events: Sequence[Event], state: State) -> list[Happened]:
+    """Return what came of one input as a node tells it."""
+    return [Happened(event, state, is_last=event is events[-1]) for event in events]
 
 
 class Sample:
@@ -54,12 +59,12 @@ class Sample:
         :param beats_shown: how much of it is shown yet; None for all.
         """
         state, events = apply(self.state, Hands(hands))
-        shown = [beat for event in events for beat in beats(Happened(event, state))]
+        shown = [beat for event in told(events, state) for beat in beats(event)]
         for beat in shown[:beats_shown]:
             self.board.take(beat)
         self.state = state
 
     def _apply(self, item: Rolled | Play) -> None:
         self.state, events = apply(self.state, item)
-        for event in events:
-            self.board.take(Happened(event, self.state))
+        for event in told(events, self.state):
+            self.board.take(event)

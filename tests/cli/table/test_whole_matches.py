@@ -32,8 +32,8 @@ from p2pdice import (
     view,
 )
 from p2pdice.events import PowerPlayed
-from protocol.events import DiceRolled, Happened, MatchStarted, YourTurn
-from tests.cli.table.boards import people
+from protocol.events import DiceRolled, MatchStarted, YourTurn
+from tests.cli.table.boards import people, told
 
 SIZES = ((80, 23), (60, 19), (120, 39), (40, 11))
 
@@ -57,10 +57,9 @@ class Match:
             self.state, events = apply(self.state, self._input())
             if kind is Expect.ROLLED:
                 self.hands = tuple(self._rolled(count) for count in self.state.dice)
-            for event in events:
-                if isinstance(event, PowerPlayed):
-                    self.powers.add(event.die.mote)
-                for beat in beats(Happened(event, self.state)):
+            self.powers |= {event.die.mote for event in events if isinstance(event, PowerPlayed)}
+            for event in told(events, self.state):
+                for beat in beats(event):
                     self._show(beat)
             if kind is Expect.ROLLED and self.hands[0]:
                 self._show(DiceRolled(self.hands[0]))
@@ -99,16 +98,16 @@ class Match:
         assert all(width(line) <= columns for line in drawn)
         assert "Ada (you)" in shown
         assert "Cleo" in shown
-        if self.state.bid is not None and self.board.showdown is None:
-            assert f"{self.state.bid.quantity}x{self.state.bid.face}" in shown
-        mischief = self.state.motes
+        state = self.board.state
+        assert state is not None
+        if state.bid is not None and self.board.showdown is None:
+            assert f"{state.bid.quantity}x{state.bid.face}" in shown
+        mischief = state.motes
         if mischief is not None and mischief.prize and columns >= 60:
             assert f"prize {mischief.prize}" in shown
             for effect in mischief.stack[-1:]:
                 assert f"Stack, top first: {effect.die}" in shown
-            told = self.board.state.motes if self.board.state is not None else None
-            assert told is not None
-            assert all(f" {die}" in shown for die, _ in told.graveyard)
+            assert all(f" {die}" in shown for die, _ in mischief.graveyard)
 
 
 @pytest.mark.parametrize("rules", ["classic", "joker", "perudo"])

@@ -1,0 +1,76 @@
+"""What is on the table never runs ahead of what is told, and in the end is what the engine says."""
+
+from __future__ import annotations
+
+from functools import reduce
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.table.board import Board
+from cli.table.drawing import Sight, picture
+from cli.table.fragments import plain
+from cli.table.moment import just_after
+from cli.table.pace import beats
+from cli.table.palette import PICTURES
+from p2pdice import Event, Expect, Hands, Play, State, apply, parse_move
+from p2pdice.events import PhaseBegun
+from protocol.events import MatchStarted
+from tests.cli.table.boards import people, told
+from tests.p2pdice.scripted import play, random_play, reach, rules, table
+
+
+def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[str, str]]:
+    """Return for each thing that is shown of some events what it is, and the picture then."""
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"], None), None, state))
+    pictures = []
+    for event in told(events, after):
+        for beat in beats(event):
+            board.take(beat)
+            what = type(event.event if beat is event else beat).__name__
+            pictures.append((what, "\n".join(plain(picture(board, Sight(), 80, 23, PICTURES)))))
+    return pictures
+
+
+def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
+    called = play(reach(table(3), "bidding"), "9x2", "liar")
+    after, events = apply(called, Hands(((3,) * 5,) * 3))
+    assert (after.phase, after.turn) == ("discard", 0)
+    pictures = shown(called, events, after)
+    assert [(what, "Ada is to move" in text) for what, text in pictures] == [
+        *[("CupOpened", False)] * 3,
+        ("HandsShown", False),
+        ("Judged", True),
+    ]
+
+
+def test_a_window_opens_when_it_is_told() -> None:
+    losing = reach(table(3, "grey@1"), "discard")
+    lost = parse_move(f"lose red@{losing.turn}")
+    after, events = apply(losing, Play(losing.turn, lost))
+    assert [type(event).__name__ for event in events] == ["DieLost", "PhaseBegun"]
+    (_, first), (_, second) = shown(losing, events, after)
+    for text, window in ((first, "[bidding]"), (second, "[sunrise]")):
+        assert window in text
+        assert f"red@{losing.turn}" in text.partition("Graveyard: ")[2]
+    assert "to move" not in first
+    assert "Ben is to move" in second
+
+
+@given(st.integers(0, 2**32), st.integers(2, 4))
+@settings(max_examples=20, deadline=None)
+def test_what_all_events_of_an_input_say_together_is_where_the_dice_are_in_the_end(seed: int, players: int) -> None:
+    for before, after, events in random_play(rules("motes"), players, Random(seed), departures=0.01):
+        if before.motes is None or after.motes is None or not before.motes.prize or after.awaits is Expect.OVER:
+            continue
+        state = reduce(just_after, events, before)
+        assert state.motes is not None
+        assert state.live == after.live
+        assert state.motes.graveyard == after.motes.graveyard
+        assert state.motes.stack == after.motes.stack or after.phase == "crown"
+        assert [state.dice[seat] for seat in state.live] == [after.dice[seat] for seat in after.live]
+        assert [state.motes.cups[seat] for seat in state.live] == [after.motes.cups[seat] for seat in after.live]
+        if begun := [event.phase for event in events if isinstance(event, PhaseBegun)]:
+            assert state.phase == begun[-1] == after.phase
