@@ -1,5 +1,9 @@
-"""What is in the wheel, pinned: three packages, their typing markers, the console script, the license; nothing else."""
+"""What is in the wheel, pinned: three packages, their typing markers, the console script, the license; nothing else.
 
+And what lies at the top of the project, and with which pytest it is tested.
+"""
+
+import os
 import subprocess
 import sys
 import tomllib
@@ -53,3 +57,31 @@ def test_the_version_is_the_same_wherever_it_is_asked(wheel: ZipFile) -> None:
     about = Parser().parsestr(metadata(wheel, "METADATA"))
     assert about["Version"] == project["version"] == cli.VERSION
     assert about["Requires-Python"] == project["requires-python"] == ">=3.11"
+
+
+def test_tests_may_be_named_in_any_order(tmp_path: Path) -> None:
+    """Some versions of pytest lose the fixtures of a folder when a test beside it is named first (issue 14964)."""
+    inner = tmp_path / "outer" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef given(): pass\n")
+    for name in ("test_first.py", "../test_outside.py", "test_last.py"):
+        (inner / name).write_text("def test_it(given): pass\n" if "/" not in name else "def test_it(): pass\n")
+    files = [f"outer/{name}" for name in ("inner/test_first.py", "test_outside.py", "inner/test_last.py")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    variables = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
+    """A home of a player lay there once, with its key."""
+    asked = ["git", "-C", str(ROOT), "ls-files"]
+    try:
+        listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("asks git what is part of the project: this is no checkout")
+    assert {path.partition("/")[0] for path in listed} == {
+        *(".ci", ".gitignore", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md", "pyproject.toml"),
+        *("benchmarks", "docs", "examples", "tests"),
+        *PACKAGES,
+    }
