@@ -1,10 +1,12 @@
 """Ed25519 keys: strict verification, the long-lived identity of a home, the key of one match.
 
-OpenSSL's verification accepts public keys of small order, for which one signature fits many messages. A signature by
+A lenient verification accepts public keys of small order, for which one signature fits many messages. A signature by
 such a key would prove nothing, so every key is checked once, before its first use, to be the canonical encoding of a
-point of the prime-order subgroup (the check is libsodium's), and a signature whose R has small order is refused.
-With R recomputed and compared as bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no
-signature that its signer did not make.
+point of the prime-order subgroup, and a signature whose R has small order is refused. With R recomputed and compared as
+bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no signature that its signer did not make.
+
+libsodium signs and verifies in half the time that OpenSSL takes. Not every version of it compares R as bytes, so it is
+tried before its first use on signatures that only a lenient verification accepts; where it fails, OpenSSL verifies.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import os
 import stat
 import sys
 from base64 import b32encode
+from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -70,43 +73,88 @@ def is_strict_public_key(raw: bytes) -> bool:
     return len(raw) == KEY_BYTES and crypto_core_ed25519_is_valid_point(raw)
 
 
+TRIAL_KEY: Final = bytes.fromhex("b3e651c66debe10733cc0e60890edaa945fa070df2332de6b15781ba47bf2b0e")
+TRIAL_MESSAGE: Final = b"p2pdice"
+TRIALS: Final = {
+    # the one that the signer made
+    "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
+    "2a17d26caa91e20ca95d07487af50cbb83b94c71678f001cec1e7f76c040810c": True,
+    # its s made greater by the group order
+    "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
+    "17ebc7c9c4f4f4647ffafeea58efebcf83b94c71678f001cec1e7f76c040811c": False,
+    # its R moved by a point of order 8: right only if both sides of the equation are multiplied by the cofactor
+    "bc3b3ceb64229d6ee990f67d87e4942761112e0288b94994de178a5135ef399a"
+    "beaf35b271d4f7dfa97440221339c312c15ecb831704ef21a4d6e8a86a4d060d": False,
+}
+"""Signatures, and whether a strict verification accepts them."""
+
+_Verify = Callable[[bytes, bytes, bytes], bool]
+"""Takes a signature, what was signed, and the key."""
+
+
+def _openssl_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(raw).verify(signature, data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+@cache
+def _verification() -> _Verify:
+    """Return libsodium's verification if it is strict, else OpenSSL's."""
+    from nacl.bindings import crypto_sign_open
+    from nacl.exceptions import BadSignatureError
+
+    def sodium_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
+        try:
+            crypto_sign_open(signature + data, raw)
+        except BadSignatureError:
+            return False
+        return True
+
+    is_strict = all(
+        sodium_verifies(bytes.fromhex(signature), TRIAL_MESSAGE, TRIAL_KEY) is is_right
+        for signature, is_right in TRIALS.items()
+    )
+    return sodium_verifies if is_strict else _openssl_verifies
+
+
 class PublicKey:
     """A key that passed :func:`is_strict_public_key`.
 
     :raises ValueError: for any other bytes.
     """
 
-    __slots__ = ("_key", "raw")
+    __slots__ = ("_verify", "raw")
 
     def __init__(self, raw: bytes) -> None:
         if not is_strict_public_key(raw):
             raise ValueError("not a canonical Ed25519 key of the prime-order subgroup")
         self.raw = raw
-        self._key = Ed25519PublicKey.from_public_bytes(raw)
+        self._verify = _verification()
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
         """Tell whether ``signature`` (64 bytes) is this key's over ``data``, by the strict rule of this module."""
         if len(signature) != SIGNATURE_BYTES or signature[:32] in SMALL_ORDER:
             return False
-        try:
-            self._key.verify(signature, data)
-        except InvalidSignature:
-            return False
-        return True
+        return self._verify(signature, data, self.raw)
 
 
 class MatchKey:
     """The signing key of one match, derived from the match seed; lost with it."""
 
-    __slots__ = ("_key", "public")
+    __slots__ = ("_secret", "_sign", "public")
 
     def __init__(self, seed: bytes) -> None:
-        self._key = Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", seed))
-        self.public = self._key.public_key().public_bytes_raw()
+        from nacl.bindings import crypto_sign, crypto_sign_seed_keypair
+
+        self.public, self._secret = crypto_sign_seed_keypair(tagged_hash("match-key", seed))
+        self._sign = crypto_sign
 
     def sign(self, data: bytes) -> bytes:
         """Return the 64-byte signature over ``data``."""
-        return self._key.sign(data)
+        return self._sign(data, self._secret)[:SIGNATURE_BYTES]
 
 
 def _check_character(text: str) -> str:

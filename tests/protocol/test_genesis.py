@@ -213,7 +213,8 @@ def twins() -> tuple[JoinRecord, ...]:
 def crossed() -> tuple[JoinRecord, ...]:
     """One player's match key is another's identity key."""
     key = MatchKey(match_seed(b"seed", 0))
-    other = Identity(key._key)
+    other = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", match_seed(b"seed", 0))))
+    assert other.public == key.public
     join = join_record(b"seed", 1).join._replace(identity=other.public)
     records = [join_record(b"seed", 0), make_join_record(join, other, MatchKey(match_seed(b"seed", 1)))]
     return tuple(sorted(records, key=lambda record: record.join.identity))

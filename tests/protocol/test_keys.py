@@ -5,22 +5,28 @@ import socket
 import stat
 import sys
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from hypothesis import given
 from hypothesis import strategies as st
+from nacl.bindings import crypto_sign_open
 
 from protocol import keys
+from protocol.hashing import tagged_hash
 from protocol.keys import (
     IDENTITY_FILE,
+    SIGNATURE_BYTES,
     SMALL_ORDER,
+    TRIAL_KEY,
+    TRIAL_MESSAGE,
+    TRIALS,
     Identity,
     KeyFileError,
     MatchKey,
@@ -33,6 +39,23 @@ from protocol.limits import KEY_FILE_BYTES
 from tests.fuzz.targets.identity import DAMAGED, PASSPHRASE
 
 
+@pytest.fixture(params=["libsodium", "OpenSSL, as this libsodium is lenient"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Which library verifies."""
+    if request.param != "libsodium":
+        is_strictly_right = crypto_sign_open
+        *_, moved = TRIALS
+
+        def open_leniently(signed: bytes, key: bytes) -> bytes:
+            # As versions do that multiply both sides of the equation by the cofactor.
+            return b"" if signed[:SIGNATURE_BYTES].hex() == moved else is_strictly_right(signed, key)
+
+        monkeypatch.setattr("nacl.bindings.crypto_sign_open", open_leniently)
+    keys._verification.cache_clear()
+    yield request.param
+    keys._verification.cache_clear()
+
+
 def verdict(public: bytes, signature: bytes, message: bytes) -> bool:
     try:
         return PublicKey(public).verifies(signature, message)
@@ -40,7 +63,7 @@ def verdict(public: bytes, signature: bytes, message: bytes) -> bool:
         return False
 
 
-def test_wycheproof_agrees_on_every_signature(third_party: Callable[[str], Any]) -> None:
+def test_wycheproof_agrees_on_every_signature(third_party: Callable[[str], Any], library: str) -> None:
     cases = 0
     for group in third_party("wycheproof-ed25519.json")["testGroups"]:
         public = bytes.fromhex(group["publicKey"]["pk"])
@@ -51,11 +74,33 @@ def test_wycheproof_agrees_on_every_signature(third_party: Callable[[str], Any])
     assert cases > 100
 
 
-def test_the_strict_rule_refuses_all_twelve_edge_cases_of_speccheck(third_party: Callable[[str], Any]) -> None:
+def test_the_strict_rule_refuses_all_twelve_edge_cases_of_speccheck(
+    third_party: Callable[[str], Any], library: str
+) -> None:
     cases = third_party("ed25519-speccheck-cases.json")
     assert len(cases) == 12
     for case in cases:
         assert not verdict(*(bytes.fromhex(case[name]) for name in ("pub_key", "signature", "message")))
+
+
+def test_of_the_signatures_that_a_library_is_tried_on_only_the_first_is_right(library: str) -> None:
+    """Also by the library that stands in for a lenient one."""
+    key = PublicKey(TRIAL_KEY)
+    assert [key.verifies(bytes.fromhex(each), TRIAL_MESSAGE) for each in TRIALS] == [True, False, False]
+    own = MatchKey(bytes(32))
+    assert PublicKey(own.public).verifies(own.sign(b"x"), b"x")
+    assert not PublicKey(own.public).verifies(own.sign(b"x"), b"y")
+
+
+def test_a_lenient_library_verifies_nothing_else(library: str) -> None:
+    assert (keys._verification() is keys._openssl_verifies) is (library != "libsodium")
+
+
+def test_both_libraries_make_the_same_signatures() -> None:
+    seed = tagged_hash("match-key", bytes(32))
+    key, other = MatchKey(bytes(32)), Ed25519PrivateKey.from_private_bytes(seed)
+    assert key.public == other.public_key().public_bytes_raw()
+    assert key.sign(b"x") == other.sign(b"x")
 
 
 def test_all_fourteen_small_order_keys_are_refused_although_the_library_takes_them() -> None:
@@ -67,10 +112,18 @@ def test_all_fourteen_small_order_keys_are_refused_although_the_library_takes_th
             PublicKey(raw)
 
 
-def test_a_small_order_r_is_refused_before_the_library_is_asked() -> None:
+def test_a_small_order_r_is_refused_before_the_library_is_asked(library: str) -> None:
     key = MatchKey(bytes(32))
     for raw in SMALL_ORDER:
         assert not PublicKey(key.public).verifies(raw + bytes(32), b"x")
+
+
+def test_a_key_of_mixed_order_is_refused_although_openssl_takes_it() -> None:
+    """Whether its signatures are right depends on whether a library multiplies by the cofactor."""
+    mixed = bytes.fromhex("cdb267ce40c5cd45306fa5d2f29731459387dbf9eb933b7bd5aed9a765b88d4d")
+    Ed25519PublicKey.from_public_bytes(mixed)
+    assert mixed not in SMALL_ORDER
+    assert not is_strict_public_key(mixed)
 
 
 @given(st.binary(max_size=64), st.integers(0, 64 * 8 - 1))
