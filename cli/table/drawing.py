@@ -26,7 +26,7 @@ _SMALLEST: Final = (40, 10)
 _LOG: Final = 3
 """Lines that the log gets at least."""
 _HURRY: Final = 10
-"""Seconds left from which on the clock alarms."""
+"""Seconds left from which on the clock alarms, where the match does not just wait then."""
 _ASIDE: Final = 96
 """Columns of the table at most, where the log stands beside it."""
 
@@ -58,6 +58,8 @@ class Sight:
     gauge: Gauge | None = None
     seconds: int | None = None
     """Left to whoever is waited for."""
+    is_pressing: bool = True
+    """The others go on without them when nothing is left."""
     score: str = ""
     """Of the evening."""
     is_holding: bool = False
@@ -176,7 +178,7 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
         right.append(("", f"{sight.gauge.label} {glyphs.full * done}{glyphs.empty * (total - done)} {done}/{total} "))
     if sight.seconds is not None:
         seconds = sight.seconds
-        style = palette.ALARM if seconds <= _HURRY else palette.TURN
+        style = palette.ALARM if sight.is_pressing and seconds <= _HURRY else palette.TURN
         right.append((style, f" {seconds // 60}:{seconds % 60:02} "))
     return [*filled(line, columns - width(right)), *right] if right else line
 

@@ -241,7 +241,7 @@ class Screen:
 
     def _sight(self) -> Sight:
         table = self._table
-        progress = table.progress()
+        progress, clock = table.progress(), table.clock()
         return Sight(
             log=self._log,
             back=self._back if self._page is None else self._page_at,
@@ -251,6 +251,7 @@ class Screen:
             steps=None if progress is None else progress.step,
             gauge=self._gauge(),
             seconds=self._seconds(),
+            is_pressing=clock is not None and clock.goes_on,
             score=answers.score(table.wins, table.board.players) if sum(table.wins.values()) > 1 else "",
             is_holding=table.is_behind,
             can_start="start" in table.words,

@@ -236,11 +236,16 @@ class Table:
             self._say('Type "again" to play another match at this table, or "quit" to leave.')
 
     def clock(self) -> Clock | None:
-        """Return who is waited for and how long; None where nobody's time runs, or what is shown lags behind."""
+        """Return who is waited for and how long.
+
+        None where nobody's time runs, or what is shown lags behind; and when it has run out where the others are not
+        enough to go on, so that nothing comes of it.
+        """
         match = self._node.match
         if match is None or not self.board.match or self.pace.is_holding:
             return None
-        return match.clock(asyncio.get_running_loop().time())
+        clock = match.clock(asyncio.get_running_loop().time())
+        return clock if clock is not None and (clock.seconds or clock.goes_on) else None
 
     def progress(self) -> Progress | None:
         """Return how far the open step of the match is."""

@@ -18,6 +18,7 @@ from cli.table.table import Table as PlayerTable
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
 from protocol import events as node
 from protocol.node import NodeError
+from protocol.progress import Clock
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World
 
@@ -408,6 +409,16 @@ def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
 @given(st.text("ab \n", max_size=200), st.integers(10, 100))
 def test_lines_are_broken_between_words_and_nothing_is_lost(text: str, columns: int) -> None:
     assert wrapped(text, columns).split() == text.split() or any(len(word) > columns - 4 for word in text.split())
+
+
+@pytest.mark.parametrize(("seconds", "goes_on", "is_shown"), [(5, False, True), (0, True, True), (0, False, False)])
+async def test_time_that_has_run_out_is_shown_where_something_comes_of_it(
+    seconds: float, goes_on: bool, is_shown: bool
+) -> None:
+    table = Table()
+    clock = Clock((BEN,), seconds, 120, goes_on)
+    table.line._node = cast("Any", SimpleNamespace(match=SimpleNamespace(clock=lambda _: clock)))
+    assert (table.line.clock() is not None) is is_shown
 
 
 async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import escape
+from cli.table import palette
 from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
@@ -114,6 +115,18 @@ def test_who_opens_a_round_is_said_in_a_whole_sentence() -> None:
 
 def test_a_gauge_tells_how_many_have_signed() -> None:
     assert "commit ▮▮▯ 2/3" in drawn(asked().board, gauge=Gauge("commit", 2, 3))
+
+
+def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
+    def styles(seconds: int, is_pressing: bool) -> set[str]:
+        sight = Sight(seconds=seconds, is_pressing=is_pressing)
+        return {
+            style for line in picture(asked().board, sight, 80, 23, PICTURES) for style, text in line if ":" in text
+        }
+
+    assert palette.ALARM in styles(10, is_pressing=True)
+    assert palette.ALARM not in styles(11, is_pressing=True)
+    assert palette.ALARM not in styles(10, is_pressing=False)
 
 
 @pytest.mark.parametrize("size", SIZES)
