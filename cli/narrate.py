@@ -67,8 +67,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.TableClosed():
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.AwaitingHost():
-            host = seating.named([event.host]) if event.host is not None else "its host"
-            return f"Waiting for {host} to open the table again."
+            return _awaiting(event, seating)
         case node.PeerLost() | node.PeerBack() | node.Misbehaved():
             return _peers(event, seating)
         case node.Suspended() | node.Continued() | node.Overdue() | node.TakenBack():
@@ -171,6 +170,15 @@ def _match(
                     f"    {command_line('replay', *words)}",
                 )
             )
+
+
+def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
+    host = seating.named([event.host]) if event.host is not None else "the host"
+    if event.host_is == "there":
+        return f"Waiting for {host} to open the table again."
+    if event.host_is == "playing":
+        return f"{capital(host)} is playing with others. You wait for the next match, and get a seat if one is free."
+    return f"Asking {host} for a seat. If nobody answers, this ends after {event.seconds:.0f} seconds."
 
 
 def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from p2pdice import Event as GameEvent
@@ -95,10 +95,15 @@ class TableClosed:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
-    """This node wants to sit down again, and the host of the last match is there but has not opened the table yet."""
+    """This node wants to sit down again with the host of the last match. Told at once, and when it stands otherwise."""
 
     host: PlayerInfo | None
     """None if this node was restarted in that match, and does not know which of its players hosts."""
+    host_is: Literal["asked", "there", "playing"]
+    """``asked``: nobody has answered yet, or nobody does any more. ``there``: the table is not open yet. ``playing``: a
+    match with others."""
+    seconds: float
+    """How long this node goes on if nobody answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,8 +294,8 @@ class Node:
         """Go back to the table of the last match and sit down: for its guests, and for who watched it. Returns when
         admitted; cancel it to wait no longer.
 
-        As long as the host is there and has not opened the table again, this waits, and
-        :class:`~protocol.events.AwaitingHost` is told once.
+        As long as the host is there and has not opened the table again, or plays with others, this waits, and
+        :class:`~protocol.events.AwaitingHost` tells how it stands.
 
         :raises NodeError: if there is no such table or its match is not over, the host has been gone for long, or this
             player is not admitted. It can be tried again.
@@ -555,6 +555,8 @@ class Node:
             return Refuse("no-match", "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
+        if self._playing is not None and self._playing.match.is_formed and not self._playing.match.is_ended:
+            return Refuse("playing", "a match is being played at this address")
         if self._hosting is None:
             return Refuse("no-table", NO_TABLE)
         return self._hosting.welcome(identity, aim)

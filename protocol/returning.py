@@ -46,33 +46,41 @@ async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaita
 
     :raises NodeError: if the host has been gone for long, or does not admit this player.
     """
-    last_seen, has_told = shell.loop.time(), False
+    last_seen = shell.loop.time()
+    told = _awaiting(way, set())
+    shell.tell(told)
     while not shell.is_silent:
-        is_there = False
+        refused = set()
         for host in way.hosts:
             try:
                 await enter(_place(shell, way, host))
             except RefusedError as error:
-                if error.code != "no-table":
+                if error.code not in ("no-table", "playing"):
                     raise refusal(error) from None
-                is_there = True
+                refused.add(error.code)
             except DialError:
                 continue
             else:
                 return
         now = shell.loop.time()
-        if is_there:
+        if refused:
             last_seen = now
-            if not has_told:
-                has_told = True
-                shell.tell(AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None))
         elif now > last_seen + GONE:
             break
+        if (awaiting := _awaiting(way, refused)) != told:
+            told = awaiting
+            shell.tell(told)
         await asyncio.sleep(AGAIN)
     if shell.is_silent:
         raise NodeError("failed", "this program has stopped")
     who = way.hosts[0].player.name if len(way.hosts) == 1 else "anybody who played"
     raise NodeError("unreachable", f"{who} cannot be reached any more", "host a table of your own, or join another one")
+
+
+def _awaiting(way: WayBack, refused: set[str]) -> AwaitingHost:
+    """Return how it stands when who may host has said no with these codes."""
+    host = way.hosts[0].player if len(way.hosts) == 1 else None
+    return AwaitingHost(host, "there" if "no-table" in refused else "playing" if refused else "asked", GONE)
 
 
 def _place(shell: Shell, way: WayBack, host: Host) -> Target:

@@ -91,7 +91,7 @@ class Refuse(NamedTuple):
     """The dialled node does not want the link, or the convenor not the player."""
 
     code: str
-    """``version``, ``full``, ``refused``, ``rules``, ``no-match``, ``no-table``."""
+    """``version``, ``full``, ``refused``, ``rules``, ``no-match``, ``no-table``, ``playing``."""
     reason: str
 
 

@@ -227,7 +227,8 @@ async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
     await evening.open(host, friday(3))
     await asyncio.gather(*waiting)
     await evening.end(host, *guests)
-    assert [len(guest.told(AwaitingHost)) for guest in guests] == [1, 1]
+    for guest in guests:
+        assert [event.host_is for event in guest.told(AwaitingHost)] == ["asked", "there"]
     assert [len(guest.told(TableJoined)) for guest in guests] == [2, 2]
 
 
@@ -245,10 +246,14 @@ async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evenin
     _, (host, quick, slow) = await evening.begin(friday(3))
     await evening.end(host, quick, slow)
     await evening.open(host, friday(2))
+    quick.hold()
     await evening.rejoin(quick)
+    await evening.told(quick, MatchStarted)
     waiting = asyncio.create_task(evening.rejoin(slow))
+    await slow.until(AwaitingHost, lambda event: event.host_is == "playing")
+    quick.go_on()
     await evening.end(host, quick)
-    await slow.until(AwaitingHost)
+    await slow.until(AwaitingHost, lambda event: event.host_is == "there")
     await evening.open(host, friday(3))
     await evening.rejoin(quick)
     await waiting
@@ -261,6 +266,8 @@ async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of
     await host.leave()
     with pytest.raises(NodeError, match="A cannot be reached any more") as caught:
         await c.node.rejoin()
+    (awaiting,) = c.told(AwaitingHost)
+    assert (awaiting.host_is, awaiting.seconds) == ("asked", 1.0)
     assert (caught.value.code, caught.value.hint) == ("unreachable", "host a table of your own, or join another one")
     own = await evening.open(b, friday(2))
     assert own.join_line != opened.join_line
