@@ -65,7 +65,7 @@ explored exhaustively for small worlds by tests/simulation/small_worlds.py.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from protocol import limits
@@ -87,7 +87,19 @@ class Place(NamedTuple):
     owed: tuple[int, ...]
     base: tuple[int, ...]
     staying: tuple[int, ...]
-    """Those of the base who had not left before this step."""
+    """Those of the base who had not left before this step: only they vote on it."""
+    resignations: Entries = ()
+    """For each author who owes a message the id that a RESIGN of theirs has."""
+
+    @property
+    def majority(self) -> int:
+        """How many of the base are more than half of it."""
+        return majority(self.base)
+
+    def leavers(self, entries: Entries) -> set[int]:
+        """Return who leaves when the step is closed with ``entries``: whoever is absent there, or resigns."""
+        leaving = (b"", *self.resignations)
+        return {author for author, entry in zip(self.owed, entries, strict=True) if entry in leaving}
 
 
 class Vote(NamedTuple):
@@ -190,11 +202,6 @@ class Ballot:
             tuple(sorted(self.said.items())),
         )
 
-    @property
-    def majority(self) -> int:
-        """How many of the base are more than half of it."""
-        return majority(self.place.base)
-
     def votes(self) -> Iterator[Vote]:
         """Yield what must be shown to somebody who knows nothing: certificates first, so that all else counts."""
         shown = set()
@@ -263,7 +270,7 @@ class Ballot:
                     -self.decided[0].round,
                     self.decided[0].entries,
                 )
-                if is_better and leaves_majority(self.place, found[0].entries):
+                if is_better:
                     self.decided = found
 
     def _counts(self, absent: Vote) -> bool:
@@ -274,13 +281,9 @@ class Ballot:
         """Return every majority of identical votes, exactly a majority of each, by author."""
         groups: dict[Entries, dict[int, Vote]] = {}
         for vote in votes:
-            if vote.author in self.place.staying:
-                groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
-        return [
-            tuple(vote for _, vote in sorted(groups[entries].items()))[: self.majority]
-            for entries in sorted(groups)
-            if len(groups[entries]) >= self.majority
-        ]
+            groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
+        elected = ((group, elect(self.place, entries, group)) for entries, group in sorted(groups.items()))
+        return [tuple(group[author] for author in voters) for group, voters in elected if voters]
 
     def best(self) -> tuple[Vote, ...]:
         """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
@@ -323,8 +326,16 @@ class Ballot:
 
 def leaves_majority(place: Place, entries: Entries) -> bool:
     """Tell whether those who are left after closing a step with ``entries`` are more than half of the base."""
-    absent = {author for author, entry in zip(place.owed, entries, strict=True) if not entry}
-    return len([author for author in place.staying if author not in absent]) >= majority(place.base)
+    return len(set(place.staying) - place.leavers(entries)) >= place.majority
+
+
+def elect(place: Place, entries: Entries, voters: Iterable[int]) -> tuple[int, ...]:
+    """Return a majority of those who voted for ``entries``, by author, as many as it takes; nobody if it is none.
+
+    All votes are counted here: ABSENTs and CLOSEs, by nodes and by whoever reads a transcript.
+    """
+    counted = sorted(set(voters).intersection(place.staying))[: place.majority]
+    return tuple(counted) if len(counted) == place.majority and leaves_majority(place, entries) else ()
 
 
 class Absence:
@@ -443,7 +454,7 @@ class Absence:
     def _may_join(self, ballot: Ballot) -> bool:
         """Tell whether this node has voted there or could follow who has: votes far ahead must hold up nobody."""
         me = -1 if self.me is None else self.me
-        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(me, self.round, ballot.majority)[0])
+        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(me, self.round, ballot.place.majority)[0])
         return ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
 
     def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
@@ -464,7 +475,7 @@ class Absence:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip) or Ballot(place)
         current = number = self.round
-        target, may_advance = self.target(me, current, ballot.majority)
+        target, may_advance = self.target(me, current, ballot.place.majority)
         is_waiting = closed is None and ballot.round < 0
         if is_expired:
             number = max(current + 1 if current < 0 or may_advance else current, target)
@@ -480,8 +491,7 @@ class Absence:
             closes = (ballot.own_close(me) for ballot in self.ballots.values())
             # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
             honest = ballot.supporters(number, entries).difference(history.culprits())
-            is_clear = len(honest) >= ballot.majority and leaves_majority(place, entries)
-            if is_clear and all(own is None or own.round < number for own in closes):
+            if elect(place, entries, honest) and all(own is None or own.round < number for own in closes):
                 return [Vote(place.tip, me, True, number, entries)]
         return []
 

@@ -82,7 +82,9 @@ class Awaiting:
         if now < shown_at:
             return shown_at
         place = self._record.place(position.step)
-        is_majority = leaves_majority(place, tuple(b"" if author in gone else bytes(1) for author in place.owed))
+        held = self._record.held
+        without = tuple(held[author].id if author in held and author not in gone else b"" for author in place.owed)
+        is_majority = leaves_majority(place, without)
         if has_quorum and (unheard or (is_majority and self._clock.due(gone, position.witnesses) < math.inf)):
             self._continue(missing, now)
             if not unheard:

@@ -235,8 +235,8 @@ class Match:
             left = allowed
         else:
             left = due - (self._now if self._is_deciding else now)
-        place = self.record.place(position.step)
-        without = tuple(b"" if author in missing else bytes(1) for author in place.owed)
+        place, held = self.record.place(position.step), self.record.held
+        without = tuple(held[author].id if author in held else b"" for author in place.owed)
         awaited = in_order(self.record, self.info, set(missing))
         return Clock(awaited, min(max(left, 0.0), allowed), allowed, leaves_majority(place, without))
 

@@ -28,11 +28,11 @@ from enum import Enum
 from typing import NamedTuple, cast
 
 from p2pdice import RulesError, check_wager
-from protocol.absence import Entries, Place, Vote, leaves_majority
+from protocol.absence import Entries, Place, Vote, elect
 from protocol.genesis import match_id, parse_genesis
 from protocol.keys import PublicKey
 from protocol.limits import STATES_APART
-from protocol.messages import VOTES, Kind, Message, Signed
+from protocol.messages import VOTES, Kind, Message, Signed, message_id
 from protocol.position import COMMITMENTS, Position, Purpose, Transition, advance, play, state_hash, wager
 from protocol.proofs import contradiction, short
 from protocol.randomness import hand_commitment, share_commitment, stake_commitment
@@ -129,7 +129,11 @@ class Record:
         """Return what a vote on a step, closed or open, is held against."""
         position = self.chain[step]
         staying = tuple(author for author in position.base if author not in position.left)
-        return Place(step, position.tip, position.owed, position.base, staying)
+        resignations = tuple(
+            message_id(Message(self.match, step, position.tip, author, Kind.RESIGN, ()).encoded())
+            for author in position.owed
+        )
+        return Place(step, position.tip, position.owed, position.base, staying, resignations)
 
     def closed(self, step: int) -> Entries | None:
         """Return the ids that a step was closed with, by owing author, empty for the missing; None if it is open."""
@@ -234,16 +238,15 @@ class Record:
         :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
         """
         position = self.chain[-1]
-        place = self.place(position.step)
         votes = [self.check_vote(signed) for signed in closes]
-        voters = [vote.author for vote in votes]
-        if voters != sorted(set(voters)) or len(votes) != position.majority:
-            raise RejectedMessageError("not a majority of votes, each once and in order")
         if len({(vote.tip, vote.is_close, vote.round, vote.entries) for vote in votes}) != 1 or not votes[0].is_close:
             raise RejectedMessageError("the votes to close the step differ")
+        if votes[0].tip != position.tip:
+            raise RejectedMessageError("the votes are not on this step")
+        voters = tuple(vote.author for vote in votes)
+        if voters != elect(self.place(position.step), votes[0].entries, voters):
+            raise RejectedMessageError("not a majority of votes that leaves one, each once and in order")
         named = dict(zip(position.owed, votes[0].entries, strict=True))
-        if votes[0].tip != position.tip or not leaves_majority(place, votes[0].entries):
-            raise RejectedMessageError("the votes are not on this step, or leave no majority")
         ids = {author: signed.id for author, signed in self.held.items()}
         if any(entry and ids.get(author) != entry for author, entry in named.items()):
             raise RejectedMessageError("a message that the votes name is missing")
@@ -261,8 +264,9 @@ class Record:
         position = self.chain[message.step]
         signed = self.check_signature(signed)
         vote = read_vote(signed)
-        if vote.tip != position.tip or vote.author not in position.base or len(vote.entries) != len(position.owed):
-            raise RejectedMessageError("a vote that fits no step of this history")
+        is_of_step = vote.tip == position.tip and len(vote.entries) == len(position.owed)
+        if not is_of_step or vote.author not in position.base or vote.author in position.left:
+            raise RejectedMessageError("a vote that fits no step of this history, or by somebody who has none there")
         return vote
 
     def goes_through(self, place: Position | Message) -> bool:

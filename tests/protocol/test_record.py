@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Expect
 from protocol import record as record_module
+from protocol.absence import Ballot, Vote
 from protocol.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.events import YourTurn
 from protocol.hashing import tagged_hash
@@ -232,6 +234,57 @@ def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_evict
     assert record.position.purpose is Purpose.END
     assert state.exits == tuple(((seat,), "evicted") for seat in ((0, 2) if staying else (0, 1)))
     assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
+
+
+def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int | None = None) -> Record:
+    """Return the record of a match of five in which these voted to close a step without the absent."""
+    world = World(CLASSIC, 5, seed=1)
+    keys = [MatchKey(seed) for seed in world.seeds]
+    record = Record(world.data)
+
+    def said(author: int, kind: Kind, body: Any) -> Signed:
+        position = record.position
+        return sign(Message(record.match, position.step, position.tip, author, kind, body), keys[author])
+
+    for author in range(5):
+        record.add(said(author, Kind.LOCK, record.position.lock))
+    if left is not None:
+        for author in range(5):
+            record.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.COMMIT, (bytes(32),)))
+    kind, body = (Kind.COMMIT, (bytes(32),)) if left is None else (Kind.LOCK, record.position.lock)
+    assert record.position.kind is kind
+    owed = record.position.owed
+    for author in owed:
+        if author not in absent:
+            record.add(said(author, Kind.RESIGN, ()) if author in resigning else said(author, kind, body))
+    entries = tuple(record.held[author].id if author in record.held else b"" for author in owed)
+    for author in closers:
+        record.add(said(author, Kind.CLOSE, (0, entries)))
+    return record
+
+
+def test_who_left_before_a_step_does_not_vote_on_it() -> None:
+    assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 3
+    with pytest.raises(RejectedMessageError, match="by somebody who has none there"):
+        of_five(0, 1, 2, absent=(4,), left=1)
+
+
+def test_who_resigns_in_a_step_is_not_counted_among_those_who_stay() -> None:
+    assert of_five(0, 1, 2, absent=(4,), resigning=(1,)).position.step == 2
+    with pytest.raises(RejectedMessageError, match="not a majority of votes that leaves one"):
+        of_five(0, 1, 2, absent=(3, 4), resigning=(1, 2))
+
+
+def test_nodes_and_records_count_the_same_votes() -> None:
+    """One who stays and two who resign put nobody out, and nobody who has left votes: neither here nor there."""
+    for absent, resigning, left in (((3, 4), (1, 2), None), ((4,), (), 1)):
+        record = of_five(absent=absent, resigning=resigning, left=left)
+        place = record.place(record.position.step)
+        entries = tuple(record.held[author].id if author in record.held else b"" for author in place.owed)
+        ballot = Ballot(place)
+        for author in (0, 1, 2):
+            ballot.take(Vote(place.tip, author, True, 0, entries))
+        assert not ballot.decided
 
 
 def test_nobody_resigns_from_a_match_that_has_not_begun() -> None:

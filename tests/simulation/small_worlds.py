@@ -477,7 +477,7 @@ class Explorer:
             if number + 1 < table.rounds:
                 timers.append(("expire", tip))
             ballot = node.absence.ballots.get(tip)
-            if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.majority)[0]:
+            if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.place.majority)[0]:
                 timers.append(("join", tip))
         offers = said = 0
         for number in node.said:
