@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from cli.choices import FUNDS, TICKETS, is_stake
 from cli.render import bid, capital, counted, listing
 from cli.seating import Seating
+from cli.speech import offers
 from p2pdice import Die, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
@@ -146,7 +147,7 @@ def narrate_choice(view: View, seating: Seating) -> str:
     motes = state.motes
     if motes is None:
         return ""
-    offered = _type(view.legal, seating)
+    offered = _type(view, view.legal, seating)
     if state.phase == "discard":
         return f"Your turn: send one of your dice to the graveyard. {offered}"
     if state.phase == "crown":
@@ -165,7 +166,7 @@ def narrate_choice(view: View, seating: Seating) -> str:
 def also_playable(view: View, seating: Seating) -> str:
     """Return the dice that may be played before a bid, as a sentence; nothing if there are none."""
     powers = [move for move in view.legal if isinstance(move, Power)]
-    return f"Before that you may play a die. {_type(powers, seating)}" if powers else ""
+    return f"Before that you may play a die. {_type(view, powers, seating)}" if powers else ""
 
 
 def graveyard(state: State, seating: Seating) -> str:
@@ -193,19 +194,20 @@ def _dice(dice: Sequence[Die]) -> str:
     return ", ".join(map(str, dice))
 
 
-def _type(moves: Sequence[Move], seating: Seating) -> str:
+def _type(view: View, moves: Sequence[Move], seating: Seating) -> str:
     rest = len(moves) - _SHOWN
-    texts = [_offered(move, seating) for move in moves]
+    short = dict(zip(view.legal, offers(view, seating.names), strict=True))
+    texts = [_offered(move, short[move], seating) for move in moves]
     # The last one, which is often to pass, is always shown.
     shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
     return f"Type {listing(shown, 'or')}."
 
 
-def _offered(move: Move, seating: Seating) -> str:
+def _offered(move: Move, text: str, seating: Seating) -> str:
     """Return a move as it is typed; a player in it is a seat, so with the name beside it."""
     if isinstance(move, Power) and isinstance(move.target, int):
-        return f"{move} ({seating.names[move.target]})"
-    return str(move)
+        return f"{text} ({seating.names[move.target]})"
+    return text
 
 
 def _coins(count: int) -> str:

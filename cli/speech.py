@@ -32,6 +32,7 @@ _FILLERS: Final = frozenset({"i", "bid", "call", "say", "raise", "to", "there", 
 """Words that may stand before what is meant."""
 _APOSTROPHES: Final = re.compile("['’]")
 _DIE: Final = re.compile("([a-z]+)@([0-9])")
+_SEAT: Final = re.compile("@[0-9]")
 _VERBS: Final = frozenset({"play", "lose", "crown"})
 
 _TEENS: Final = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -73,11 +74,25 @@ def hear(
     if len(meant) == 1:
         return meant[0]
     if meant:
-        asked = _fitted(f"{_quoted(line)} can be ", list(map(str, meant)), ": type one of them.")
+        short = _short_forms(view, names)
+        asked = _fitted(
+            f"{_quoted(line)} can be ", [short.get(each, str(each)) for each in meant], ": type one of them."
+        )
         raise NotUnderstoodError(asked or f"{_quoted(line)} can be several moves: type more of the one you mean.")
     guess = _nearest(plain, view, names, (*words, *in_full))
     told = f"{_quoted(line)} is no move" + (f"; did you mean {guess}?" if guess else ".")
-    raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view), ".") or told)
+    raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view, names), ".") or told)
+
+
+def offers(view: View, names: Sequence[str]) -> list[str]:
+    """Return the listed moves as a person types them: each as short as it is understood here as nothing else.
+
+    :param names: by seat.
+    """
+    if is_stake(view):
+        return choices(view)
+    short = _short_forms(view, names)
+    return [short.get(move, str(move)) for move in view.legal]
 
 
 def hear_word(line: str, words: Collection[str]) -> str:
@@ -221,6 +236,28 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
     return len(words) <= len(form) and all(whole.startswith(part) for whole, part in zip(form, words, strict=False))
 
 
+def _short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
+    """Return the shortest texts of legal moves that name dice."""
+    forms = {move: [form.split() for form in _forms(move, view, names)] for move in view.legal if type(move) is not Bid}
+    found: dict[Move | str, str] = {}
+    for move in forms:
+        for text in _shortened(str(move)):
+            words = text.split()
+            if [other for other in forms if any(_begins(form, words) for form in forms[other])] == [move]:
+                found[move] = text
+                break
+    return found
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """Yield a text with fewer seats than it has behind its dice, the shortest first."""
+    seats = [match.span() for match in _SEAT.finditer(text)]
+    if len(seats) > 1:
+        yield _SEAT.sub("", text)
+    for start, end in seats:
+        yield text[:start] + text[end:]
+
+
 def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
     text = str(move)
     verb, _, _ = text.partition(" ")
@@ -256,9 +293,9 @@ def _nearest(plain: str, view: View, names: Sequence[str], words: Collection[str
     for respelled in _respelled(plain, is_stake(view)):
         meant = list(dict.fromkeys(_moves(respelled, view, names)))
         if len(meant) == 1 and is_possible(meant[0], view):
-            return str(meant[0])
+            return _short_forms(view, names).get(meant[0], str(meant[0]))
     half = [move for move in view.legal if isinstance(move, Bid) and _is_half(plain, move)]
-    return str(half[0]) if half else nearest_word(plain, (*choices(view), *words))
+    return str(half[0]) if half else nearest_word(plain, (*offers(view, names), *words))
 
 
 def _is_half(plain: str, bid: Bid) -> bool:
@@ -278,12 +315,13 @@ def _respelled(plain: str, is_stake: bool) -> Iterator[str]:
     yield " ".join(next(iter(get_close_matches(token, _VOCABULARY, 1, 0.7)), token) for token in tokens)
 
 
-def _examples(view: View) -> list[str]:
+def _examples(view: View, names: Sequence[str]) -> list[str]:
     """Return some of what can be played: the lowest bids, and all that is no bid."""
     if is_stake(view):
         return ["stake 0", "stake 50", f"stake {FUNDS}"]
     bids = [str(move) for move in view.legal if isinstance(move, Bid)]
-    others = [str(move) for move in view.legal if not isinstance(move, Bid)] or bids[-1:]
+    short = _short_forms(view, names)
+    others = [short.get(move, str(move)) for move in view.legal if not isinstance(move, Bid)] or bids[-1:]
     return [*bids[:3], *(["…"] if len(bids) > 3 else []), *others]
 
 

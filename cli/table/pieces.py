@@ -343,7 +343,8 @@ def _listed(dice: Sequence[Die]) -> Line:
 def purpose(typed: str) -> str:
     """Return in words what a move with a mote does; empty if the line that is typed names none."""
     verb, _, rest = typed.partition(" ")
-    mote = next((mote for mote in MOTES if mote == rest.partition("@")[0]), None)
+    named = rest.partition(" ")[0].partition("@")[0]
+    mote = next((mote for mote in MOTES if mote == named), None)
     if mote is None:
         return ""
     if verb == "lose":

@@ -342,7 +342,7 @@ class Screen:
         turn = self._table.board.turn
         if turn is not None and self._buffer.text == self._picked:
             self._candidates = []
-            self._put(walk(turn.view, self._picked, step))
+            self._put(walk(turn.view, self._table.board.seating.names, self._picked, step))
         elif step == "up":
             self._buffer.history_backward()
         elif step == "down":

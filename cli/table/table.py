@@ -11,7 +11,6 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from cli.choices import choices
 from cli.exits import Failure, closing_code
 from cli.explain import summary, typed_moves
 from cli.narrate import narrate
@@ -20,7 +19,7 @@ from cli.render import command_line, listing, sentence
 from cli.rulesets import rules_command
 from cli.seating import display_names
 from cli.settings import home_words
-from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word
+from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word, offers
 from cli.table import answers
 from cli.table.board import Board, Told
 from cli.table.face import InterruptedByUserError, open_face
@@ -288,7 +287,7 @@ class Table:
         """Return what can be typed now."""
         if self._is_confirming:
             return ("yes", "no")
-        moves = choices(self.board.turn.view) if self.board.turn else []
+        moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else []
         return (*moves, *self._offered)
 
     async def _listen(self) -> None:
@@ -396,7 +395,7 @@ class Table:
 
     def _help(self, _rest: str) -> None:
         if self.board.turn is not None:
-            legal = choices(self.board.turn.view)
+            legal = offers(self.board.turn.view, self.board.seating.names)
             self._say("It is your turn. Type a move, such as:")
             self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
         elif self.board.state is not None:

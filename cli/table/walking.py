@@ -6,10 +6,11 @@ Enter makes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
-from cli.choices import FUNDS, choices, is_stake
-from cli.speech import hear_bid
+from cli.choices import FUNDS, is_stake
+from cli.speech import hear_bid, offers
 from p2pdice import Bid, View
 
 Step = Literal["up", "down", "left", "right"]
@@ -17,9 +18,10 @@ Step = Literal["up", "down", "left", "right"]
 _COINS: Final[dict[Step, int]] = {"up": 50, "down": -50, "right": 10, "left": -10}
 
 
-def walk(view: View, at: str, step: Step) -> str:
+def walk(view: View, names: Sequence[str], at: str, step: Step) -> str:
     """Return the move that one step leads to.
 
+    :param names: by seat.
     :param at: where the last step led; empty for the first one.
     """
     if is_stake(view):
@@ -27,7 +29,7 @@ def walk(view: View, at: str, step: Step) -> str:
         return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), FUNDS)}"
     bids = [move for move in view.legal if isinstance(move, Bid)]
     if not bids:
-        return _through(choices(view), at, 1 if step in ("down", "right") else -1)
+        return _through(offers(view, names), at, 1 if step in ("down", "right") else -1)
     here = hear_bid(at) if at else None
     if here is None:
         if view.state.bid is None:

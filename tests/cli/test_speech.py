@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.choices import choices
-from cli.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible
+from cli.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible, offers
 from p2pdice import (
     Bid,
     Expect,
@@ -92,7 +92,7 @@ def test_so_is_exact_where_it_is_played(line: str) -> None:
         ("call", turn("spot-on", "2x3"), "'call' can be liar or exact: type one of them."),
         ("a", turn("joker", "2x3", "liar", players=3), "'a' can be accuser or accused: type one of them."),
         ("lose", view(s := reach(table(2), "discard"), s.turn), "type one of them."),
-        ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be play red@0 on 1, pass or players"),
+        ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be play red on 1, pass or players"),
     ],
 )
 def test_what_can_mean_several_things_is_asked(line: str, seen: View, meanings: str) -> None:
@@ -146,6 +146,22 @@ def test_dice_with_powers_can_be_named_without_their_verb_and_players_by_name() 
 def test_a_die_is_named_by_whose_it_is(line: str, meant: str) -> None:
     night = reach(table(3, "dark@0", "light@0", "blue@1"), "night")
     assert said(line, view(night, 0)) == meant
+
+
+def test_a_die_is_offered_with_its_seat_only_where_it_has_a_namesake() -> None:
+    losing = reach(table(2), "discard")
+    assert offers(view(losing, losing.turn), NAMES)[:2] == ["lose light", "lose grey"]
+    night = view(reach(table(3, "dark@0", "light@0", "blue@1", "blue@0"), "night"), 0)
+    offered = offers(night, NAMES)
+    assert "play dark destroy light" in offered
+    assert {"play dark destroy blue@0", "play dark destroy blue@1"} < set(offered)
+    assert [hear(text, night, NAMES, WORDS) for text in offered] == list(night.legal)
+
+
+def test_a_player_who_is_called_like_a_seat_makes_no_offer_ambiguous() -> None:
+    names = ("Ada", "2", "1")
+    night = view(reach(table(3, "red@0"), "night"), 0)
+    assert [hear(text, night, names, WORDS) for text in offers(night, names)] == list(night.legal)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.choices import choices
-from cli.speech import is_possible
+from cli.speech import is_possible, offers
 from cli.table.walking import Step, walk
 from p2pdice import PRESETS, Bid, Pledges, Rolled, View, apply, new_match, parse_move, view
 from tests.p2pdice.scripted import play
 
+NAMES = ("Ada", "Ben", "Cleo")
 STEPS: tuple[Step, ...] = ("up", "down", "left", "right")
 
 
@@ -30,7 +30,7 @@ def test_every_step_comes_to_a_bid_that_can_be_made(rules: str, moves: tuple[str
     turn = asked(rules, *moves)
     at = ""
     for step in steps:
-        at = walk(turn, at, step)
+        at = walk(turn, NAMES, at, step)
         assert is_possible(parse_move(at), turn)
 
 
@@ -54,7 +54,7 @@ def test_up_and_down_change_the_number_left_and_right_the_face(
     turn = asked("classic", *standing)
     at = ""
     for step in steps:
-        at = walk(turn, at, step)
+        at = walk(turn, NAMES, at, step)
     assert at == bid
 
 
@@ -65,7 +65,7 @@ def test_every_bid_is_reached() -> None:
     while todo:
         at = todo.pop()
         for step in STEPS:
-            there = walk(turn, at, step)
+            there = walk(turn, NAMES, at, step)
             if there not in reached:
                 reached.add(there)
                 todo.append(there)
@@ -75,18 +75,18 @@ def test_every_bid_is_reached() -> None:
 def test_stakes_grow_and_shrink_and_stay_between_nothing_and_everything() -> None:
     state, _ = apply(new_match(PRESETS["motes"], 3), Pledges(("redeemed", "redeemed", "redeemed")))
     turn = view(state, 0, ())
-    assert walk(turn, "", "up") == "stake 50"
-    assert walk(turn, "stake 50", "right") == "stake 60"
-    assert walk(turn, "stake 20", "down") == "stake 0"
-    assert walk(turn, "stake 990", "up") == "stake 1000"
+    assert walk(turn, NAMES, "", "up") == "stake 50"
+    assert walk(turn, NAMES, "stake 50", "right") == "stake 60"
+    assert walk(turn, NAMES, "stake 20", "down") == "stake 0"
+    assert walk(turn, NAMES, "stake 990", "up") == "stake 1000"
 
 
 def test_where_no_bid_can_be_made_the_arrows_go_through_the_moves() -> None:
     turn = asked("joker", "1x2", "liar")
-    moves = choices(turn)
+    moves = offers(turn, NAMES)
     at, seen = "", []
     for _ in moves:
-        at = walk(turn, at, "down")
+        at = walk(turn, NAMES, at, "down")
         seen.append(at)
     assert seen == moves
-    assert walk(turn, moves[0], "up") == moves[-1]
+    assert walk(turn, NAMES, moves[0], "up") == moves[-1]
