@@ -35,6 +35,13 @@ PHASES: Final = {
     "night": "Night has come: Cursed dice can be played out of the graveyard, and be answered with a Blue.",
     "sunrise": "Sunrise has come: Redeemed dice can be played out of the graveyard once more.",
 }
+WINDOWS: Final = {
+    "sunset": "It is sunset.",
+    "night": "It is night.",
+    "bidding": "It is time to bid.",
+    "sunrise": "It is sunrise.",
+}
+"""The parts of a turn, in their order."""
 _SHOWN: Final = 6
 """Moves named in a sentence at most; all of them are a tab key away."""
 
@@ -167,6 +174,20 @@ def also_playable(view: View, seating: Seating) -> str:
     """Return the dice that may be played before a bid, as a sentence; nothing if there are none."""
     powers = [move for move in view.legal if isinstance(move, Power)]
     return f"Before that you may play a die. {_type(view, powers, seating)}" if powers else ""
+
+
+def window(state: State) -> str:
+    """Return which of :data:`WINDOWS` is open; empty where there are none."""
+    if state.motes is None or state.motes.prize is None or state.phase in ("crown", "over"):
+        return ""
+    return state.phase if state.phase in WINDOWS else "bidding"
+
+
+def hour(state: State) -> str:
+    """Return the window and the prize as sentences; nothing where there are none."""
+    prize = state.motes.prize if state.motes is not None else None
+    now = WINDOWS.get(window(state), "")
+    return f"{now} The prize is {prize.capitalize()}.".lstrip() if prize is not None else ""
 
 
 def graveyard(state: State, seating: Seating) -> str:

@@ -93,8 +93,11 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
         body = _body(board, sight, left, room, glyphs)
         aside = _log(sight, columns - left - 3, room, glyphs, 0)
         return [*head, *beside([*body, *[[]] * (room - len(body))], aside, left, f" {glyphs.bar} "), *foot]
-    body = _body(board, sight, columns, room - _LOG - 1, glyphs)
-    return [*head, *body, *_log(sight, columns, room - len(body), glyphs, 1), *foot]
+    height = room - _LOG - 1
+    body = _body(board, sight, columns, height, glyphs)
+    is_short = _is_match(board) and not _bar(board, columns, height)
+    title = pieces.motes_in_short(board) if is_short else ""
+    return [*head, *body, *_log(sight, columns, room - len(body), glyphs, 1, title), *foot]
 
 
 def _header(board: Board, sight: Sight, columns: int) -> Line:
@@ -116,15 +119,26 @@ def _header(board: Board, sight: Sight, columns: int) -> Line:
 def _body(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
     if board.over is not None:
         return pieces.places(board, columns, height, sight.score, sight.after)
-    if board.state is None or not board.seating.names:
+    if not _is_match(board):
         return pieces.lobby(board, columns, height, can_start=sight.can_start)
     return _match(board, sight, columns, height, glyphs)
+
+
+def _is_match(board: Board) -> bool:
+    return board.over is None and board.state is not None and bool(board.seating.names)
+
+
+def _bar(board: Board, columns: int, height: int) -> list[Line]:
+    """Return what there is besides where dice have powers; nothing if there is no room for it beside the dice."""
+    seats = len(board.seating.names)
+    lines = pieces.motes(board, columns - 1, max(height - seats - 3, 2))
+    return lines if seats + 1 + len(lines) <= height else []
 
 
 def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
     assert board.state is not None
     seats = len(board.seating.names)
-    mischief = pieces.motes(board, columns - 1, max(height - seats - 3, 2))
+    mischief = _bar(board, columns, height)
     spare = height - seats - len(mischief)
     top = max(seats, 5) if spare - max(5 - seats, 0) >= 1 else seats
     spare = height - top - len(mischief)
@@ -143,8 +157,11 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
     return [*block, *([("", " "), *line] for line in own), *([("", " "), *line] for line in mischief)][:height]
 
 
-def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int) -> list[Line]:
-    """Return the end of what was told, as far as it is not scrolled back."""
+def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int, title: str = "") -> list[Line]:
+    """Return the end of what was told, as far as it is not scrolled back.
+
+    :param title: stands above it, as long as it is not.
+    """
     room = height - ruled
     if room <= 0:
         return []
@@ -155,8 +172,8 @@ def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int) ->
             break
     back = min(sight.back, max(len(told) - room, 0))
     shown = told[max(len(told) - room - back, 0) : len(told) - back]
-    newer = f"(PageDown: {counted(back, 'newer line')}) " if back else ""
-    label = f"{glyphs.rule * 2} log {newer}"
+    above = f"log (PageDown: {counted(back, 'newer line')})" if back else title or "log"
+    label = f"{glyphs.rule * 2} {above} "
     rule = [text(label + glyphs.rule * (columns - len(label)), palette.QUIET)] if ruled else []
     return [*rule, *(text(line) for line in shown), *[[]] * (room - len(shown))]
 

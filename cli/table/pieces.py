@@ -9,6 +9,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from cli.explain import summary
 from cli.narrate import narrate_game
+from cli.narrate_motes import WINDOWS, window
 from cli.render import bid, command_line, faces, percent
 from cli.seating import display_names
 from cli.table import palette
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _YOU: Final = " (you)"
 _FEW: Final = 6
 """Dice up to which they are drawn one by one in the row of a player."""
-_WINDOWS: Final = ("sunset", "night", "bidding", "sunrise")
-_WINDOW_OF: Final = {"siding": "bidding", "showdown": "bidding", "discard": "bidding"}
 CAN: Final = {
     "light": "take another die out of the graveyard",
     "grey": "the next accusation against you is void",
@@ -309,13 +308,12 @@ def motes(board: Board, columns: int, height: int) -> list[Line]:
     mischief = state.motes
     if mischief is None or mischief.prize is None:
         return []
-    line: Line = []
-    now = _WINDOW_OF.get(state.phase, state.phase)
-    for window in _WINDOWS:
-        line.append(("", " - " if line else ""))
-        line.append((palette.TURN, f"[{window}]") if window == now else (palette.QUIET, window))
-    line += [("", "   prize "), (f"class:{mischief.prize}", mischief.prize)]
-    lines = [line]
+    windows: Line = []
+    now = window(state)
+    for each in WINDOWS:
+        windows.append(("", " - " if windows else ""))
+        windows.append((palette.TURN, f"[{each}]") if each == now else (palette.QUIET, each))
+    lines = flowing([windows, [("", "prize "), (f"class:{mischief.prize}", mischief.prize)]], columns, "   ")
     stack = [f"{die} by {board.seating.who(by)}{_aim(board, target)}" for die, by, target in reversed(mischief.stack)]
     if stack:
         lines.append([(palette.TURN, "Stack, top first: "), ("", "; ".join(stack))])
@@ -330,6 +328,19 @@ def motes(board: Board, columns: int, height: int) -> list[Line]:
     else:
         lines.append(text("The graveyard is empty.", palette.QUIET))
     return lines[:height]
+
+
+def motes_in_short(board: Board) -> str:
+    """Return the window, the prize, and what is on top of the stack or how many dice are in the graveyard.
+
+    It fits into the narrowest terminal. Empty where dice have no powers.
+    """
+    assert board.state is not None
+    mischief = board.state.motes
+    if mischief is None or mischief.prize is None:
+        return ""
+    last = f"stack {mischief.stack[-1].die}" if mischief.stack else f"graveyard {len(mischief.graveyard)}"
+    return ", ".join(filter(None, (window(board.state), f"prize {mischief.prize}", last)))
 
 
 def _aim(board: Board, target: Die | int) -> str:

@@ -11,14 +11,24 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import escape
-from cli.table import palette
+from cli.table import answers, palette
 from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from p2pdice import PRESETS
-from protocol.events import LobbyChanged, MatchOver, PeerBack, PeerLost, Suspended, TableJoined, TableOpened
+from protocol.events import (
+    LobbyChanged,
+    MatchOver,
+    MatchStarted,
+    PeerBack,
+    PeerLost,
+    Suspended,
+    TableJoined,
+    TableOpened,
+)
 from tests.cli.table.boards import JOIN_LINE, MINE, Sample, people
+from tests.p2pdice.scripted import table as laid
 
 SIZES = [(80, 23), (60, 19), (120, 39)]
 """Of a terminal, without the line being typed."""
@@ -115,6 +125,20 @@ def test_who_opens_a_round_is_said_in_a_whole_sentence() -> None:
 
 def test_a_gauge_tells_how_many_have_signed() -> None:
     assert "commit ▮▮▯ 2/3" in drawn(asked().board, gauge=Gauge("commit", 2, 3))
+
+
+def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
+    state = laid(3, "grey@0", "light@2")
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
+    assert drawn(board, (40, 11)).splitlines()[5] == "── night, prize dark, graveyard 2 ──────"
+    assert "── log (PageDown: one newer line) " in drawn(board, (40, 11), log=list("abcd"), back=1)
+    larger = drawn(board, (40, 23))
+    for words in ("sunset - [night] - bidding - sunrise", "prize dark", "Graveyard: you grey@0", "── log ─"):
+        assert words in larger
+    told = " ".join(answers.table(board))
+    assert "Round 1. It is night. The prize is Dark." in told
+    assert "in the graveyard by Cleo: light@2" in told
 
 
 def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:

@@ -1,5 +1,5 @@
 """Whole matches with every power, drawn after each event: players and bid are on the picture at each size, and what
-dice with powers add from 60 columns on."""
+dice with powers add too, in full from 60 columns on."""
 
 from __future__ import annotations
 
@@ -103,8 +103,9 @@ class Match:
         if state.bid is not None and self.board.showdown is None:
             assert f"{state.bid.quantity}x{state.bid.face}" in shown
         mischief = state.motes
-        if mischief is not None and mischief.prize and columns >= 60:
+        if mischief is not None and mischief.prize:
             assert f"prize {mischief.prize}" in shown
+        if mischief is not None and mischief.prize and columns >= 60:
             for effect in mischief.stack[-1:]:
                 assert f"Stack, top first: {effect.die}" in shown
             assert all(f" {die}" in shown for die, _ in mischief.graveyard)
