@@ -27,6 +27,12 @@ _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
 
 
+_KEPT: Final = "What you had begun to type still counts" + (
+    "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
+)
+"""Said once. Whether something had been begun only the terminal knows, which edits the line."""
+
+
 class InterruptedByUserError(Exception):
     """Ctrl-C at the prompt."""
 
@@ -117,8 +123,8 @@ class PipedLines(PipedInput):
 class TerminalLines(PipedInput):
     """Lines at a terminal, one below the other: nothing is ever repainted, so that a screen reader can follow.
 
-    The terminal itself echoes and edits what is typed. What happens meanwhile comes in between, and the prompt after
-    it. Used in an ``async with`` statement.
+    The terminal itself echoes and edits what is typed. What happens meanwhile comes in between, as it may be what one
+    waits for, and the prompt after it. Used in an ``async with`` statement.
     """
 
     is_interactive = True
@@ -134,6 +140,10 @@ class TerminalLines(PipedInput):
         """The prompt at the end of the output, after which somebody may be typing."""
         self._is_due = True
         """A prompt is due, whatever it asks: nothing has been asked yet, or something was answered."""
+        self._has_broken_in = False
+        """Something was told behind a prompt."""
+        self._has_explained = False
+        """What becomes of a line then."""
         self._prompting: asyncio.TimerHandle | None = None
         self._stack = contextlib.ExitStack()
 
@@ -160,6 +170,7 @@ class TerminalLines(PipedInput):
 
     def say(self, text: str) -> None:
         before = "\n" if self._prompted else ""
+        self._has_broken_in = self._has_broken_in or bool(self._prompted)
         self._prompted = ""
         self._writer.write(f"{before}{self._paint(wrapped(text, get_terminal_size().columns))}\n")
 
@@ -174,6 +185,9 @@ class TerminalLines(PipedInput):
 
     def _prompt(self) -> None:
         """Prompt for what is asked now; for what can be typed at any time, only once after each line."""
+        if self._has_broken_in and not self._has_explained:
+            self._has_explained = True
+            self.say(f"({_KEPT})")
         prompt = self._table.prompt()
         if prompt != self._prompted and (prompt.strip() != ">" or self._is_due):
             self._writer.write(("\n" if self._prompted else "") + prompt)

@@ -92,6 +92,9 @@ def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[...
     mover.type("2x3\r")
     waiting.until("bids 2x3 (two threes)")
     waiting.until_last_line("your turn>")
+    assert waiting.shown().count("Ctrl-R shows it, Ctrl-U clears it.") == 1
+    waiting.type("\x12")
+    waiting.until_last_line("pla")
     waiting.type("yers\r")
     waiting.until("Ada: ", "Ben: ")
 
@@ -139,7 +142,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_s
     host.until('The table "Ada\'s table" is open', "Eve joins: two of two seats taken")
     watcher.until("the rules called perudo", "You roll ")
     guest.type("again\r")
-    guest.until("Waiting for Ada to open the table again.")
+    guest.until("Ada is playing with others.")
     assert "still there" not in host.shown()
     watcher.type("1x2\r")  # if it is their turn: whoever gives up does so with the next message
     host.type("concede\r")
@@ -206,7 +209,7 @@ def test_a_match_is_picked_from_a_list_and_left_again(
     listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
     # Others may be playing on this machine; only numbers are unique then.
     watcher.type(f"{listed[0].split()[0]}\r")
-    watcher.until("You watch match ", "by the rules called classic. Round 1.")
+    watcher.until("You watch match ", 'at the table "Ada\'s table"', "rules called classic. Round 1.")
     watcher.type("players\r")
     watcher.until("to move")
     watcher.type("quit\r")
