@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocol.errors import NodeError
+from protocol.errors import LOOK_ON, NodeError
 from protocol.mesh import RefusedError
 from protocol.transport import DialError
 
@@ -33,4 +33,6 @@ def unreachable(error: DialError) -> NodeError:
 
 def refusal(error: RefusedError) -> NodeError:
     """Return what it means to a person that the other node said no."""
+    if error.code == "playing":
+        return NodeError("refused", str(error), choices=LOOK_ON)
     return NodeError(error.code if error.code in ("version", "rules", "full") else "refused", str(error))

@@ -18,7 +18,8 @@ from cli.exits import ExitCode, Failure
 from cli.narrate import narrate
 from cli.seating import Seating
 from p2pdice.players import OddsPlayer
-from protocol.events import TableClosed
+from protocol.errors import LOOK_ON
+from protocol.events import MatchStarted, TableClosed
 from protocol.limits import Limits
 from protocol.link import _how_it_ended
 from protocol.node import NodeError, TableSettings
@@ -173,6 +174,17 @@ async def test_what_a_table_answers_is_said_from_where_it_is_read(people: Compan
     at_guest = f"{HOST}:{guest.node.port}/{line.partition('/')[2]}"
     assert await refused(other.node.join, at_guest) == "no table is open at this address"
     assert await refused(other.node.watch, at_guest) == "there is nothing to be seen at this address"
+
+
+async def test_who_wants_a_seat_where_a_match_is_played_is_told_so_and_can_look_on(people: Company) -> None:
+    host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
+    guest.hold()
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    await guest.node.join(opened.join_line)
+    await host.until(MatchStarted)
+    with pytest.raises(NodeError, match="a match is being played at this address") as caught:
+        await other.node.join(opened.join_line)
+    assert (caught.value.code, caught.value.choices) == ("refused", LOOK_ON)
 
 
 @pytest.mark.parametrize(
