@@ -1,6 +1,6 @@
 """Catching up: what a node asks its peers for, and what it answers them. Sans-I/O.
 
-NEED names a step, its tip, and who is missing there; a page answers it with all messages from that step on. Requests
+NEED names a step and its tip; a page answers it with all messages from that step on. Requests
 and answers may be lost with a link, so whoever lacks something asks again; therefore both sides count: a page that
 nobody asked for is not opened, and a request is answered once per peer, step and :data:`~protocol.limits.NEED_ANSWER`.
 """
@@ -26,9 +26,8 @@ class CatchUp:
 
     def ask(self, author: int, position: Position) -> Need:
         """Return the request for everything from a step on."""
-        missing = self._record.missing() if position is self._record.position else ()
         self._owing[author] = min(self._owing.get(author, 0) + 1, limits.NEED_ANSWERS)
-        return Need(self._record.match, position.step, position.tip, missing)
+        return Need(self._record.match, position.step, position.tip)
 
     def is_asked(self, author: int) -> bool:
         """Tell whether an author owes a page."""
@@ -81,5 +80,4 @@ class CatchUp:
                 is_last = False
                 break
             messages.append(signed.wire)
-        place = self._record.chain[-1]
-        return Page(self._record.match, place.step, place.tip, is_last, tuple(messages))
+        return Page(self._record.match, is_last, tuple(messages))

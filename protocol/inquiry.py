@@ -32,6 +32,7 @@ from protocol.wire import (
     Refuse,
     Table,
     TableAim,
+    Unknown,
     WatchAim,
     Welcome,
     decode_frame,
@@ -78,12 +79,10 @@ class Inquiry:
     """Finds the one player who answers for a name.
 
     :param credentials: this node's identity for TLS.
-    :param software: name and version, told to peers.
     """
 
-    def __init__(self, credentials: Credentials, software: str, bounds: Limits) -> None:
+    def __init__(self, credentials: Credentials, bounds: Limits) -> None:
         self._credentials = credentials
-        self._software = software
         self._bounds = bounds
 
     async def settle(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
@@ -162,7 +161,7 @@ class Inquiry:
     async def _ask(
         self, address: Address, accept: Callable[[bytes], bool]
     ) -> tuple[bytes, Table | Propose | Refuse, bytes]:
-        question = _Question(self._software)
+        question = _Question()
         link = await dial(*address, self._credentials, question, accept, self._bounds)
         try:
             async with asyncio.timeout(self._bounds.handshake):
@@ -176,14 +175,13 @@ class Inquiry:
 class _Question:
     """What is said on one link, from HELLO to the answer."""
 
-    def __init__(self, software: str) -> None:
+    def __init__(self) -> None:
         self.answer: asyncio.Future[tuple[Table | Propose | Refuse, bytes]]
         self.answer = asyncio.get_running_loop().create_future()
-        self._software = software
         self._table = b""
 
     def link_up(self, link: Link) -> None:
-        link.send(encode_frame(Hello((PROTOCOL_VERSION,), self._software, 0, WatchAim(b"", ""))))
+        link.send(encode_frame(Hello((PROTOCOL_VERSION,), 0, WatchAim(b"", ""))))
 
     def frame_received(self, link: Link, data: bytes) -> None:
         try:
@@ -199,6 +197,8 @@ class _Question:
                 self._table = aim.table if isinstance(aim, TableAim) else b""
             case Table() | Propose() | Refuse():
                 self._take(frame)
+            case Unknown():
+                pass
             case _:
                 link.drop(f"{BREACH}: it did not answer the greeting")
 

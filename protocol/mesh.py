@@ -24,6 +24,7 @@ from protocol.wire import (
     Hello,
     MalformedFrameError,
     Refuse,
+    Unknown,
     Welcome,
     decode_frame,
     encode_frame,
@@ -90,12 +91,10 @@ class Mesh:
     """All links of one node.
 
     :param credentials: this node's identity for TLS.
-    :param software: name and version, told to peers.
     """
 
-    def __init__(self, credentials: Credentials, software: str, owner: MeshOwner, bounds: Limits | None = None) -> None:
+    def __init__(self, credentials: Credentials, owner: MeshOwner, bounds: Limits | None = None) -> None:
         self._credentials = credentials
-        self._software = software
         self._owner = owner
         self._bounds = bounds or Limits()
         self._listener: Listener | None = None
@@ -169,7 +168,7 @@ class Mesh:
         link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
         answer = self._answers[link]
         try:
-            hello = Hello((PROTOCOL_VERSION,), self._software, self.port, aim)
+            hello = Hello((PROTOCOL_VERSION,), self.port, aim)
             link.send(encode_frame(hello))
             await answer
         except BaseException:
@@ -276,7 +275,7 @@ class Mesh:
         if peer is not None and peer.link is link:
             if isinstance(frame, Hello | Welcome):
                 link.drop(f"{BREACH}: it greeted twice")
-            else:
+            elif not isinstance(frame, Unknown):
                 self._owner.peer_frame(link.peer_key, frame)
         elif link.outbound:
             self._take_answer(link, frame)
@@ -309,7 +308,7 @@ class Mesh:
             link.send(encode_frame(answer))
             link.close()
         elif self._may_replace(link):
-            link.send(encode_frame(Welcome(PROTOCOL_VERSION, self._software, answer)))
+            link.send(encode_frame(Welcome(PROTOCOL_VERSION, answer)))
             self._establish(link, frame.aim, (link.remote[0], frame.port))
         else:
             link.close()

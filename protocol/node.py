@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from p2pdice import Move
-from p2pdice.version import VERSION
 from protocol import archive, limits
 from protocol.addresses import Address, format_address, hosts_to_listen_at
 from protocol.admission import open_table_id, private_table_id
@@ -84,7 +83,6 @@ from protocol.wire import (
 
 log = logging.getLogger(__name__)
 
-SOFTWARE: Final = f"p2pdice {VERSION}"
 LINGER: Final = 2.0
 """Seconds that a finished node stays for others who have not confirmed the end."""
 
@@ -116,8 +114,8 @@ class Node:
         self._interface = interface
         self._whereabouts = whereabouts
         own = credentials(identity.private_key)
-        self._mesh = Mesh(own, SOFTWARE, self, bounds)
-        self._inquiry = Inquiry(own, SOFTWARE, bounds)
+        self._mesh = Mesh(own, self, bounds)
+        self._inquiry = Inquiry(own, bounds)
         self._shell = Shell(home, identity, store, self._mesh, whereabouts, bounds)
         self._audience = Audience(self._shell)
         self._talking = Talking(self._shell)

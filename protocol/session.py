@@ -75,8 +75,7 @@ class Session(ABC):
 
     def aim(self) -> MatchAim:
         """Return what is said of this match in HELLO and WELCOME."""
-        position = self.match.record.position
-        return MatchAim(self.match.record.match, position.step, position.tip)
+        return MatchAim(self.match.record.match)
 
     # Links
 

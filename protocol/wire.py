@@ -3,24 +3,27 @@
 =====  ========  ======================================================================================
 type   name      fields
 =====  ========  ======================================================================================
-1      HELLO     versions, software, listening port, aim
-2      WELCOME   version, software, aim
+1      HELLO     versions, listening port, aim
+2      WELCOME   version, aim
 3      REFUSE    code, reason
 4      JOIN      join record
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
 6      PROPOSE   genesis
 7      MESSAGE   signed bytes, signature
-8      NEED      match, step, tip, authors: send me that step's messages and all that follow
-9      PAGE      match, step, tip, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
+8      NEED      match, step, tip: send me that step's messages and all that follow
+9      PAGE      match, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
 11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.words`)
+14     PURSE     reserved for the heads of purses
 =====  ========  ======================================================================================
 
 The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
-``(match id, step, tip)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a
-spectator. The dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or
-of a match: what there is to be seen.
+``(match id,)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a spectator. The
+dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or of a match:
+what there is to be seen.
+
+A frame of another type counts against the limits and says nothing (:class:`Unknown`): so types can be added.
 """
 
 from __future__ import annotations
@@ -50,11 +53,9 @@ class TableAim(NamedTuple):
 
 
 class MatchAim(NamedTuple):
-    """The dialler and the dialled play one match; how far its sender has come."""
+    """The dialler and the dialled play one match."""
 
     match: bytes
-    step: int
-    tip: bytes
 
 
 class WatchAim(NamedTuple):
@@ -73,7 +74,6 @@ class Hello(NamedTuple):
     """First frame of the dialler."""
 
     versions: tuple[int, ...]
-    software: str
     port: int
     """Where the dialler listens itself."""
     aim: Aim
@@ -83,7 +83,6 @@ class Welcome(NamedTuple):
     """The dialled node accepts the link."""
 
     version: int
-    software: str
     aim: Aim
 
 
@@ -125,21 +124,17 @@ class Carried(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Ask for messages from a step on; ``authors`` are those missing in that step."""
+    """Ask for messages from a step on."""
 
     match: bytes
     step: int
     tip: bytes
-    authors: tuple[int, ...]
 
 
 class Page(NamedTuple):
     """Answer to :class:`Need`."""
 
     match: bytes
-    step: int
-    """How far the sender has come."""
-    tip: bytes
     last: bool
     """Nothing follows that the sender holds."""
     messages: tuple[tuple[bytes, bytes], ...]
@@ -165,7 +160,14 @@ class Say(NamedTuple):
     signature: bytes
 
 
-Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say
+class Unknown(NamedTuple):
+    """A frame of a type that this program does not know, or that is reserved: it is ignored."""
+
+    type: int
+    fields: tuple[Value, ...]
+
+
+Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say | Unknown
 
 
 class _Type(IntEnum):
@@ -183,6 +185,7 @@ class _Type(IntEnum):
     SAY = 12
 
 
+_TYPES: Final = frozenset(map(int, _Type))
 _WATCH: Final = "watch"
 
 _TYPE_OF: Final = {
@@ -207,9 +210,11 @@ def encode_frame(frame: Frame) -> bytes:
     >>> encode_frame(Leave("bye")).hex()
     '920aa3627965'
     """
+    if isinstance(frame, Unknown):
+        return encode((frame.type, *frame.fields))
     fields: tuple[object, ...] = tuple(frame)
     if isinstance(frame, Page):
-        fields = (*fields[:3], int(frame.last), frame.messages)
+        fields = (frame.match, int(frame.last), frame.messages)
     elif isinstance(frame, Hello | Welcome):
         aim = frame.aim
         fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
@@ -228,28 +233,30 @@ def decode_frame(data: bytes) -> Frame:
     if type(value) is not tuple or not value:
         raise MalformedFrameError("a frame is an array")
     kind, *fields = value
+    if type(kind) is not int:
+        raise MalformedFrameError("a frame without a type is malformed")
+    if kind not in _TYPES:
+        return Unknown(kind, tuple(fields))
     frame = _build(kind, tuple(fields))
     if frame is None:
-        what = f"a frame of type {kind}" if type(kind) is int else "a frame without a type"
-        raise MalformedFrameError(f"{what} is malformed")
+        raise MalformedFrameError(f"a frame of type {kind} is malformed")
     return frame
 
 
-def _build(kind: Value, fields: tuple[Value, ...]) -> Frame | None:
+def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
     match kind, fields:
         case _Type.MESSAGE, (bytes() as message, bytes() as signature):
             return Carried(message, signature)
         case _Type.SAY, (bytes() as word, bytes() as signature):
             return Say(word, signature)
-        case _Type.HELLO, (tuple() as versions, str() as software, int() as port, tuple() as aim):
+        case _Type.HELLO, (tuple() as versions, int() as port, tuple() as aim):
             goal = _aim(aim)
             known = 0 < len(versions) <= 16 and all(type(version) is int for version in versions)
-            if goal and known and _is_text(software) and 0 <= port < 65536:
-                return Hello(cast("tuple[int, ...]", versions), software, port, goal)
-        case _Type.WELCOME, (int() as version, str() as software, tuple() as aim):
-            goal = _aim(aim)
-            if goal and _is_text(software):
-                return Welcome(version, software, goal)
+            if goal and known and 0 <= port < 65536:
+                return Hello(cast("tuple[int, ...]", versions), port, goal)
+        case _Type.WELCOME, (int() as version, tuple() as aim):
+            if goal := _aim(aim):
+                return Welcome(version, goal)
         case _Type.REFUSE, (str() as code, str() as reason) if _is_text(code) and _is_text(reason):
             return Refuse(code, reason)
         case _Type.JOIN, (tuple() as record,):
@@ -259,14 +266,13 @@ def _build(kind: Value, fields: tuple[Value, ...]) -> Frame | None:
                 return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players))
         case _Type.PROPOSE, (bytes() as genesis,):
             return Propose(genesis)
-        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, tuple() as authors):
-            if _are_authors(authors) and _is_place(match, step, tip):
-                return Need(match, step, tip, cast("tuple[int, ...]", authors))
+        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
+            return Need(match, step, tip)
         case _Type.CUT, (bytes() as match, tuple() as authors) if len(match) == HASH_BYTES and _are_authors(authors):
             return Cut(match, cast("tuple[int, ...]", authors))
-        case _Type.PAGE, (bytes() as match, int() as step, bytes() as tip, 0 | 1 as last, tuple() as messages):
-            if _is_place(match, step, tip) and _are_messages(messages):
-                return Page(match, step, tip, last == 1, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.PAGE, (bytes() as match, 0 | 1 as last, tuple() as messages):
+            if len(match) == HASH_BYTES and _are_messages(messages):
+                return Page(match, last == 1, cast("tuple[tuple[bytes, bytes], ...]", messages))
         case _Type.LEAVE, (str() as reason,) if _is_text(reason):
             return Leave(reason)
     return None
@@ -304,8 +310,8 @@ def _aim(value: tuple[Value, ...]) -> Aim | None:
     match value:
         case (bytes() as table, str() as token) if len(table) in (0, TABLE_ID_BYTES) and _is_text(token):
             return TableAim(table, token)
-        case (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
-            return MatchAim(match, step, tip)
+        case (bytes() as match,) if len(match) == HASH_BYTES:
+            return MatchAim(match)
         case (str() as word, bytes() as what, str() as token) if (
             word == _WATCH and len(what) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
         ):

@@ -36,6 +36,7 @@ from protocol.wire import (
     Propose,
     Table,
     TableAim,
+    Unknown,
     encode_frame,
 )
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
@@ -49,7 +50,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def hello(versions: tuple[int, ...] = (1,), aim: TableAim | MatchAim | None = None) -> bytes:
-    return encode_frame(Hello(versions, "stranger", 1, aim or TableAim(b"", "")))
+    return encode_frame(Hello(versions, 1, aim or TableAim(b"", "")))
 
 
 class Stranger:
@@ -91,7 +92,7 @@ class Stranger:
 # Strangers
 
 
-ANOTHER_MATCH = MatchAim(bytes(32), 7, bytes(32))
+ANOTHER_MATCH = MatchAim(bytes(32))
 BAD_WORDS = {
     "nothing at all": b"",
     "a huge length": b"\xff\xff\xff\xff" + bytes(100),
@@ -101,7 +102,7 @@ BAD_WORDS = {
     "deep nesting": framed(b"\x91" * 4000),
     "arrays that promise much": framed(b"\xdd\xff\xff\xff\xff"),
     "a map": framed(b"\x81\x01\x02"),
-    "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32), ()))),
+    "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32)))),
     "no HELLO but JOIN": framed(encode_frame(JoinTable((b"", b"", b"")))),
     "a HELLO of another version": framed(hello((2, 3))),
     "a HELLO for a table where none is open": framed(hello()),
@@ -129,10 +130,9 @@ async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people:
 async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(people: Company) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
-    position = players[0].node.match.record.position  # type: ignore[union-attr]
-    aim = MatchAim(players[0].node.match.record.match, position.step, position.tip)  # type: ignore[union-attr]
+    aim = MatchAim(players[0].node.match.record.match)  # type: ignore[union-attr]
     stranger = await Stranger.tls(players[0].node.port)
-    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.tip, ()))))
+    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.match))))
     assert await stranger.is_cut_off()
     players[0].go_on()
     await agree(*players)
@@ -212,15 +212,17 @@ def foreign(node: Node) -> list[bytes]:
     record = node.match.record.genesis.roster[0]  # type: ignore[union-attr]
     return [
         encode_frame(Carried(*signed.wire)),
-        encode_frame(Need(bytes(32), 0, bytes(32), ())),
-        encode_frame(Need(own, 2**31, position.tip, ())),
-        encode_frame(Page(bytes(32), 0, bytes(32), True, ())),
-        encode_frame(Page(own, 2**31, bytes(32), True, ())),
-        encode_frame(Page(own, 2**31, bytes(32), False, (signed.wire,) * 100)),
-        encode_frame(Page(own, 0, bytes(32), True, ((b"", b""),) * 1000)),
+        encode_frame(Need(bytes(32), 0, bytes(32))),
+        encode_frame(Need(own, 2**31, position.tip)),
+        encode_frame(Page(bytes(32), True, ())),
+        encode_frame(Page(own, True, ())),
+        encode_frame(Page(own, False, (signed.wire,) * 100)),
+        encode_frame(Page(own, True, ((b"", b""),) * 1000)),
         encode_frame(JoinTable(record.wire)),
         encode_frame(Propose(b"\x90")),
         encode_frame(Table("other", CLASSIC.options(), 2, (120, 15), ())),
+        encode_frame(Unknown(14, (b"reserved",))),
+        encode_frame(Unknown(99, ((bytes(1000),) * 50,))),
     ]
 
 
@@ -260,7 +262,7 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
         hear(identity, frame)
 
     hostile.node.peer_frame = listen  # type: ignore[method-assign]
-    asked = encode_frame(Need(match.record.match, 0, bytes(32), ()))
+    asked = encode_frame(Need(match.record.match, 0, bytes(32)))
     async with asyncio.timeout(PATIENCE):
         while not pages and honest.node._mesh.is_linked(peer):
             hostile.node._mesh.send(own, asked)
@@ -295,7 +297,7 @@ async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at
     match = hostile.node.match
     assert match is not None
     history = [signed for position in match.record.chain[1:] for signed in position.entries.values()]
-    storm = [encode_frame(Need(match.record.match, step, bytes(32), ())) for step in range(match.record.position.step)]
+    storm = [encode_frame(Need(match.record.match, step, bytes(32))) for step in range(match.record.position.step)]
     throw(hostile, storm * 100 + [encode_frame(Carried(*signed.wire)) for signed in history] * 20)
     await has_arrived(hostile, players[0])
     players[0].go_on()
@@ -320,7 +322,7 @@ async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> No
     match = hostile.node.match
     assert match is not None
     history = [signed.wire for position in match.record.chain[1:] for signed in position.entries.values()]
-    page = encode_frame(Page(match.record.match, 2**31, bytes(32), True, tuple(history * 9)[:200]))
+    page = encode_frame(Page(match.record.match, True, tuple(history * 9)[:200]))
     assert len(page) <= FRAME
     throw(hostile, [page] * 15)
     await has_arrived(hostile, players[0])
@@ -331,8 +333,8 @@ async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> No
 UNREADABLE = {
     "an unreadable message": encode_frame(Carried(b"\x90", bytes(64))),
     "a short signature": encode_frame(Carried(b"\x90", bytes(63))),
-    "an unknown frame": b"\x91\x63",
     "a second HELLO": hello(),
+    "a frame without a type": b"\x91\xa1x",
     "deep nesting": b"\x91" * FRAME,
 }
 

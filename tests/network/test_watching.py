@@ -326,7 +326,7 @@ class Stranger:
     def __init__(self) -> None:
         self.identity = Identity.generate()
         self.heard: list[Frame] = []
-        self.mesh = Mesh(credentials(self.identity.private_key), "stranger", self)
+        self.mesh = Mesh(credentials(self.identity.private_key), self)
         self.is_up = False
 
     async def watch(self, player: Player, aim: Aim | None = None) -> bytes:
@@ -358,7 +358,6 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
     match = players[1].node.match
     assert match is not None
     record = match.record
-    tip, step = record.position.tip, record.position.step
     mine = next(signed for position in record.chain[1:] for signed in position.entries.values())
     stranger = Stranger()
     host = await stranger.watch(players[0])
@@ -376,16 +375,16 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
         Carried(*mine.wire),
         Carried(b"nonsense", bytes(64)),
         Say(b"nonsense", bytes(64)),
-        Page(record.match, step, tip, True, (mine.wire,)),
+        Page(record.match, True, (mine.wire,)),
         Propose(record.genesis_data),
         Table("Friday", (), 2, (), ()),
         JoinTable(()),
         Refuse("full", "no"),
-        Need(bytes(32), 0, bytes(32), ()),
+        Need(bytes(32), 0, bytes(32)),
         Cut(record.match, (0, 1)),
     ):
         stranger.mesh.send(host, encode_frame(frame))
-    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, ())))
+    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match)))
     await stranger.until(1, Page)
     assert [type(each).__name__ for each in inputs] == ["Needed"]
     assert stranger.is_up
@@ -407,7 +406,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
     stranger = Stranger()
     host = await stranger.watch(players[0])
     for step in range(20):
-        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip, ())))
+        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip)))
     players[0].go_on()
     await agree(*players)
     assert len(await stranger.until(5, Page)) == 5
@@ -421,7 +420,7 @@ async def test_a_genesis_is_taken_only_from_who_plays_in_it(people: Company) -> 
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     record = players[0].node.match.record  # type: ignore[union-attr]
-    fake = FakePlayer(record.genesis_data, MatchAim(record.match, 1, record.match))
+    fake = FakePlayer(record.genesis_data, MatchAim(record.match))
     assert await refused(people, await fake.open()) == "refused"
     await fake.mesh.close()
     players[0].go_on()
@@ -455,7 +454,7 @@ class FakePlayer:
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
         self.identity = Identity.generate()
-        self.mesh = Mesh(credentials(self.identity.private_key), "fake", self)
+        self.mesh = Mesh(credentials(self.identity.private_key), self)
         self.genesis, self.aim = genesis, aim
 
     async def open(self) -> str:

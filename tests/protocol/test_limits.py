@@ -64,7 +64,7 @@ def finished() -> Match:
 
 
 def answers(match: Match, step: int, now: float, sender: int = 1) -> list[Page]:
-    need = Need(match.record.match, step, bytes(32), ())
+    need = Need(match.record.match, step, bytes(32))
     effects: list[Effect] = match.handle(Needed(sender, need), now)
     frames = [effect.frame for effect in effects if isinstance(effect, Send)]
     return [frame for frame in frames if isinstance(frame, Page)]
@@ -154,12 +154,12 @@ async def test_a_link_of_one_identity_is_replaced_at_most_once_in_two_seconds(cl
     """One key on two machines, both of which dial as often as they can."""
     identity = Identity.generate()
     host, owner = Owner(), credentials(identity.private_key)
-    table = Mesh(credentials(Identity.generate().private_key), "test", host)
+    table = Mesh(credentials(Identity.generate().private_key), host)
     await table.listen(0, [HOST])
     guests: list[Mesh] = []
 
     async def comes() -> bool:
-        guests.append(Mesh(owner, "test", Owner()))
+        guests.append(Mesh(owner, Owner()))
         try:
             await guests[-1].connect([(HOST, table.port)], TableAim(b"", ""), lambda _: True)
         except DialError:

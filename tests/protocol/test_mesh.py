@@ -58,7 +58,7 @@ class Peer:
 
     def __init__(self) -> None:
         self.identity = Identity.generate()
-        self.mesh = Mesh(credentials(self.identity.private_key), "peer", self)
+        self.mesh = Mesh(credentials(self.identity.private_key), self)
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         return hello.aim

@@ -225,7 +225,7 @@ class FakeHost:
 
 
 async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: Company) -> None:
-    impostor = FakeHost(Welcome(PROTOCOL_VERSION, "fake", TableAim(bytes(16), "")))
+    impostor = FakeHost(Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")))
     line = (await impostor.open())._replace(fingerprint=Identity.generate().fingerprint, token="SECRET")
     guest = await people.sit("guest")
     assert await refused(guest, str(line)) == "unreachable"
@@ -268,12 +268,12 @@ async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, e
     ("answers", "code"),
     [
         ((Refuse("version", "we speak 2 here"),), "version"),
-        ((Welcome(2, "later", TableAim(bytes(16), "")),), "version"),
+        ((Welcome(2, TableAim(bytes(16), "")),), "version"),
         ((Refuse("rules", "other rules"),), "rules"),
         ((Refuse("something new", "because"),), "refused"),
-        ((Welcome(PROTOCOL_VERSION, "fake", MatchAim(bytes(32), 0, bytes(32))),), "unreachable"),
-        ((Welcome(PROTOCOL_VERSION, "fake", TableAim(bytes(16), "")), Refuse("full", "too late")), "full"),
-        ((Welcome(PROTOCOL_VERSION, "fake", TableAim(bytes(16), "")),), "unreachable"),
+        ((Welcome(PROTOCOL_VERSION, MatchAim(bytes(32))),), "unreachable"),
+        ((Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")), Refuse("full", "too late")), "full"),
+        ((Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")),), "unreachable"),
         ((), "unreachable"),
     ],
 )
@@ -410,7 +410,7 @@ async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spec
     right, wrong = (
         await people.sit("Ada"),
         FakeHost(
-            Welcome(PROTOCOL_VERSION, "fake", TableAim(b"x" * 16, "")),
+            Welcome(PROTOCOL_VERSION, TableAim(b"x" * 16, "")),
             Table("Friday", CLASSIC.options(), 3, (120, 15), ()),
         ),
     )

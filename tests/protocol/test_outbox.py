@@ -230,7 +230,7 @@ class Tapped(Mesh):
     """Links that write down, of every frame that leaves, what is on the disk at that moment."""
 
     def __init__(self, identity: Identity, store: Store) -> None:
-        super().__init__(credentials(identity.private_key), "test", Nobody())
+        super().__init__(credentials(identity.private_key), Nobody())
         self.left: list[tuple[bytes, int]] = []
         """(frame, messages on the disk)"""
         self._store = store

@@ -28,7 +28,7 @@ from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost
 
 TABLE = bytes(16)
-WELCOME = Welcome(PROTOCOL_VERSION, "fake", TableAim(TABLE, ""))
+WELCOME = Welcome(PROTOCOL_VERSION, TableAim(TABLE, ""))
 SHORT = Limits(handshake=0.5, keepalive=0.1, silence=0.4, started_frame=0.4)
 BREACH = "the other program does not keep to the protocol"
 
@@ -74,7 +74,7 @@ GONE = {
     falls_silent: "the host is gone (nothing was heard for 0.4 seconds).",
     sends_too_much: f"the host is gone ({BREACH}: it sent a frame of 4294967295 bytes, where 65536 are allowed).",
     says(b"\x01"): f"the host is gone ({BREACH}: it sent what is no message (a frame is an array)).",
-    says(b"\x91\x63"): f"the host is gone ({BREACH}: it sent what is no message (a frame of type 99 is malformed)).",
+    says(b"\x91\x07"): f"the host is gone ({BREACH}: it sent what is no message (a frame of type 7 is malformed)).",
     says(
         b"\x91\xa1x"
     ): f"the host is gone ({BREACH}: it sent what is no message (a frame without a type is malformed)).",
@@ -129,11 +129,11 @@ async def test_what_a_host_says_reaches_no_terminal_as_it_is_from_a_bot_either(p
 ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
     "version": ((Refuse("version", "x"),), "x"),
     "later": (
-        (Welcome(2, "later", TableAim(TABLE, "")),),
+        (Welcome(2, TableAim(TABLE, "")),),
         "the program there speaks version 2 of the protocol, this one 1: update the older one",
     ),
     "match": (
-        (Welcome(PROTOCOL_VERSION, "fake", MatchAim(bytes(32), 0, bytes(32))),),
+        (Welcome(PROTOCOL_VERSION, MatchAim(bytes(32))),),
         "somebody answers there, but gives us no seat",
     ),
     "table": ((shown(FakeHost()),), f"nobody let us in: {BREACH}: it did not answer the greeting"),

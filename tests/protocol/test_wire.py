@@ -23,6 +23,7 @@ from protocol.wire import (
     Say,
     Table,
     TableAim,
+    Unknown,
     WatchAim,
     Welcome,
     decode_frame,
@@ -33,22 +34,17 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=TEXT_CHARACTERS)
 HASH = st.binary(min_size=32, max_size=32)
 STEP = st.integers(0, 2**32 - 1)
 TABLE_ID = st.just(b"") | st.binary(min_size=16, max_size=16)
-AIM = (
-    st.builds(TableAim, TABLE_ID, TEXT)
-    | st.builds(MatchAim, HASH, STEP, HASH)
-    | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
-)
+AIM = st.builds(TableAim, TABLE_ID, TEXT) | st.builds(MatchAim, HASH) | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
 PAIRS = st.lists(st.tuples(st.binary(max_size=80), st.binary(max_size=64)), max_size=5).map(tuple)
 SMALL = st.lists(st.integers(0, 9), max_size=3).map(tuple)
 FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(
         Hello,
         st.lists(st.integers(0, 9), min_size=1, max_size=16).map(tuple),
-        TEXT,
         st.integers(0, 65535),
         AIM,
     ),
-    st.builds(Welcome, st.integers(0, 9), TEXT, AIM),
+    st.builds(Welcome, st.integers(0, 9), AIM),
     st.builds(Refuse, TEXT, TEXT),
     st.builds(JoinTable, SMALL),
     st.builds(
@@ -56,10 +52,11 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     ),
     st.builds(Propose, st.binary(max_size=99)),
     st.builds(Carried, st.binary(max_size=99), st.binary(max_size=64)),
-    st.builds(Need, HASH, STEP, HASH, st.lists(st.integers(0, 9), max_size=PLAYERS).map(tuple)),
-    st.builds(Page, HASH, STEP, HASH, st.booleans(), PAIRS),
+    st.builds(Need, HASH, STEP, HASH),
+    st.builds(Page, HASH, st.booleans(), PAIRS),
     st.builds(Leave, TEXT),
     st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
+    st.builds(Unknown, st.just(0) | st.integers(13), SMALL),
 )
 
 
@@ -104,20 +101,18 @@ ZEROS = bytes(32)
         (),
         7,
         "HELLO",
-        (0,),
         (11, "x"),
         ("1", "x"),
-        (1, (), "software", 7000, (b"", "")),
-        (1, (1,) * 17, "software", 7000, (b"", "")),
-        (1, ("1",), "software", 7000, (b"", "")),
-        (1, (1,), "s" * 201, 7000, (b"", "")),
-        (1, (1,), "software", 65536, (b"", "")),
-        (1, (1,), "software", -1, (b"", "")),
-        (1, (1,), "software", 7000, (b"x", "")),
-        (1, (1,), "software", 7000, (b"", "t" * 201)),
-        (1, (1,), "software", 7000, (ZEROS, 2**32, ZEROS)),
-        (1, (1,), "software", 7000, (ZEROS, 0, b"")),
-        (2, "1", "software", (b"", "")),
+        (1, (), 7000, (b"", "")),
+        (1, (1,) * 17, 7000, (b"", "")),
+        (1, ("1",), 7000, (b"", "")),
+        (1, (1,), 65536, (b"", "")),
+        (1, (1,), -1, (b"", "")),
+        (1, (1,), 7000, (b"x", "")),
+        (1, (1,), 7000, (b"", "t" * 201)),
+        (1, (1,), 7000, (ZEROS, 0, ZEROS)),
+        (1, (1,), 7000, (bytes(31),)),
+        (2, "1", (b"", "")),
         (3, "full", 7),
         (4, b"record"),
         (5, "table", (), 1, (), ()),
@@ -127,11 +122,12 @@ ZEROS = bytes(32)
         (6, "genesis"),
         (7, b"data"),
         (7, b"data", "signature"),
-        (8, ZEROS, 0, ZEROS, (0,) * 11),
-        (8, ZEROS, 0, ZEROS, ("0",)),
-        (9, ZEROS, 0, ZEROS, 2, ()),
-        (9, ZEROS, 0, ZEROS, 1, (b"data",)),
-        (9, ZEROS, 0, ZEROS, 1, ((b"data", b"signature", b"more"),)),
+        (8, ZEROS, 2**32, ZEROS),
+        (8, ZEROS, 0, b""),
+        (8, ZEROS, 0, ZEROS, ()),
+        (9, ZEROS, 2, ()),
+        (9, ZEROS, 1, (b"data",)),
+        (9, ZEROS, 1, ((b"data", b"signature", b"more"),)),
         (10, "x" * 201),
         (10, "bye", "bye"),
         (12, "word", b"signature"),

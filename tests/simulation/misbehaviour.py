@@ -511,7 +511,7 @@ class Garbage(Misbehaviour):
         self.patient = 3
         old = self.sign(Kind.LOCK, self.bytes())
         message = old.message
-        hello = Hello((0,), "p2pdice 0", 7000, MatchAim(message.match, 0, message.tip))
+        hello = Hello((0,), 7000, MatchAim(message.match))
         choices: tuple[bytes, ...] = (
             self.bytes(self.random.randrange(1, 200)),
             b"\x91" * 60_000,  # arrays in arrays

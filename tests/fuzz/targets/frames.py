@@ -20,6 +20,7 @@ from protocol.wire import (
     Say,
     Table,
     TableAim,
+    Unknown,
     Welcome,
     decode_frame,
     encode_frame,
@@ -37,19 +38,20 @@ def frames() -> tuple[Frame, ...]:
     roster = played.genesis.roster
     players = tuple((record.join.nickname, record.join.identity) for record in roster)
     return (
-        Hello((1,), "p2pdice 0", 7000, TableAim(bytes(16), "TOKEN")),
-        Hello((1, 2), "p2pdice 0", 7000, MatchAim(match, 3, bytes(32))),
-        Welcome(1, "p2pdice 0", TableAim(b"", "")),
+        Hello((1,), 7000, TableAim(bytes(16), "TOKEN")),
+        Hello((1, 2), 7000, MatchAim(match)),
+        Welcome(1, TableAim(b"", "")),
         Refuse("full", "all seats are taken"),
         JoinTable(roster[1].wire),
         Table("Friday", played.genesis.ruleset.options(), 4, tuple(played.genesis.patience), players),
         Propose(played.data),
         Carried(*messages[0].wire),
-        Need(match, 1, messages[3].message.tip, (0, 1)),
-        Page(match, 4, bytes(32), True, tuple(signed.wire for signed in messages[:6])),
+        Need(match, 1, messages[3].message.tip),
+        Page(match, True, tuple(signed.wire for signed in messages[:6])),
         Leave("bye"),
         Cut(match, (1,)),
         Say(b"word", bytes(64)),
+        Unknown(14, (b"head",)),
     )
 
 
