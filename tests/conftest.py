@@ -75,6 +75,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector thousands of tests: what is collected in the end is what a test has left behind."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)  # a simulated world makes much and leaves little: a tenth of its time went into looking
 
 
 def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:

@@ -17,8 +17,9 @@ def assert_all_hold(seeds: range) -> None:
         pytest.fail("\n\n".join(map(str, failures)), pytrace=False)
 
 
-@pytest.mark.parametrize("group", range(ORDINARY // GROUP))
+@pytest.mark.parametrize("group", range(1, 1 + ORDINARY // GROUP))
 def test_what_must_hold_does(group: int) -> None:
+    """The first ten are left to .ci/run: two of them take as long as the thirty after them together."""
     assert_all_hold(range(group * GROUP, (group + 1) * GROUP))
 
 
