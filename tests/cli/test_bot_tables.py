@@ -47,7 +47,7 @@ def as_text(command: list[str]) -> str:
     return " ".join(f'"{word}"' for word in command)
 
 
-def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, here: Run, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--set", "dice=2", "--rules", "joker")
     command = program(tmp_path, "good", GOOD)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--move-ms", "20000", "--", *command)
@@ -58,7 +58,7 @@ def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, p2pdice:
     assert "Bot bids" in told or "Bot calls" in told or "Bot sides" in told
     assert told.splitlines()[-1].startswith("Bot was asked for ")
     assert told.endswith("and made no fault.")
-    assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
+    assert here("verify", str(transcript(told))).returncode == ExitCode.DONE
     wait_until_gone(*pids(tmp_path))
 
 
@@ -98,7 +98,7 @@ CROWDS = {
 
 
 @pytest.mark.parametrize("crowd", [*thoroughly(["every kind at a small table"]), "motes and stakes"])
-def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_path: Path, crowd: str) -> None:
+def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: Path, crowd: str) -> None:
     options, kinds = CROWDS[crowd]
     bots = [part for name, text in kinds.items() for part in ("--bot", as_text(program(tmp_path, name, text)))]
     host = sit("Ada", "host", "--name", "Ada", *options, "--bots", "1", *bots)
@@ -115,7 +115,7 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, p2pdice: Run, tmp_pat
     assert len(summaries) == len(kinds)
     assert any("no fault" not in line for line in summaries)
     assert any(" (bot) " in line and " so far)." in line for line in told.splitlines())
-    assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
+    assert here("verify", str(transcript(told))).returncode == ExitCode.DONE
     wait_until_gone(*pids(tmp_path))
 
 
@@ -163,7 +163,7 @@ def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path:
         (("--bots", "9", "--bot", "a"), "10 bots and you need at least 11 seats"),
     ],
 )
-def test_a_host_is_told_what_is_wrong_with_the_bots(p2pdice: Run, arguments: tuple[str, ...], complaint: str) -> None:
-    done = p2pdice("host", *arguments)
+def test_a_host_is_told_what_is_wrong_with_the_bots(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
+    done = here("host", *arguments)
     assert done.returncode == ExitCode.USAGE
     assert complaint in done.stderr

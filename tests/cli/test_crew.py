@@ -80,7 +80,7 @@ def keys(folder: Path) -> dict[str, bytes]:
     ],
 )
 def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
-    sit: Sit, p2pdice: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    sit: Sit, here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """They were gone for ever. The program is named as it lies beside the host, who returns from elsewhere."""
     (tmp_path / "odd.py").write_text(f"{PRELUDE}\n{GOOD}", encoding="utf-8")
@@ -102,7 +102,7 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
     back.until("You are back in match")
     assert keys(tmp_path) == before
     back.play_to_the_end()
-    assert_one_fair_match(p2pdice, back)
+    assert_one_fair_match(here, back)
     assert homes(tmp_path) == []
     wait_until_gone(*bots)
 
@@ -298,19 +298,19 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
 
 
 @pytest.mark.thorough
-def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit, p2pdice: Run) -> None:
+def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit, here: Run) -> None:
     host = sit("host", "--name", "Zoe", "--bots", "2", "--patience", "5", "--set", "dice=1")
     host.until(TURN)
     time.sleep(20)
     host.play_to_the_end()
     assert not any("seconds left" in line for line in host.seen)
-    assert_one_fair_match(p2pdice, host)
+    assert_one_fair_match(here, host)
 
 
 # Their names
 
 
-def test_bots_have_names_of_their_own_at_the_table(sit: Sit, p2pdice: Run) -> None:
+def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
     program = f"'{sys.executable}' '{ODDS15}'"
     host = sit("host", "--name", "Ada", "--bots", "1", "--bot", program, "--bot", program, "--set", "dice=1")
     everyone = host.until("four of four seats taken")
@@ -319,7 +319,7 @@ def test_bots_have_names_of_their_own_at_the_table(sit: Sit, p2pdice: Run) -> No
     code, told = host.finish()
     assert code == 0
     assert "odds15 2 (bot) was asked for " in told
-    verdict = json.loads(p2pdice("verify", "--json", str(transcript(told))).stdout)
+    verdict = json.loads(here("verify", "--json", str(transcript(told))).stdout)
     assert set(verdict["players"]) == {"Ada", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"}
 
 

@@ -42,36 +42,36 @@ def transcript(output: str) -> Path:
     return Path(line.partition("The transcript is ")[2])
 
 
-def assert_one_fair_match(p2pdice: Run, *players: SeatedPlayer) -> None:
+def assert_one_fair_match(here: Run, *players: SeatedPlayer) -> None:
     ends = [player.finish() for player in players]
     assert [code for code, _ in ends] == [0] * len(players)
     paths = [transcript(output) for _, output in ends]
     assert len({path.read_bytes() for path in paths}) == 1
-    assert p2pdice("verify", *map(str, paths)).returncode == ExitCode.DONE
+    assert here("verify", *map(str, paths)).returncode == ExitCode.DONE
 
 
 @pytest.mark.parametrize("how", ["name", "address", "join line"])
-def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, p2pdice: Run, tmp_path: Path, how: str) -> None:
+def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, here: Run, tmp_path: Path, how: str) -> None:
     table = f"{tmp_path.name} {how}"[-40:].strip()
     host = sit("Ada", "host", table, "--set", "dice=2", *(["--private"] if how == "join line" else []))
     line = join_line(host)
     guest = sit("Ben", "join", {"name": table, "address": line.partition("/")[0], "join line": line}[how])
     assert "hosted by Ada" in guest.until("You sit at ")
     play_together(host, guest)
-    assert_one_fair_match(p2pdice, host, guest)
+    assert_one_fair_match(here, host, guest)
 
 
-def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, p2pdice: Run) -> None:
+def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--seats", "4", "--set", "dice=1", "--rules", "spot-on")
     line = join_line(host)
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
     host.until("three of four seats taken")
     host.type("start")
     play_together(host, *guests)
-    assert_one_fair_match(p2pdice, host, *guests)
+    assert_one_fair_match(here, host, *guests)
 
 
-def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, p2pdice: Run) -> None:
+def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--seats", "3", "--set", "dice=1")
     line = join_line(host)
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
@@ -82,10 +82,10 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, p2pdice: Run
     back = sit("Ada", "resume")
     back.until("You are back in match")
     play_together(back, *guests)
-    assert_one_fair_match(p2pdice, back, *guests)
+    assert_one_fair_match(here, back, *guests)
 
 
-def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, p2pdice: Run, tmp_path: Path) -> None:
+def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, here: Run, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--set", "dice=1")
     guest = sit("Ben", "join", join_line(host))
     for player in (host, guest):
@@ -95,7 +95,7 @@ def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, p2pdice: Run,
     assert code == 0
     words = output.splitlines()[-1].split()
     assert words[:2] == ["p2pdice", "resume"]
-    listed = json.loads(p2pdice("resume", "--list", "--json", "--home", str(tmp_path / "Ben")).stdout)
+    listed = json.loads(here("resume", "--list", "--json", "--home", str(tmp_path / "Ben")).stdout)
     (unfinished,) = listed["matches"]
     assert unfinished["match"].startswith(words[2])
     assert sorted(unfinished["players"]) == ["Ada", "Ben"]
@@ -104,7 +104,7 @@ def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, p2pdice: Run,
     back.type("concede")
     play_together(host, back)
     assert "Ben is out, having given up." in host.seen
-    assert_one_fair_match(p2pdice, host, back)
+    assert_one_fair_match(here, host, back)
 
 
 def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
@@ -136,11 +136,11 @@ def test_ctrl_c_leaves_the_table_with_130(sit: Sit) -> None:
     assert output.splitlines()[-1] == "You have left the table."
 
 
-def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, p2pdice: Run) -> None:
+def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--bots", "2", "--set", "dice=1")
     assert "(bot)" in host.until("three of three seats taken")
     host.play_to_the_end()
-    assert_one_fair_match(p2pdice, host)
+    assert_one_fair_match(here, host)
 
 
 def test_a_house_bot_leaves_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_who_is_not_there_cannot_be_joined(p2pdice: Run, target: str) -> None:
     assert done.stderr.startswith("Error: ")
 
 
-def test_nothing_to_resume_is_said(p2pdice: Run) -> None:
-    assert p2pdice("resume", "--list").stdout == "No match is unfinished here.\n"
+def test_nothing_to_resume_is_said(here: Run, p2pdice: Run) -> None:
+    assert here("resume", "--list").stdout == "No match is unfinished here.\n"
     done = p2pdice("resume")
     assert done.returncode == ExitCode.FAILURE
     assert "There is no unfinished match here." in done.stderr

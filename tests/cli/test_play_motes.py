@@ -27,7 +27,7 @@ def answer(question: str) -> str:
     return offered[1]
 
 
-def test_every_question_of_a_match_can_be_answered_from_its_sentence(p2pdice: Run, tmp_path: Path) -> None:
+def test_every_question_of_a_match_can_be_answered_from_its_sentence(here: Run, tmp_path: Path) -> None:
     with seated(tmp_path / "Ada", "host", "--name", "Ada", "--rules", "motes", "--bots", "2") as ada:
         kinds = set(play(ada))
         code, told = ada.finish()
@@ -39,7 +39,7 @@ def test_every_question_of_a_match_can_be_answered_from_its_sentence(p2pdice: Ru
     assert "The prize is the mote " in told
     assert "Coins won and lost: " in told
     assert "joins the prize: the Twin Soul " in told
-    assert p2pdice("verify", str(transcript(told))).returncode == ExitCode.DONE
+    assert here("verify", str(transcript(told))).returncode == ExitCode.DONE
 
 
 def play(player: SeatedPlayer) -> list[str]:

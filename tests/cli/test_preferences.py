@@ -189,10 +189,10 @@ def test_no_color_goes_before_the_file_however_it_is_said(config: Path, monkeypa
     assert [each.source for each in settled(settings) if each.key == "color"] == ["option"]
 
 
-def test_what_needs_no_settings_does_not_fail_because_of_them(p2pdice: Run, tmp_path: Path) -> None:
+def test_what_needs_no_settings_does_not_fail_because_of_them(here: Run, p2pdice: Run, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("pace = = 1", encoding="utf-8")
-    here = {"P2PDICE_CONFIG": str(wrong)}
+    variables = {"P2PDICE_CONFIG": str(wrong)}
     (tmp_path / "file").write_bytes(b"garbage")
     for words, code in (
         (("--help",), ExitCode.DONE),
@@ -202,9 +202,9 @@ def test_what_needs_no_settings_does_not_fail_because_of_them(p2pdice: Run, tmp_
         (("settings", "path"), ExitCode.DONE),
         (("identity", "show", "--name", "Ada"), ExitCode.DONE),
     ):
-        done = p2pdice(*words, **here)
+        done = here(*words, **variables)
         assert (done.returncode, done.stderr) == (code, ""), words
-    done = p2pdice("host", **here)
+    done = p2pdice("host", **variables)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert f"{wrong}, line 1: this is not TOML" in done.stderr
 

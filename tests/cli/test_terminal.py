@@ -15,6 +15,7 @@ import pytest
 from cli.exits import ExitCode
 from tests.cli.screen import Terminal
 from tests.programs import PATIENCE, side_by_side
+from tests.tiers import thoroughly
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
@@ -99,19 +100,9 @@ def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[...
     waiting.until("Ada: ", "Ben: ")
 
 
-def test_lines_stand_one_below_the_other_and_nothing_is_painted_anew(
+def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_painted_anew(
     seated: Callable[..., tuple[Terminal, Terminal]],
 ) -> None:
-    mover, waiting = seated()
-    mover.type("dice\rodds 3x4\r\r2x3\r")
-    waiting.until("bids 2x3 (two threes)")
-    mover.until(" likely to be true", "; your turn; ")
-    for player in (mover, waiting):
-        assert not re.search(rb"\x1b\[(?![0-9;]*m)", player.raw)
-        assert b"\r" not in player.raw.replace(b"\r\n", b"")
-
-
-def test_a_slip_costs_nothing(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("liar\rthree\r")
     mover.until("There is no bid to call")
@@ -119,6 +110,12 @@ def test_a_slip_costs_nothing(seated: Callable[..., tuple[Terminal, Terminal]]) 
     mover.until_last_line("your turn>")
     waiting.type("1x2\r")
     waiting.until("It is not your turn")
+    mover.type("dice\rodds 3x4\r\r2x3\r")
+    waiting.until("bids 2x3 (two threes)")
+    mover.until(" likely to be true", "; your turn; ")
+    for player in (mover, waiting):
+        assert not re.search(rb"\x1b\[(?![0-9;]*m)", player.raw)
+        assert b"\r" not in player.raw.replace(b"\r\n", b"")
 
 
 def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_sits_down(terminal: Open) -> None:
@@ -165,16 +162,18 @@ def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal
     assert (mover.leave(), waiting.leave()) == (0, 0)
 
 
-@pytest.mark.parametrize("keys", ["\x03", "\x04", "quit\r"], ids=["ctrl-c", "ctrl-d", "quit"])
+@pytest.mark.parametrize("keys", [("\x03", "\x04"), *thoroughly([("\x04", "quit\r")])], ids=ascii)
 def test_leaving_restores_the_terminal_and_says_how_to_come_back(
-    seated: Callable[..., tuple[Terminal, Terminal]], keys: str
+    seated: Callable[..., tuple[Terminal, Terminal]], keys: tuple[str, str]
 ) -> None:
     mover, waiting = seated()
-    mover.type(keys)
-    assert mover.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
-    assert "Return with:\n    p2pdice resume " in mover.shown()
-    assert mover.is_sane()
-    waiting.until("has left the table, and can still come back")
+    for player, pressed in zip((mover, waiting), keys, strict=True):
+        player.type(pressed)
+        assert player.end() == (ExitCode.INTERRUPTED if pressed == "\x03" else ExitCode.DONE)
+        assert "Return with:\n    p2pdice resume " in player.shown()
+        assert player.is_sane()
+        if player is mover:
+            waiting.until("has left the table, and can still come back")
 
 
 def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tmp_path: Path) -> None:
