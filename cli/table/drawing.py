@@ -93,7 +93,8 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
         body = _body(board, sight, left, room, glyphs)
         aside = _log(sight, columns - left - 3, room, glyphs, 0)
         return [*head, *beside([*body, *[[]] * (room - len(body))], aside, left, f" {glyphs.bar} "), *foot]
-    height = room - _LOG - 1
+    people = len(board.seating.names)
+    height = max(room - _LOG - 1, min(people + 1, room - 2))  # the log gives way to the players and one's own dice
     body = _body(board, sight, columns, height, glyphs)
     is_short = _is_match(board) and not _bar(board, columns, height)
     title = pieces.motes_in_short(board) if is_short else ""
@@ -154,7 +155,8 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
         own = pieces.own_dice(board, columns - 1, own_height, glyphs)
     block = beside([*people, *[[]] * (top - len(people))], side, left, f" {glyphs.bar} ")
     own += [[]] * (own_height - len(own))
-    return [*block, *([("", " "), *line] for line in own), *([("", " "), *line] for line in mischief)][:height]
+    below = [[("", " "), *line] for line in (*own, *mischief)]
+    return [*block[: height - len(below)], *below]
 
 
 def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int, title: str = "") -> list[Line]:

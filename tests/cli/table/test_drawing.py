@@ -257,6 +257,17 @@ def test_the_columns_of_the_table_stay_below_each_other(names: list[str]) -> Non
     assert len(ends) == 1
 
 
+@pytest.mark.parametrize("count", [2, 4, 7, 10])
+def test_ones_own_dice_and_the_last_word_are_in_sight_on_the_smallest_screen(count: int) -> None:
+    sample = Sample(CLASSIC, [f"Player {number}" for number in range(count)])
+    sample.roll()
+    sample.play("2x3")
+    shown = drawn(sample.board, (40, 11), log=["the last word"])
+    assert "Your dice: [1] [2] [3] [3] [6]" in shown
+    assert sum(f"Player {number}" in shown for number in range(count)) == min(count, 5)
+    assert "the last word" in shown
+
+
 def test_ten_players_fit_on_the_smallest_screen() -> None:
     sample = Sample(CLASSIC, [f"Player {number}" for number in range(10)])
     sample.roll()
