@@ -10,12 +10,12 @@ from protocol.keys import PublicKey
 
 @contextmanager
 def cached_checks() -> Iterator[None]:
-    """Let every check be made once per (key, message, signature) while this lasts. Bytes and answers stay real."""
+    """Let each library check each (key, message, signature) once while this lasts. Bytes and answers stay real."""
     check = PublicKey.verifies
-    known: dict[tuple[bytes, bytes, bytes], bool] = {}
+    known: dict[tuple[object, bytes, bytes, bytes], bool] = {}
 
     def verifies(key: PublicKey, signature: bytes, data: bytes) -> bool:
-        question = (key.raw, data, signature)
+        question = (key._verify, key.raw, data, signature)
         if question not in known:
             known[question] = check(key, signature, data)
         return known[question]
