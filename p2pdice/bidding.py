@@ -70,9 +70,9 @@ def _menus(state: State) -> Menus:
 def lowest_raise(state: State) -> int:
     """Return the smallest quantity of a bid that may be made, or 0 if there is none."""
     quantity, face, _seat = state.bids[-1] if state.bids else _NO_BID
-    allowed = _menus(state)[quantity, face].raises
+    allowed = raises(order(state), quantity, face)
     made = {(bid.quantity, bid.face) for bid in state.bids} if order(state) == "either" else ()
-    lowest = (next((n for n in quantities if (n, new) not in made), 0) for new, quantities in allowed.items())
+    lowest = (next((n for n in allowed[new - 1] if (n, new) not in made), 0) for new in faces(state))
     return min(filter(None, lowest), default=0)
 
 
@@ -83,10 +83,10 @@ def menu(state: State) -> tuple[Move, ...]:
     if menus is None:
         menus = _menus(state)
     standing = bids[-1] if bids else _NO_BID
-    listed = menus[standing.quantity, standing.face].moves
+    listed = menus[standing.quantity, standing.face]
     if motes is not None and motes.must_raise:
         higher = menus.up_to(max(sum(state.dice), lowest_raise(state)))
-        listed = tuple(move for move in higher[standing.quantity, standing.face].moves if type(move) is Bid)
+        listed = tuple(move for move in higher[standing.quantity, standing.face] if type(move) is Bid)
     if menus.order == "either" and bids:
         made = {(bid.quantity, bid.face) for bid in bids}
         listed = tuple(move for move in listed if type(move) is not Bid or (move.quantity, move.face) not in made)
@@ -99,7 +99,7 @@ def bid(state: State, seat: int, move: Bid) -> tuple[State, tuple[Event, ...]]:
     now = _menus(state) if menus is None else menus
     quantity, face = move.quantity, move.face
     standing = bids[-1] if bids else _NO_BID
-    if quantity not in now[standing.quantity, standing.face].raises.get(face, ()):
+    if face not in now.faces or quantity not in raises(now.order, standing.quantity, standing.face)[face - 1]:
         raise IllegalMove(_refusal(state, move))
     if now.order == "either" and any(made[0] == quantity and made[1] == face for made in bids):
         raise IllegalMove(f"{move} was bid before in this round: bid something new, or call liar")

@@ -85,7 +85,7 @@ IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 _ANY: Final = (_from(1),) * len(FACES)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)  # more than there are bids
 def raises(order: str, quantity: int, face: int) -> tuple[range, ...]:
     """Return for each face, ones first, the quantities that raise ``quantity`` x ``face``; quantity 0 is no bid yet.
 

@@ -1,14 +1,13 @@
 """The lists of bids and calls: made once for what they depend on, then shared by all states that have the same.
 
-A :class:`Menu` belongs to a standing bid; the :class:`Menus` of a round hold one for each standing bid that came up. A
-state carries them, so that in the most frequent steps of all a list of moves, or whether a bid raises, is one lookup.
+What may follow a standing bid is one list; the :class:`Menus` of a round hold those that were asked for. A state
+carries them, so that in the most frequent steps of all a list of moves is one lookup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2pdice.bids import raises
 from p2pdice.moves import EXACT, LIAR, Bid, Move
@@ -17,41 +16,34 @@ _KEPT: Final = 100_000
 """Moves listed in one :class:`Menus` before it starts afresh: a megabyte. Cups of 99 dice make long lists."""
 
 
-class Menu(NamedTuple):
-    """What may follow one standing bid, or open a round."""
+class Menus(dict[tuple[int, int], tuple[Move, ...]]):
+    """Lists by quantity and face of the standing bid; (0, 0) opens a round. They are made when first looked up.
 
-    moves: tuple[Move, ...]
-    """Bids by quantity, then by face, up to the limit; then the calls."""
-    raises: Mapping[int, range]
-    """By face that may be bid: the quantities that raise, whatever the limit."""
+    Each has bids by quantity, then by face, up to the limit; then the calls.
 
-
-class Menus(dict[tuple[int, int], Menu]):
-    """Menus by quantity and face of the standing bid; (0, 0) opens a round. They are made when first looked up.
-
-    >>> [str(move) for move in menus_of("strict", (1, 2, 3, 4, 5, 6), 4, False)[2, 5].moves]
+    >>> [str(move) for move in menus_of("strict", (1, 2, 3, 4, 5, 6), 4, False)[2, 5]]
     ['2x6', '3x5', '4x5', 'liar']
     """
 
-    __slots__ = ("_listed", "order", "terms")
+    __slots__ = ("_listed", "faces", "order", "terms")
 
     def __init__(self, order: str, faces: tuple[int, ...], limit: int, exact: bool) -> None:
         """Make the menus of bids in this raise order, on these faces, up to ``limit`` dice, and of the calls."""
         self.order = order
+        self.faces = faces
         self.terms = (order, faces, limit, exact)
         self._listed = 0
 
-    def __missing__(self, standing: tuple[int, int]) -> Menu:
+    def __missing__(self, standing: tuple[int, int]) -> tuple[Move, ...]:
         order, faces, limit, exact = self.terms
-        allowed = raises(order, *standing)
         calls: tuple[Move, ...] = () if not standing[0] else (LIAR, EXACT) if exact else (LIAR,)
-        menu = Menu((*_bids(allowed, faces, limit), *calls), {face: allowed[face - 1] for face in faces})
-        self._listed += len(menu.moves)
+        moves = (*_bids(raises(order, *standing), faces, limit), *calls)
+        self._listed += len(moves)
         if self._listed > _KEPT:
             self.clear()
-            self._listed = len(menu.moves)
-        self[standing] = menu
-        return menu
+            self._listed = len(moves)
+        self[standing] = moves
+        return moves
 
     def up_to(self, limit: int) -> Menus:
         """Return the same with another limit."""

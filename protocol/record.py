@@ -22,7 +22,7 @@ the verifier (from a file), resume (from the store) and catch-up (from a peer) a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from typing import NamedTuple, cast
@@ -83,6 +83,10 @@ class _Weighed(NamedTuple):
     """The message; marked as checked if its signature had to be."""
     transition: Transition | None = None
     """What it makes of the game, if it is the move that is due."""
+
+
+_FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=())
+"""In the place of those that :meth:`Record.forget` has dropped."""
 
 
 class Record:
@@ -403,6 +407,16 @@ class Record:
         last = len(self.chain) - 2
         if last > 0 and last % STATES_APART:
             self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_thin=True)
+
+    def forget(self, kept: Container[int] = ()) -> None:
+        """Drop the position before the step that was closed last, unless it is one of ``kept``.
+
+        Called after each step, by whoever never looks back but to these, this keeps a match of any length in the same
+        memory. Nothing fits a position that was dropped: a message for its step is of another history.
+        """
+        last = len(self.chain) - 2
+        if last not in kept:
+            self.chain[last] = _FORGOTTEN
 
     def full(self, step: int) -> Position:
         """Return the position before a step with all that belongs to it, also where it was thinned."""

@@ -63,16 +63,6 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
     return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_history(record), evidence)))
 
 
-def is_transcript(data: bytes, record: Record, behind: Iterable[Signed]) -> bool:
-    """Tell whether ``data`` is the transcript of ``record`` with these messages behind it, to the last byte."""
-    place = 0
-    for piece in _pieces(TRANSCRIPT_TAG, record, chain(_history(record), behind)):
-        if not data.startswith(piece, place):
-            return False
-        place += len(piece)
-    return place == len(data)
-
-
 def write_proof(record: Record, error: MisconductError) -> bytes:
     """Return a file that shows somebody's misconduct to anybody."""
     if len(error.evidence) > 1:

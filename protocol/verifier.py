@@ -6,7 +6,7 @@ an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -18,11 +18,11 @@ from protocol.genesis import MalformedGenesisError
 from protocol.keys import fingerprint
 from protocol.messages import VOTES, Kind, Signed
 from protocol.nicknames import alike
-from protocol.position import Purpose
+from protocol.position import Position, Purpose
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
-from protocol.transcript import MalformedTranscriptError, is_transcript, open_transcript
+from protocol.transcript import MalformedTranscriptError, open_transcript
 
 
 class Judgement(StrEnum):
@@ -86,27 +86,44 @@ class Examined:
 
 
 def verify(data: bytes) -> Verdict:
-    """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error."""
-    return examine(data).verdict
+    """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error.
+
+    Takes no more memory for a long match than for a short one.
+    """
+    return _examine(data, frozenset()).verdict
 
 
 def examine(data: bytes) -> Examined:
     """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged."""
+    return _examine(data, None)
+
+
+def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Examined:
+    """See :func:`examine`.
+
+    :param kept: the steps of the match that are kept in memory; None for all.
+    :param checked: how many signatures are known to be right.
+    """
     if len(data) > limits.TRANSCRIPT:
         return Examined(Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes"))
     try:
         opened = open_transcript(data)
-        reading = _Reading(Record(opened.genesis))
+        reading = _Reading(Record(opened.genesis), kept)
     except (MalformedTranscriptError, MalformedGenesisError) as error:
         return Examined(Verdict(Judgement.ALTERED, str(error)))
+    failure: ValueError | None = None
     try:
         if opened.is_proof:
             return Examined(reading.judge_contradiction(tuple(islice(opened.messages, 3))))
-        for signed in opened.messages:
-            reading.take(signed)
+        for number, signed in enumerate(opened.messages):
+            reading.take(signed._replace(checked=True) if number < checked else signed)
     except (MalformedTranscriptError, RejectedMessageError) as error:
-        return Examined(reading.altered(reading.complaint or f"{error} (message {reading.signatures})"))
-    return reading.judge(data)
+        failure = error
+    if kept is not None and not kept and (steps := reading.steps_behind()):
+        return _examine(data, steps, reading.signatures)  # now it is known what there is to look back to
+    if failure is not None:
+        return Examined(reading.altered(reading.complaint or f"{failure} (message {reading.signatures})"))
+    return reading.judge()
 
 
 class _Reading:
@@ -114,13 +131,19 @@ class _Reading:
 
     The history goes on as long as each message has its place in it. Whatever stands behind must prove misconduct, each
     message by itself against the history or with one beside it, whether or not the history is at its end.
+
+    :param kept: the steps whose positions are kept; None for all of them, thinned.
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, kept: Collection[int] | None) -> None:
         self.record = record
         self.signatures = 0
         self.complaint = ""
         """Why the first message behind the history is no part of it, if that proves nothing against its author."""
+        self._kept = kept
+        self._absences = [told for each in pairwise(record.chain) if (told := _absence(record, *each))]
+        self._has_more = False
+        """Beside what closed a step stand messages or votes that have no part in that."""
         self._last: Signed | None = None
         """The last message of the history."""
         self._behind: list[Signed] = []
@@ -130,16 +153,31 @@ class _Reading:
 
         :raises RejectedMessageError: if too many stand behind the history.
         """
-        step = self.record.position.step
+        record, before = self.record, self.record.position
+        given = len(record.held) + len(record.closes) + 1
         if not self._behind and self._continues(signed):
             self.signatures += 1
             self._last = signed
-            if self.record.position.step > step:
-                self.record.thin()
+            if record.position is not before:
+                self._close(before, record.position, given)
             return
         self._behind.append(signed)
         if len(self._behind) > limits.EVIDENCE:
             raise RejectedMessageError("too much stands behind the history")
+
+    def _close(self, before: Position, after: Position, given: int) -> None:
+        """Note what a step says that was closed, in which the file gives so many messages and votes."""
+        self._has_more |= given > len(after.entries) + len(after.certificate)
+        if told := _absence(self.record, before, after):
+            self._absences.append(told)
+        if self._kept is None:
+            self.record.thin()
+        else:
+            self.record.forget(self._kept)
+
+    def steps_behind(self) -> frozenset[int]:
+        """Return the steps whose positions say what the messages behind the history are to it."""
+        return frozenset(step + each for step in (signed.message.step for signed in self._behind) for each in (0, 1))
 
     def _continues(self, signed: Signed) -> bool:
         """Fold a message in, if it has its place here."""
@@ -162,13 +200,13 @@ class _Reading:
             self.complaint = _DISORDER[outcome]
         return outcome is Outcome.ADDED
 
-    def judge(self, data: bytes) -> Examined:
+    def judge(self) -> Examined:
         """Return the verdict on the file, all of which was read, and its match."""
         record = self.record
         errors = self._prove()
         if errors is None:
             return Examined(self.altered(self.complaint or "a message behind the history proves nothing"))
-        if not is_transcript(data, record, self._behind):
+        if self._has_more:
             return Examined(self.altered("beside the history stand votes or messages that have no part in it"))
         return Examined(self._judge_history(errors), record, errors)
 
@@ -177,8 +215,9 @@ class _Reading:
             return self._misconduct(errors)
         if self.record.position.purpose is not Purpose.END:
             return self._incomplete()
-        if absences := self._absences():
-            return self._verdict(Judgement.UNPROVEN, absences)
+        if self._absences:
+            reason = f"everything signed is right; nothing can prove that {'; that '.join(self._absences)}"
+            return self._verdict(Judgement.UNPROVEN, reason)
         return self._verdict(Judgement.FAIR, "every signature, commitment, die and move is right")
 
     def _prove(self) -> dict[int, MisconductError] | None:
@@ -258,21 +297,6 @@ class _Reading:
             awaited=tuple(self.record.genesis.roster[author].join.nickname for author in missing),
         )
 
-    def _absences(self) -> str:
-        """Tell who was put out because others said so: all that a transcript can show of somebody's silence."""
-        names = _labels(self.record)
-        found = []
-        for before, after in pairwise(self.record.chain):
-            if not after.certificate:
-                continue
-            out = self.record.full(before.step).witnesses
-            silent = [author for author in before.owed if author not in (*after.entries, *out)]
-            if silent:  # who was out already lost nothing by it
-                absent = ", ".join(names[author] for author in silent)
-                voters = ", ".join(names[author] for author in witnesses(before, after))
-                found.append(f"{absent} was silent in step {before.step}, say {voters}")
-        return "everything signed is right; nothing can prove that " + "; that ".join(found) if found else ""
-
     def altered(self, reason: str) -> Verdict:
         """Return the verdict on a file that proves nothing about anybody."""
         return self._verdict(Judgement.ALTERED, reason)
@@ -300,6 +324,19 @@ class _Reading:
             steps=position.step,
             signatures=self.signatures,
         )
+
+
+def _absence(record: Record, before: Position, after: Position) -> str:
+    """Tell who was put out in a step because others said so: all that a transcript can show of somebody's silence."""
+    if not after.certificate:
+        return ""
+    # Who was out already lost nothing by it.
+    silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
+    if not silent:
+        return ""
+    names = _labels(record)
+    absent, voters = (", ".join(names[each] for each in group) for group in (silent, witnesses(before, after)))
+    return f"{absent} was silent in step {before.step}, say {voters}"
 
 
 def _place(signed: Signed) -> tuple[bool, int]:

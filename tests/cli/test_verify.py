@@ -26,7 +26,9 @@ from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.verifier import Judgement, Verdict
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, environment
+from tests.protocol.marathon import marathon
 from tests.simulation.world import World, join_record
+from tests.tiers import thoroughly
 
 KEYS = {
     "file", "verdict", "culprit", "culprit_identity", "step", "round", "awaited", "reason", "match", "rules", "players",
@@ -178,7 +180,7 @@ def test_of_a_file_that_grows_no_more_is_read_than_a_match_can_have(
     assert len(read_transcript(path)) == 1001
 
 
-MANY = 16_000_000
+MANY = 64_000_000
 BOMBS: dict[str, tuple[bytes, bytes]] = {
     "arrays in arrays": (b"", b"\x91"),
     "one wide array of arrays in arrays": (b"\xdd" + (MANY // 5).to_bytes(4, "big"), b"\x91" * 4 + b"\x90"),
@@ -199,23 +201,55 @@ finally:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
-@pytest.mark.parametrize("name", [*BOMBS, "sixty"])
-def test_sixty_megabytes_of_garbage_take_less_than_three_hundred(tmp_path: Path, name: str) -> None:
-    """And so do as many as a transcript may have, which are looked into."""
-    path = tmp_path / "bomb"
-    start, again = BOMBS.get(name, (b"", b"\x91\x90" * 4 * 10**6))
-    path.write_bytes(start + again * (limits.TRANSCRIPT // len(again) - 9) if name in BOMBS else again * 8)
+def memory_to_verify(path: Path, expected: ExitCode) -> int:
+    """Return the bytes of memory that a process takes at most to judge a file."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, "verify", str(path)],
-        env=environment(tmp_path),
+        env=environment(path.parent),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=10 * PATIENCE,
         check=False,
     )
-    assert done.returncode == ExitCode.ALTERED, done.stderr
-    assert int(done.stderr) * 1024 < 300_000_000
+    assert done.returncode == expected, done.stderr
+    return int(done.stderr) * 1024
+
+
+ENOUGH = 150_000_000
+"""Bytes of memory for the largest file."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
+@pytest.mark.parametrize("name", [*BOMBS, "too many"])
+def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bomb"
+    start, again = BOMBS.get(name, (b"", b"\x91\x90"))
+    path.write_bytes(start + again * (limits.TRANSCRIPT // len(again) - (9 if name in BOMBS else -9)))
+    assert memory_to_verify(path, ExitCode.ALTERED) < ENOUGH
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
+@pytest.mark.parametrize(
+    "size",
+    [
+        *thoroughly([limits.TRANSCRIPT // 8]),
+        pytest.param(limits.TRANSCRIPT, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
+)
+def test_a_match_takes_little_more_memory_than_its_transcript_has_bytes(tmp_path: Path, size: int) -> None:
+    """Where every round goes through all bids that there are; also if something that proves nothing stands behind."""
+    path = tmp_path / "marathon"
+    with path.open("wb") as file:
+        for piece in marathon(10):
+            if file.tell() + 2 * len(piece) > size:
+                break
+            file.write(piece)
+            last = piece
+    enough = ENOUGH - limits.TRANSCRIPT + size
+    assert memory_to_verify(path, ExitCode.INCOMPLETE) < enough
+    with path.open("ab") as file:
+        file.write(last)
+    assert memory_to_verify(path, ExitCode.ALTERED) < enough
 
 
 def test_every_judgement_has_a_code_and_a_rank() -> None:

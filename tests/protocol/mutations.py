@@ -25,7 +25,7 @@ from protocol.position import COMMITMENTS, Position, Purpose
 from protocol.randomness import Context, stake_commitment
 from protocol.record import MisconductError, Outcome, Record
 from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
-from protocol.verifier import Verdict, verify
+from protocol.verifier import Verdict, examine, verify
 from tests.fuzz.mutation import encode_loosely
 from tests.protocol.histories import fork
 from tests.simulation.world import World
@@ -146,9 +146,12 @@ def judge_file(history: History, data: bytes) -> Verdict:
 
 
 def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
-    """Return the verdict on the same file, all of it judged."""
+    """Return the verdict on the same file, all of it judged. Whoever keeps the match in memory comes to the same."""
     header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))
-    return verify(header + b"".join(history.encodings[:place]) + rest)
+    data = header + b"".join(history.encodings[:place]) + rest
+    verdict = verify(data)
+    assert examine(data).verdict == verdict
+    return verdict
 
 
 # Alterations
