@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -82,6 +81,8 @@ def _preset(name: str) -> Ruleset:
 
 
 def _from_file(path: Path) -> Ruleset:
+    import tomllib
+
     from p2pdice import RulesetError
 
     shown = escape(str(path))
