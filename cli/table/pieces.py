@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from p2pdice import StandingBid, State
 
 _YOU: Final = " (you)"
+_TO_MOVE: Final = "to move"
+_BID: Final = 6
+"""Columns of a bid in the row of a player."""
 _FEW: Final = 6
 """Dice up to which they are drawn one by one in the row of a player."""
 CAN: Final = {
-    "light": "take another die out of the graveyard",
-    "grey": "the next accusation against you is void",
-    "neutral": "swap it with a die of your cup",
+    "light": "take a die of the graveyard",
+    "grey": "the next call on you is void",
+    "neutral": "swap with a die of yours",
     "blue": "stop the power on top of the stack",
-    "red": "roll to bar a player from one group of dice",
+    "red": "roll to bar a player from a group",
     "dark": "destroy another die of the graveyard",
 }
-"""What a die of the graveyard does for whoever plays it."""
-_WHEN: Final = {"redeemed": "at sunset or sunrise", "cursed": "at night"}
+"""What a die of the graveyard does for whoever plays it, in words that 60 columns have room for."""
+_WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 
 
 # Players
@@ -46,11 +49,14 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
     state = board.state
     assert state is not None
     names = board.seating.names
-    room = max(columns - 20, 8)
-    named = min(max(get_cwidth(name) + len(_YOU) * (seat == board.me) for seat, name in enumerate(names)), room)
     pictures = [_dice_left(board, state, seat, glyphs) for seat in range(len(names))]
     piled = max(map(width, pictures))
     has_bids = bool(state.bids) and board.showdown is None
+    # Rather a name is cut than what holds for somebody left out.
+    marks = [[mark for _, mark in _marks(board, state, seat) if mark != _TO_MOVE] for seat in range(len(names))]
+    held = max(sum(1 + len(mark) for mark in each) for each in marks)
+    room = max(columns - 20, 8) if not held else max(columns - 3 - piled - _BID * has_bids - held, 9)
+    named = min(max(get_cwidth(name) + len(_YOU) * (seat == board.me) for seat, name in enumerate(names)), room)
     shown = []
     for seat, name in enumerate(names):
         is_turn = seat == state.turn and not board.over
@@ -119,7 +125,7 @@ def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
             marks.append((palette.YOU, "immune"))
         marks += [(palette.LOST, f"no {group}") for blocked, group, _ in state.motes.blocked if blocked == seat]
     if seat == state.turn and not board.over:
-        marks.append((palette.TURN, "to move"))
+        marks.append((palette.TURN, _TO_MOVE))
     if not marks and not state.bids and board.showdown is None and seat == state.leader:
         marks.append((palette.QUIET, "leads"))
     return marks
@@ -316,7 +322,8 @@ def motes(board: Board, columns: int, height: int) -> list[Line]:
     lines = flowing([windows, [("", "prize "), (f"class:{mischief.prize}", mischief.prize)]], columns, "   ")
     stack = [f"{die} by {board.seating.who(by)}{_aim(board, target)}" for die, by, target in reversed(mischief.stack)]
     if stack:
-        lines.append([(palette.TURN, "Stack, top first: "), ("", "; ".join(stack))])
+        effects = [text(f"{each};") for each in stack[:-1]] + [text(stack[-1])]
+        lines += flowing([[(palette.TURN, "Stack, top first: "), *effects[0]], *effects[1:]], columns, " ")
     lines += _powers(board, state)
     buried = [
         [("", f"{board.seating.who(seat)} "), *_listed([die for die, by in mischief.graveyard if by == seat])]
@@ -359,7 +366,7 @@ def purpose(typed: str) -> str:
     if mote is None:
         return ""
     if verb == "lose":
-        return f"Can be played {_WHEN[GROUP_OF[mote]]}: {CAN[mote]}."
+        return f"{_WHEN[GROUP_OF[mote]].capitalize()}: {CAN[mote]}."
     if verb == "crown":
         return f"It makes a Twin Soul, and its group, {GROUP_OF[mote].capitalize()}, earns run tickets."
     return f"{CAN[mote].capitalize()}."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyte
+from prompt_toolkit.utils import get_cwidth
 
 from tests.cli.seat import OVER, TURN
 from tests.programs import Program
@@ -30,15 +31,30 @@ IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); fr
 """Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
 
 
+class Paper(pyte.HistoryScreen):
+    """What is painted, and what was written beyond the right edge."""
+
+    def __init__(self, columns: int, lines: int) -> None:
+        self.beyond: list[str] = []
+        super().__init__(columns, lines, history=1000)
+
+    def draw(self, data: str) -> None:
+        if self.cursor.x + get_cwidth(data) > self.columns:
+            self.beyond.append(data)
+        super().draw(data)
+
+
 class Terminal(Program):
     """A process in a pseudo-terminal, and the screen that its output paints."""
 
     def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
         self._columns, self._lines = size
-        self._screen = pyte.HistoryScreen(*size, history=1000)
+        self._screen = Paper(*size)
         self._may_read = threading.Event()
         self._may_read.set()
         self._stream = pyte.ByteStream(self._screen)
+        self._rows: list[str] = []
+        """What is on the screen; empty until somebody looks."""
         self.raw = b""
         self._answered = 0
         """Turns in which a move was made."""
@@ -71,6 +87,7 @@ class Terminal(Program):
     def _painted(self, data: bytes) -> None:
         self.raw += data
         self._stream.feed(data)
+        self._rows = []
         if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
             self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
 
@@ -105,7 +122,9 @@ class Terminal(Program):
     def display(self) -> list[str]:
         """Return the lines that are on the screen now, without the blanks at their ends."""
         with self._changed:
-            return [line.rstrip() for line in self._screen.display]
+            if not self._rows:
+                self._rows = [line.rstrip() for line in self._screen.display]
+            return self._rows
 
     def cells(self) -> list[list[Any]]:
         """Return the characters on the screen now, line by line, each with its colours."""
@@ -128,6 +147,7 @@ class Terminal(Program):
         with self._changed:
             self._columns, self._lines = columns, lines
             self._screen.resize(lines, columns)
+            self._rows = []
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def freeze(self) -> None:
@@ -169,6 +189,20 @@ class Terminal(Program):
         """
         return self._written().split(TURN)[1:]
 
+    @property
+    def beyond(self) -> list[str]:
+        """What was written where the line had no more room."""
+        return self._screen.beyond
+
+    def asked(self) -> str:
+        """Return what was written behind the last announcement of a turn."""
+        return self._turns()[-1]
+
+    def answer(self, *lines: str) -> None:
+        """Type what is asked for."""
+        self._answered = len(self._turns())
+        self.type("".join(f"{line}\r" for line in lines))
+
     def play_to_the_end(self) -> None:
         """Open with one two, call whatever is bid, until the match is over; then leave."""
         self.play_a_match()
@@ -180,9 +214,7 @@ class Terminal(Program):
             self.wait_for(lambda: self.is_on_turn() or self._matches() >= which, "a turn or the end")
             if self._matches() >= which:
                 return
-            turns = self._turns()
-            self._answered = len(turns)
-            self.type("1x2\r" if turns[-1].startswith("open the round") else "liar\r")
+            self.answer("1x2" if self.asked().startswith("open the round") else "liar")
             self.wait_for(lambda: self.last_line() != "your turn>", "another prompt")
 
     def leave(self) -> int:

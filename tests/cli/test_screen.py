@@ -14,7 +14,6 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.table.screen import KEYS
-from tests.cli.screen import Terminal
 from tests.cli.seat import seated as piped
 from tests.programs import side_by_side
 from tests.tiers import thoroughly
@@ -22,11 +21,12 @@ from tests.tiers import thoroughly
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
 
+from tests.cli.keys import COLOR, ENTER, ESCAPE, RIGHT, UP
+from tests.cli.screen import Terminal
+
 pytestmark = pytest.mark.multicast
 
 AT_ONCE = ("--ui", "screen", "--pace", "0", "--name", "Ada")
-COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9](?:;[0-9;]*)?m")
-ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
 
 Open = Callable[..., Terminal]
 
@@ -94,10 +94,9 @@ def check_frame(player: Terminal, columns: int, lines: int) -> None:
     player.wait_for(is_whole, f"a screen of {columns} x {lines}")
 
 
-@pytest.mark.parametrize("rules", [*thoroughly(["classic", "joker"]), "motes"])
-def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open, rules: str) -> None:
-    shorter = ("--set", "dice=2") if rules != "motes" else ()
-    player = terminal("a", "host", "--rules", rules, *shorter, "--bots", "2", *AT_ONCE, "--bell")
+def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open) -> None:
+    """Others, at each size and in each mode, are played in :mod:`tests.cli.test_screen_matches`."""
+    player = terminal("a", "host", "--rules", "motes", "--bots", "2", *AT_ONCE, "--bell")
     play_with_keys(player, (60, 20), (120, 40), (80, 24), (40, 12))
     player.resize(80, 24)
     player.until_display("The match is over.", "1. ", "The transcript is", 'Type "again" for another match, or "quit".')

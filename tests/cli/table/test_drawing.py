@@ -16,7 +16,8 @@ from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
-from p2pdice import PRESETS
+from cli.table.pieces import CAN
+from p2pdice import PRESETS, Rolled, apply
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -28,6 +29,7 @@ from protocol.events import (
     TableOpened,
 )
 from tests.cli.table.boards import JOIN_LINE, MINE, Sample, people
+from tests.p2pdice.scripted import play, reach
 from tests.p2pdice.scripted import table as laid
 
 SIZES = [(80, 23), (60, 19), (120, 39)]
@@ -139,6 +141,30 @@ def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
     told = " ".join(answers.table(board))
     assert "Round 1. It is night. The prize is Dark." in told
     assert "in the graveyard by Cleo: light@2" in told
+
+
+def test_a_narrow_screen_says_in_full_what_lies_on_the_stack_and_what_each_die_can_do() -> None:
+    state = laid(2, "light@0", "grey@0", "neutral@0", "blue@0", "red@0", "blue@1", "red@1")
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Benjamin"]), 0, state))
+    shown = drawn(board, (60, 29))
+    for mote in ("light", "grey", "neutral", "blue", "red"):
+        assert re.search(rf" {mote}@0 \((night|sunset, sunrise)\): {CAN[mote]}$", shown, re.MULTILINE)
+    state, _ = apply(state, Rolled())
+    for move in ("play red@0 on 1", "play blue@1"):
+        state = play(state, move)
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Benjamin"]), 0, state))
+    told = " ".join(drawn(board, (60, 29)).split())
+    assert "Stack, top first: blue@1 by Benjamin on red@0; red@0 by you on Benjamin" in told
+
+
+def test_a_long_name_is_cut_rather_than_immunity_be_out_of_sight() -> None:
+    state = reach(laid(2, "grey@0", first=0), "sunrise", loses="red@0")
+    state = reach(play(state, "play grey@0"), "bidding")
+    state = play(state, "2x3")
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Bartholomew Longstocking"]), 0, state))
+    assert re.search(r"Max\w*… \(you\) .* immune", drawn(board, (60, 19)))
 
 
 def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
