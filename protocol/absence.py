@@ -220,9 +220,9 @@ class Ballot:
         """
         book = self._closes if vote.is_close else self._absents
         known = book.get(vote.author, ())
-        same_slot = [other for other in known if other.round == vote.round]
-        if any(other.says_the_same_as(vote) for other in same_slot):
+        if not self.may_be_news(vote):
             return False
+        same_slot = [other for other in known if other.round == vote.round]
         if len(same_slot) >= limits.IDS_PER_SLOT and not self._is_shared(vote, book):
             return False
         kept = sorted((*known, vote), key=lambda each: each.round)[-limits.VOTES_PER_AUTHOR :]
@@ -235,6 +235,13 @@ class Ballot:
             if reason := conflict(other, vote):
                 raise ContradictionError(other, vote, reason)
         return True
+
+    def may_be_news(self, vote: Vote) -> bool:
+        """Tell whether a vote is neither known nor as old as the oldest of so many that are kept of its author."""
+        known = (self._closes if vote.is_close else self._absents).get(vote.author, ())
+        if any(other.round == vote.round and other.says_the_same_as(vote) for other in known):
+            return False
+        return len(known) < limits.VOTES_PER_AUTHOR or vote.round > known[0].round
 
     def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
         """Tell whether somebody else says the same: then it may be part of a majority that a liar made elsewhere."""
@@ -366,6 +373,11 @@ class Absence:
         if vote.author == self.me:
             ballot.round = max(ballot.round, vote.round)
         return ballot.take(vote)
+
+    def may_be_news(self, vote: Vote) -> bool:
+        """Tell whether a vote can change anything; else nobody needs to check who signed it."""
+        ballot = self.ballots.get(vote.tip)
+        return ballot is None or ballot.may_be_news(vote)
 
     def has_voted(self, tip: bytes) -> bool:
         """Tell whether this node has voted in a step: then it closes it only by a decision."""

@@ -29,7 +29,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from protocol import limits
-from protocol.absence import Absence, ContradictionError, Entries, Place
+from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
 from protocol.canonical import Value
 from protocol.messages import VOTES, Kind, Signed
 from protocol.position import Position
@@ -55,6 +55,15 @@ class Kept(NamedTuple):
     signed: Signed
 
 
+class Heard(NamedTuple):
+    """Somebody else's vote that this node did not have: to be passed on.
+
+    It is stored when something rests on it here; until then it is as good as lost on its way if this node stops.
+    """
+
+    signed: Signed
+
+
 class Proven(NamedTuple):
     """Somebody broke the rules, and this shows it."""
 
@@ -71,13 +80,19 @@ class Replaced(NamedTuple):
     """The first step that is another now."""
 
 
+class Settled(NamedTuple):
+    """Votes that were stored concern nobody any more: what is stored is these messages from now on."""
+
+    messages: tuple[Signed, ...]
+
+
 class TakenBack(NamedTuple):
     """A step was decided otherwise than it stood: it and all behind it are void."""
 
     since: int
 
 
-News = Kept | Proven | Replaced | TakenBack
+News = Kept | Heard | Proven | Replaced | Settled | TakenBack
 
 
 class Agreement:
@@ -106,6 +121,8 @@ class Agreement:
         """The last message on an unknown history, by author."""
         self._final = 0
         """The last completed LOCK when votes were forgotten."""
+        self._stored_votes: set[bytes] = set()
+        """Ids of the votes that were stored since then."""
         self._others_states: dict[tuple[bytes, int], Value] = {}
         """What a LOCK signed that ours does not, by tip and author."""
         self._behind: dict[int, Signed] = {}
@@ -201,16 +218,28 @@ class Agreement:
             return self._note_foreign(signed)
         if message.step < record.position.locked:
             return self._compare_behind_lock(record.check_signature(signed))
+        if not self.absence.may_be_news(read_vote(signed)):
+            return Reception.KNOWN
         vote = record.check_vote(signed)
         try:
             if not self.absence.take(vote, record.place(message.step)):
                 return Reception.KNOWN
         except ContradictionError as error:
-            self.news.append(Kept(vote.source))
+            self.news.append(Heard(vote.source))
             evidence = (error.first.source, error.second.source)
             return self._prove(MisconductError(message.author, message.step, str(error), evidence))
-        self.news.append(Kept(vote.source))
+        if vote.author == self.absence.me:
+            self.store_votes((vote,))
+        else:
+            self.news.append(Heard(vote.source))
         return Reception.NEWS
+
+    def store_votes(self, votes: Iterable[Vote]) -> None:
+        """Have votes stored on which something rests that this node signs or closes."""
+        for vote in votes:
+            if vote.source.id not in self._stored_votes:
+                self._stored_votes.add(vote.source.id)
+                self.news.append(Kept(vote.source))
 
     def _remember_own(self, signed: Signed) -> None:
         """Count a vote of this node's on a history that it has left: it binds all the same."""
@@ -267,9 +296,13 @@ class Agreement:
 
         :raises RejectedMessageError: if one does not belong to this match.
         """
+        votes = set()
         for signed in messages:
             self.take(signed)
             self.settle()
+            if signed.message.kind in VOTES:
+                votes.add(signed.id)
+        self._stored_votes = votes
         self.news.clear()
 
     # Settling
@@ -315,6 +348,7 @@ class Agreement:
             self.lacks_decided = True
             return False
         is_rewind = self.record.closed(place.step) is not None
+        self.store_votes(votes)
         self.record.adopt(draft)
         if is_rewind:
             self.news.append(TakenBack(place.step))
@@ -347,6 +381,9 @@ class Agreement:
             self._others_states.clear()
             self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
             self._drafts.clear()
+            if self._stored_votes:
+                self._stored_votes.clear()
+                self.news.append(Settled(tuple(self.history(0))))
 
     # Showing others what is here, and being shown
 
@@ -426,7 +463,9 @@ class Agreement:
         for signed in votes:
             with suppress(RejectedMessageError):
                 self.take(signed)
-        self.news.append(Replaced((*self.history(0), *self._own_elsewhere()), since))
+        messages = (*self.history(0), *self._own_elsewhere())
+        self._stored_votes.update(signed.id for signed in messages if signed.message.kind in VOTES)
+        self.news.append(Replaced(messages, since))
 
     def _own_elsewhere(self) -> Iterator[Signed]:
         """Yield this node's votes on histories that it has left."""
@@ -467,4 +506,4 @@ class Agreement:
         return bool(self._later)
 
 
-__all__ = ["Agreement", "Kept", "News", "Proven", "Reception", "Replaced", "TakenBack"]
+__all__ = ["Agreement", "Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Settled", "TakenBack"]

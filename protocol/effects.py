@@ -93,6 +93,12 @@ class Persist(NamedTuple):
     signed: Signed
 
 
+class Overheard(NamedTuple):
+    """This message is new here, and need not be stored: spectators are to be shown it all the same."""
+
+    signed: Signed
+
+
 class Replace(NamedTuple):
     """Store these messages instead of all that was stored of the match so far."""
 
@@ -148,4 +154,4 @@ class WakeAt(NamedTuple):
     time: float
 
 
-Effect = Choose | Persist | Replace | Send | Broadcast | Show | Accuse | Formed | Ended | Over | WakeAt
+Effect = Choose | Persist | Overheard | Replace | Send | Broadcast | Show | Accuse | Formed | Ended | Over | WakeAt

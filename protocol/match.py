@@ -37,6 +37,7 @@ from protocol.effects import (
     MatchInput,
     Needed,
     Over,
+    Overheard,
     Paged,
     Persist,
     Played,
@@ -385,6 +386,11 @@ class Match:
                 case agreed.Kept():
                     self._emit(Persist(item.signed))
                     self._pass_on(item.signed)
+                case agreed.Heard():
+                    self._emit(Overheard(item.signed))
+                    self._pass_on(item.signed)
+                case agreed.Settled():
+                    self._emit(Replace(item.messages))
                 case agreed.Proven():
                     self._accuse(item.misconduct, item.is_first)
                 case agreed.Replaced():
@@ -555,8 +561,11 @@ class Match:
     def _sign_vote(self, vote: Vote) -> None:
         assert self.me is not None
         step = next(place.step for place in self.agreement.tail() if place.tip == vote.tip)
+        rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.round] if vote.is_close else ()
         if vote.newest >= 0:  # what it refers to goes first
-            self._show_votes(self.agreement.absence.ballots[vote.tip].certificates[vote.newest])
+            rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.newest]
+            self._show_votes(rests_on)
+        self.agreement.store_votes(rests_on)
         if not vote.is_close:
             self._timers.round_began = self._now
         self._send(sign(Message(self.record.match, step, vote.tip, self.me, *spell_vote(vote)), self._key))

@@ -18,6 +18,7 @@ from protocol.effects import (
     MatchInput,
     Needed,
     Over,
+    Overheard,
     Persist,
     Replace,
     Severed,
@@ -162,13 +163,14 @@ class Playing(Session):
         else:
             self._audience.answer(author - self.match.record.players, frame)
 
-    def keep(self, effect: Choose | Persist | Replace) -> None:
+    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
         if isinstance(effect, Choose):
             self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
         elif isinstance(effect, Replace):
             self._shell.outbox.keep_only(effect.messages)
         else:
-            self._shell.outbox.keep(effect.signed)
+            if isinstance(effect, Persist):
+                self._shell.outbox.keep(effect.signed)
             self._audience.relay(Carried(*effect.signed.wire))
 
     def tell(self, event: NodeEvent) -> None:

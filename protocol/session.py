@@ -21,6 +21,7 @@ from protocol.effects import (
     Linked,
     MatchInput,
     Over,
+    Overheard,
     Paged,
     Persist,
     Received,
@@ -124,7 +125,7 @@ class Session(ABC):
         """Have an effect carried out, in its place among others."""
         shell = self._shell
         match effect:
-            case Choose() | Persist() | Replace():
+            case Choose() | Persist() | Overheard() | Replace():
                 self.keep(effect)
             case Send():
                 self.send(effect.author, effect.frame)
@@ -142,8 +143,8 @@ class Session(ABC):
                 shell.outbox.afterwards(partial(self.carry_out, effect))
 
     @abstractmethod
-    def keep(self, effect: Choose | Persist | Replace) -> None:
-        """Store what must not be forgotten."""
+    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
+        """Store what must not be forgotten, and show spectators what is new."""
 
     def send(self, author: int, frame: Frame) -> None:
         """Send a frame to a player."""

@@ -17,7 +17,7 @@ from typing import Final
 from p2pdice import events as game
 from protocol import limits
 from protocol.addresses import Address
-from protocol.effects import Choose, Ended, Formed, Over, Persist, Replace, Show, Ticked
+from protocol.effects import Choose, Ended, Formed, Over, Overheard, Persist, Replace, Show, Ticked
 from protocol.errors import NodeError
 from protocol.events import (
     Continued,
@@ -389,7 +389,7 @@ class Followed(Session):
 
     # The match
 
-    def keep(self, effect: Choose | Persist | Replace) -> None:
+    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
         """A spectator needs nothing again that its players cannot send again."""
 
     def carry_out(self, effect: Ended | Formed | Over | Show) -> None:

@@ -25,6 +25,7 @@ from protocol.effects import (
     MatchInput,
     Needed,
     Over,
+    Overheard,
     Paged,
     Persist,
     Played,
@@ -252,6 +253,8 @@ class Machine:
                         self.disk.add_choice(effect.step, effect.text)
                     case Persist():
                         self._outbox.keep(effect.signed)
+                    case Overheard():
+                        pass
                     case Replace():
                         self._outbox.keep_only(effect.messages)
                     case Send():

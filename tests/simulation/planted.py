@@ -414,7 +414,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 39),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 523),
-    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 34),
+    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 49),
     "silence is misconduct": Bug(silence_is_misconduct, Check.NO_HONEST_PLAYER_IS_BLAMED, 9),
     "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 207),
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 17),

@@ -1,0 +1,136 @@
+"""What a node keeps of the others' votes, in memory and on its disk: what may still matter, and that is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol import limits
+from protocol.agreement import Agreement, Reception
+from protocol.effects import Received
+from protocol.genesis import Patience
+from protocol.keys import MatchKey
+from protocol.messages import VOTES, Kind, Message, Signed, sign
+from protocol.position import Purpose
+from protocol.record import Record
+from tests.simulation.replacing import replaced
+from tests.simulation.world import UNHURRIED, Machine, World
+from tests.tiers import thoroughly
+
+LIAR = 3
+A_SECOND = 50
+"""Messages that a node reads of a peer in the long run."""
+ROOM = 64 * limits.KIB
+
+
+def in_a_round(patience: Patience = UNHURRIED) -> World:
+    """Return a world in which bids were made since the last LOCK."""
+    world = World(PRESETS["classic"], 4, seed=2, patience=patience)
+    while True:
+        assert world.step()
+        positions = [machine.match.record.position for machine in world.machines]
+        tips = {position.tip for position in positions}
+        if len(tips) == 1 and positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].locked + 4:
+            return world
+
+
+def vote(world: World, number: int, step: int, kind: Kind = Kind.ABSENT) -> Signed:
+    """Return a vote of the liar's: that a step stands as it was closed, or that nothing has come for the open one."""
+    record = world.machines[0].match.record
+    entries = record.closed(step) or (b"",) * len(record.position.owed)
+    body = (number, entries, -1) if kind is Kind.ABSENT else (number, entries)
+    message = Message(record.match, step, record.chain[step].tip, LIAR, kind, body)
+    return sign(message, MatchKey(world.seeds[LIAR]))
+
+
+def flood(world: World, count: int) -> Iterator[Signed]:
+    """Yield votes of ever later rounds, each step of the segment in turn, and every second one of those again."""
+    position = world.machines[0].match.record.position
+    said: list[Signed] = []
+    for number in range(count):
+        step = position.locked + 1 + number % (position.step - position.locked)
+        if number % 2 and len(said) > 40:
+            yield said[number * 7919 % len(said)]
+        else:
+            said.append(vote(world, number, step, (Kind.ABSENT, Kind.CLOSE)[number // 2 % 2]))
+            yield said[-1]
+
+
+def stored(machine: Machine) -> list[Signed]:
+    return [*machine.disk, *machine.unwritten]
+
+
+def size(messages: list[Signed]) -> int:
+    return sum(len(signed.data) + len(signed.signature) for signed in messages)
+
+
+@pytest.mark.parametrize("seconds", [30, *thoroughly([600])])
+def test_the_store_grows_with_the_match_and_not_with_the_votes_of_a_liar(seconds: int) -> None:
+    world = in_a_round()
+    before = size(stored(world.machines[0]))
+    for signed in flood(world, seconds * A_SECOND):
+        world.feed(0, Received(LIAR, signed))
+    assert size(stored(world.machines[0])) - before <= ROOM
+
+
+def test_a_known_vote_and_one_below_the_latest_are_no_news_and_nobody_checks_who_signed_them() -> None:
+    world = in_a_round()
+    agreement: Agreement = world.machines[0].match.agreement
+    step = agreement.record.position.step
+    votes = [vote(world, number, step) for number in range(3 * limits.VOTES_PER_AUTHOR)]
+    votes = [signed._replace(checked=False) for signed in votes]
+    assert {agreement.take(signed) for signed in votes} == {Reception.NEWS}
+    agreement.news.clear()
+
+    def check(record: Record, signed: Signed) -> Signed:
+        raise AssertionError("nobody needs to know")
+
+    with replaced(Record, Record.check_signature, check):
+        for signed in votes * 2:
+            assert agreement.take(signed) is Reception.KNOWN
+    assert agreement.news == []
+
+
+def test_votes_are_stored_by_who_acts_on_them_and_leave_the_store_with_the_next_lock() -> None:
+    """A silent player is put out: the CLOSEs that say so stay, as the history rests on them; all else goes."""
+    world = in_a_round(patience=Patience(5, 5))
+    silent = world.machines[0].match.record.position.owed[0]
+    world.crash(silent)
+    others = [machine for me, machine in enumerate(world.machines) if me != silent]
+    has_stored = False
+    while not all(silent in machine.match.record.position.left for machine in others):
+        assert world.step()
+        has_stored = has_stored or any(each.message.kind is Kind.ABSENT for each in stored(others[0]))
+    assert has_stored
+    end = others[0].match.record.position.step
+    while not all(machine.match.record.position.locked >= end for machine in others):
+        assert world.step()
+    for machine in others:
+        chain = machine.match.record.chain
+        grounds = {signed.id for position in chain for signed in position.certificate}
+        assert {signed.id for signed in stored(machine) if signed.message.kind in VOTES} == grounds
+
+
+def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_killed_at_once() -> None:
+    """With what it rests on: nobody needs to be told by others who are killed, too."""
+    world = in_a_round(patience=Patience(5, 5))
+    silent = world.machines[0].match.record.position.owed[0]
+    world.crash(silent)
+    others = [me for me in range(4) if me != silent]
+    while not any(each.message.kind is Kind.CLOSE for me in others for each in world.machines[me].disk):
+        assert world.step()
+    closer = next(me for me in others if any(each.message.kind is Kind.CLOSE for each in world.machines[me].disk))
+    for me in others:
+        world.crash(me)
+    world.restart(closer)
+    agreement = world.machines[closer].match.agreement
+    (ballot,) = agreement.absence.ballots.values()
+    assert ballot.own_close(closer) is not None
+    assert ballot.certificates
+    for me in others:
+        if me != closer:
+            world.restart(me)
+    world.run()
+    assert all(world.machines[me].match.record.position.left == (silent,) for me in others)
