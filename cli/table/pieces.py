@@ -19,6 +19,7 @@ from p2pdice.events import BidMade, DieGained
 from p2pdice.motes import GROUP_OF, MOTES, Die
 
 if TYPE_CHECKING:
+    from cli.seating import Seating
     from cli.table.board import Board, Showdown
     from cli.table.palette import Glyphs
     from p2pdice import StandingBid, State
@@ -358,8 +359,8 @@ def _listed(dice: Sequence[Die]) -> Line:
     return _spaced([(_mote(die), str(die)) for die in dice])
 
 
-def purpose(typed: str) -> str:
-    """Return in words what a move with a mote does; empty if the line that is typed names none."""
+def purpose(typed: str, seating: Seating) -> str:
+    """Return in words what a move with a mote does, and to whom; empty if the line that is typed names none."""
     verb, _, rest = typed.partition(" ")
     named = rest.partition(" ")[0].partition("@")[0]
     mote = next((mote for mote in MOTES if mote == named), None)
@@ -369,7 +370,9 @@ def purpose(typed: str) -> str:
         return f"{_WHEN[GROUP_OF[mote]].capitalize()}: {CAN[mote]}."
     if verb == "crown":
         return f"It makes a Twin Soul, and its group, {GROUP_OF[mote].capitalize()}, earns run tickets."
-    return f"{CAN[mote].capitalize()}."
+    target = rest.partition(" on ")[2]
+    on = f" ({seating.who(int(target))})" if target in map(str, range(len(seating.names))) else ""
+    return f"{CAN[mote].capitalize()}{on}."
 
 
 def _powers(board: Board, state: State) -> list[Line]:

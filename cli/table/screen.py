@@ -26,6 +26,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
+from cli.choices import is_stake
 from cli.render import faces, wrapped
 from cli.speech import hear_bid, is_possible
 from cli.table import answers, palette, pieces
@@ -286,7 +287,10 @@ class Screen:
             return "= or Enter says that the bid is true to the die; Escape does not say it."
         bid = hear_bid(typed) if typed else self._lowest()
         if bid is None or board.state.awaits.value != "move" or self._lowest() is None:
-            return pieces.purpose(typed) if typed else "Arrows go through the moves, Tab lists them, ? helps."
+            if typed:
+                return pieces.purpose(typed, board.seating)
+            way = "change the coins" if is_stake(board.turn.view) else "go through the moves, Tab lists them"
+            return f"Arrows {way}, ? helps."
         odds = f": {pieces.chance(board, bid.quantity, bid.face)} likely" if self._with_odds else ""
         if typed:
             playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."

@@ -16,7 +16,7 @@ from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
-from cli.table.pieces import CAN
+from cli.table.pieces import CAN, purpose
 from p2pdice import PRESETS, Rolled, apply
 from protocol.events import (
     LobbyChanged,
@@ -165,6 +165,13 @@ def test_a_long_name_is_cut_rather_than_immunity_be_out_of_sight() -> None:
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Bartholomew Longstocking"]), 0, state))
     assert re.search(r"Max\w*… \(you\) .* immune", drawn(board, (60, 19)))
+
+
+def test_the_hint_on_a_power_says_whom_it_is_played_on() -> None:
+    seating = asked().board.seating
+    assert purpose("play red on 1", seating) == "Roll to bar a player from a group (Ben)."
+    assert purpose("play red on 7", seating) == "Roll to bar a player from a group."
+    assert purpose("play light take dark", seating) == "Take a die of the graveyard."
 
 
 def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
