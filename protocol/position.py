@@ -18,7 +18,7 @@ LOCK and the end of a roll or deal, the roll is thrown away and made anew: someb
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Final, NamedTuple, cast
 
 from p2pdice import (
@@ -50,7 +50,7 @@ from protocol.messages import Kind, Signed
 from protocol.randomness import Context, beacon, hand, public_die, seating
 
 
-class Purpose(Enum):
+class Purpose(StrEnum):
     """What a step is for."""
 
     FORMING = "forming"
@@ -226,14 +226,20 @@ class _Game:
 
 
 def advance(
-    genesis: Genesis, match: bytes, position: Position, entries: Mapping[int, Signed], transition: Transition | None
+    genesis: Genesis,
+    match: bytes,
+    position: Position,
+    entries: Mapping[int, Signed],
+    certificate: tuple[Signed, ...],
+    transition: Transition | None,
 ) -> Position:
     """Return the position after ``position`` was closed with these messages.
 
+    :param certificate: the votes to close it so, if somebody was missing.
     :param transition: what the move among them makes of the game, if there is one.
     """
     players = len(genesis.roster)
-    ids = (entries[author].id if author in entries else b"" for author in range(players))
+    ids = [entries[author].id if author in entries else b"" for author in range(players)]
     step = position.step + 1
     tip = tagged_hash("step", position.tip, position.step, *ids)
     given = {author: signed.message.body for author, signed in entries.items() if signed.message.kind is position.kind}
@@ -243,8 +249,10 @@ def advance(
     game = _Game(position.state)
     seats, deal = position.seats, position.deal
     standing, riding = position.standing, position.riding
-    left = tuple(sorted((*position.left, *leavers)))
-    game.leave(seats, entries, leavers)
+    left = position.left
+    if leavers:
+        left = tuple(sorted((*left, *leavers)))
+        game.leave(seats, entries, leavers)
     # Somebody may have seen what a roll would come to and left: the others roll anew. Witnesses roll nothing.
     is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
     is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
@@ -332,7 +340,8 @@ def advance(
         deal,
         lock,
         entries,
-        happened=happened,
+        certificate,
+        happened,
     )
 
 

@@ -167,7 +167,7 @@ class Record:
             return signed
         if not self.keys[message.author].verifies(signed.signature, signed.data):
             raise RejectedMessageError("the signature is wrong")
-        return signed._replace(checked=True)
+        return Signed(signed.data, signed.signature, message, signed.id, checked=True)
 
     def add(self, signed: Signed) -> Outcome:
         """Fold one message in; close the open step if it was the last one owed, or the last vote to close it without.
@@ -395,8 +395,7 @@ class Record:
     ) -> Position:
         if transition is None and position.kind is Kind.MOVE:
             transition = next((self._judge(position, signed) for signed in entries.values()), None)
-        following = advance(self.genesis, self.match, position, entries, transition)
-        return following._replace(certificate=certificate)
+        return advance(self.genesis, self.match, position, entries, certificate, transition)
 
     def thin(self) -> None:
         """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from protocol import limits
 from protocol.canonical import encode
 from protocol.keys import SIGNATURE_BYTES
-from protocol.messages import MalformedMessageError, Signed, parse_signed
+from protocol.messages import MalformedMessageError, Signed, parse_signed, read_pair
 from protocol.record import MisconductError, Record
 
 TRANSCRIPT_TAG: Final = "p2pdice/1/transcript"
@@ -108,8 +108,11 @@ def _messages(data: bytes, place: int) -> Iterator[Signed]:
     while place < len(data):
         if data[place : place + 1] != _PAIR:
             raise MalformedTranscriptError(f"message {number} (byte {place}) is not a pair of byte strings")
-        signed_bytes, place = _byte_string(data, place + 1, limits.MESSAGE)
-        signature, place = _byte_string(data, place, SIGNATURE_BYTES)
+        if (pair := read_pair(data, place + 1)) is not None:
+            signed_bytes, signature, place = pair
+        else:
+            signed_bytes, place = _byte_string(data, place + 1, limits.MESSAGE)
+            signature, place = _byte_string(data, place, SIGNATURE_BYTES)
         try:
             yield parse_signed(signed_bytes, signature)
         except MalformedMessageError as error:

@@ -155,7 +155,7 @@ class _Reading:
         """
         record, before = self.record, self.record.position
         given = len(record.held) + len(record.closes) + 1
-        if not self._behind and self._continues(signed):
+        if not self._behind and self._continues(before, signed):
             self.signatures += 1
             self._last = signed
             if record.position is not before:
@@ -179,9 +179,8 @@ class _Reading:
         """Return the steps whose positions say what the messages behind the history are to it."""
         return frozenset(step + each for step in (signed.message.step for signed in self._behind) for each in (0, 1))
 
-    def _continues(self, signed: Signed) -> bool:
+    def _continues(self, position: Position, signed: Signed) -> bool:
         """Fold a message in, if it has its place here."""
-        position = self.record.position
         if position.purpose is Purpose.END:
             self.complaint = "a message behind the end of the match proves nothing"
             return False

@@ -35,6 +35,7 @@ from protocol.admission import TABLE_ID_BYTES
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
+from protocol.messages import read_pair
 
 PROTOCOL_VERSION: Final = 1
 
@@ -202,6 +203,8 @@ _TYPE_OF: Final = {
     Cut: _Type.CUT,
     Say: _Type.SAY,
 }
+_MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
+"""How the frames begin that are by far the most."""
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -226,6 +229,8 @@ def decode_frame(data: bytes) -> Frame:
 
     :raises MalformedFrameError: for anything else.
     """
+    if data.startswith(_MESSAGE) and (pair := read_pair(data, len(_MESSAGE))) is not None and pair[2] == len(data):
+        return Carried(*pair[:2])
     try:
         value = decode(data)
     except NotCanonicalError as error:

@@ -51,7 +51,7 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
         Table, TEXT, SMALL, st.integers(2, PLAYERS), SMALL, st.lists(st.tuples(TEXT, HASH), max_size=PLAYERS).map(tuple)
     ),
     st.builds(Propose, st.binary(max_size=99)),
-    st.builds(Carried, st.binary(max_size=99), st.binary(max_size=64)),
+    st.builds(Carried, st.binary(max_size=300), st.binary(min_size=60, max_size=66)),
     st.builds(Need, HASH, STEP, HASH),
     st.builds(Page, HASH, st.booleans(), PAIRS),
     st.builds(Leave, TEXT),
@@ -63,6 +63,24 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
 @given(FRAMES)
 def test_a_frame_comes_back_as_it_was_sent(frame: Frame) -> None:
     assert decode_frame(encode_frame(frame)) == frame
+
+
+@given(st.binary(max_size=300), st.integers(0, 70), st.data())
+def test_a_message_is_read_alike_with_and_without_msgpack(content: bytes, length: int, data: st.DataObject) -> None:
+    """Whatever is changed in it, and wherever it is cut."""
+    frame = bytearray(encode_frame(Carried(content, bytes(length))))
+    place = data.draw(st.integers(0, len(frame) - 1))
+    frame[place] ^= data.draw(st.integers(0, 255))
+    received = bytes(frame[: data.draw(st.just(len(frame)) | st.integers(1, len(frame)))])
+    try:
+        value = decode(received)
+    except NotCanonicalError:
+        with pytest.raises(MalformedFrameError):
+            decode_frame(received)
+    else:
+        assert encode(value) == received
+        if isinstance(value, tuple) and value[:1] == (7,) and len(value) == 3 and {*map(type, value[1:])} == {bytes}:
+            assert tuple(decode_frame(received)) == value[1:]
 
 
 PARTS: st.SearchStrategy[Value] = st.one_of(

@@ -326,9 +326,10 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
         match: bytes,
         position: Position,
         entries: Mapping[int, Signed],
+        certificate: tuple[Signed, ...],
         transition: Transition | None,
     ) -> Position:
-        after = advance(genesis, match, position, entries, transition)
+        after = advance(genesis, match, position, entries, certificate, transition)
         base = tuple(author for author in after.base if author not in after.left)
         if base != after.base:
             plant.runs()
