@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.account import Account
-from cli.commands.verify import read_transcript
 from cli.exhibition import Exhibition
 from cli.exits import Failure
 from cli.front import application
+from cli.judging import read_transcript
 from cli.play import run
 from cli.progress import Progress
 from cli.render import command_line, counted, escape, wrapped

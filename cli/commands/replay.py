@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.boundary import complain
-from cli.commands.verify import CODES, Report, describe, read_transcript
+from cli.commands.verify import CODES, Report, describe
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.judging import read_transcript
 from cli.output import say
 from cli.play import run
 from cli.render import command_line, escape, sentence

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,9 @@ from cli.boundary import complain
 from cli.boundary import report as report_failure
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.judging import Judged, judges, takes_long
 from cli.output import say
+from cli.progress import Progress
 from cli.render import command_line, counted, escape, listing, sentence
 from cli.settings import Settings
 from cli.text.transcript_names import named_transcript, words_for
@@ -69,7 +70,22 @@ def verify(
     """
     trusted = None if trust is None else _fingerprints(trust)
     settings = ctx.ensure_object(Settings)
-    reports = [report for name in files if (report := _verify_file(name, settings, trusted, as_json)) is not None]
+    named = [_named(name, settings) for name in files]
+    paths = [each for each in named if isinstance(each, Path)]
+    reports = []
+    with judges(paths) as judge, _waiting(paths, as_json) as tell:
+        for place, (name, path) in enumerate(zip(files, named, strict=True)):
+            tell(f"judging file {place + 1} of {len(files)}")
+            try:
+                if not isinstance(path, Path):
+                    raise path
+                reports.append(_verify_file(name, path, judge, trusted, as_json))
+            except OSError as error:
+                complain(
+                    f"{escape(str(path if isinstance(path, Path) else name))}: {sentence(error.strerror or str(error))}"
+                )
+            except Failure as failure:
+                report_failure(failure, sys.stderr)
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
     if not as_json and len(reports) == len(files) == 1 and reports[0].has_match:
@@ -78,6 +94,16 @@ def verify(
         say(f"See the match again with:\n    {command_line('replay', *words)}")
     codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
+
+
+@contextmanager
+def _waiting(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Let somebody at a terminal be told what goes on, if it takes more than a moment."""
+    if as_json or not sys.stdout.isatty() or not takes_long(paths):
+        yield lambda _: None
+        return
+    with Progress(sys.stdout) as progress:
+        yield progress.now
 
 
 LIMITS: Final = "No file can show whether its keys belong to different people, or when they played."
@@ -148,24 +174,24 @@ class Report:
         }
 
 
-def _verify_file(name: str, settings: Settings, trusted: frozenset[str] | None, as_json: bool) -> Report | None:
-    """Judge a file and tell; None if there is none, or it cannot be read."""
-    from protocol.verifier import verify
-
-    path = Path(name)
+def _named(name: str, settings: Settings) -> Path | Failure | OSError:
+    """Return the file that somebody names, or why there is none."""
     try:
-        path = named_transcript(name, settings)
-        data = read_transcript(path)
-        date = _date(path.stat().st_mtime)
-    except OSError as error:
-        complain(f"{escape(str(path))}: {sentence(error.strerror or str(error))}")
-        return None
-    except Failure as failure:
-        report_failure(failure, sys.stderr)
-        return None
-    verdict = verify(data)
+        return named_transcript(name, settings)
+    except (Failure, OSError) as error:
+        return error
+
+
+def _verify_file(
+    name: str, path: Path, judge: Callable[[Path], Judged], trusted: frozenset[str] | None, as_json: bool
+) -> Report:
+    """Judge a file and tell.
+
+    :raises OSError: if it cannot be read.
+    """
+    verdict, modified = judge(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    report = Report(path, verdict, date, strangers, is_kept=path != Path(name))
+    report = Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name))
     if as_json:
         print(json.dumps(report.to_json()), flush=True)
     else:
@@ -178,27 +204,6 @@ def _date(seconds: float) -> str | None:
         return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
     except (OverflowError, OSError, ValueError):  # a disk can hold any number
         return None
-
-
-def read_transcript(path: Path) -> bytes:
-    """Return the bytes of a file, but never more than just too many for a transcript.
-
-    :raises OSError: if it cannot be read, or is no file but a folder, a pipe or a device: reading one of these may
-        never end, and opening one may wait.
-    """
-    from protocol.home import open_without_waiting
-    from protocol.limits import TRANSCRIPT
-
-    _require_file(path.stat().st_mode)
-    with open(path, "rb", opener=open_without_waiting) as file:
-        _require_file(os.fstat(file.fileno()).st_mode)  # another may have taken its place
-        return file.read(TRANSCRIPT + 1)
-
-
-def _require_file(mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device or a socket"
-        raise OSError(f"this is a {kind}; name a transcript or proof file")
 
 
 def describe(report: Report) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ from unittest.mock import patch
 
 import pytest
 
-from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe, read_transcript
+from cli import judging
+from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe
 from cli.exits import ExitCode
+from cli.judging import read_transcript
 from p2pdice import PRESETS
 from protocol import limits
 from protocol.canonical import encode
@@ -78,6 +81,20 @@ def test_the_exit_code_is_the_worst_verdict(
     told = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("  ")]
     assert len(told) - told.count(LIMITS) - told.count("See the match again with:") == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
+
+
+def test_many_files_are_judged_side_by_side_and_told_in_their_order(
+    here: Run, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [files[name] for name in ("fair", "garbage", "missing", "cut", "fair", "flipped", "empty")]
+    alone = here("verify", *names, "no-match-of-mine")
+    monkeypatch.setattr(judging, "SHARE", 1000)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with patch.object(ProcessPoolExecutor, "submit", autospec=True, side_effect=ProcessPoolExecutor.submit) as submit:
+        together = here("verify", *names, "no-match-of-mine")
+    assert submit.call_count == 5  # the same file is judged once, the missing one never
+    assert (together.returncode, together.stdout, together.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+    assert together.stdout.count("FAIR.") == 2
 
 
 def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
