@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.explain_motes import motes_sections, stakes_sections, typed
 from cli.render import dice_count, wrapped
 from cli.worked import worked, worked_rounds
-from p2pdice.bids import IN_WORDS
+from p2pdice.bids import RAISES_IN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,7 +193,7 @@ def typed_moves(rules: Ruleset) -> str:
 
 
 SHORT: Final = {
-    "raise": IN_WORDS,
+    "raise": RAISES_IN_WORDS,
     "wild": {"ones": "ones wild", "never": "nothing wild", "unless-opened": "ones wild unless opened"},
     "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
     "verdict": {"loser-loses-die": "", "right-side-discards": "who is right puts a die away"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from p2pdice.bids import IN_WORDS, raises
+from p2pdice.bids import RAISES_IN_WORDS, raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
 from p2pdice.menus import Menus, menus_of
@@ -135,7 +135,8 @@ def _refusal(state: State, move: Bid) -> str:
         return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes{or_call}"
     standing = bids[-1]
     allowed = raises(order(state), standing.quantity, standing.face)
-    lowest = [f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]]
-    what = IN_WORDS[order(state)] if len(lowest) > 1 else f"more {FACE_NAMES[standing.face - 1]}"
-    advice = f"bid {what} ({', '.join(lowest)} at least){or_call}" if lowest else "nothing does, so call liar"
+    lowest = {face: f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]}
+    is_same_face = list(lowest) == [standing.face]
+    what = f"more {FACE_NAMES[standing.face - 1]}" if is_same_face else RAISES_IN_WORDS[order(state)]
+    advice = f"bid {what} (at least {', '.join(lowest.values())}){or_call}" if lowest else "nothing does, so call liar"
     return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

@@ -70,7 +70,7 @@ RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType
 it. ``either`` also refuses what was bid before in the round, which takes more than the standing bid to know.
 """
 
-IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "standard": "more dice, or as many of a higher face",
         "strict": "more of the same face, or as many of a higher one",
@@ -80,12 +80,12 @@ IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "double-ones": "more dice, or as many of a higher face, where ones count double",
     }
 )
-"""By value of the option ``raise``: what raises a bid, in a few words."""
+"""What raises a bid, by value of the option ``raise``."""
 
 _ANY: Final = (_from(1),) * len(FACES)
 
 
-@lru_cache(maxsize=8192)  # more than there are bids
+@lru_cache(maxsize=8192)  # one raise order has 5,995 standing bids, "none yet" included
 def raises(order: str, quantity: int, face: int) -> tuple[range, ...]:
     """Return for each face, ones first, the quantities that raise ``quantity`` x ``face``; quantity 0 is no bid yet.
 

@@ -190,7 +190,7 @@ def test_what_was_asked_once_more_is_forgotten_with_another_move() -> None:
     table.types("40x3", "1x3", "40x3")
     assert table.played == []
     assert table.types("40x6") == [
-        "40x6 does not raise 2x3: bid more of the same face, or as many of a higher one (3x3, 2x4, 2x5, 2x6 at least),"
+        "40x6 does not raise 2x3: bid more of the same face, or as many of a higher one (at least 3x3, 2x4, 2x5, 2x6),"
         " or call liar."
     ]
 

@@ -280,5 +280,11 @@ def test_what_was_left_out_of_an_answer_has_something_before_it() -> None:
 
 def test_where_only_one_face_can_be_bid_it_is_named() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "4x6")
-    with pytest.raises(RulesError, match=r"4x6 does not raise 4x6: bid more sixes \(5x6 at least\), or call liar"):
+    with pytest.raises(RulesError, match=r"4x6 does not raise 4x6: bid more sixes \(at least 5x6\), or call liar"):
+        apply(state, Play(state.turn, Bid(4, 6)))
+
+
+def test_where_only_a_higher_face_can_be_bid_no_more_of_the_standing_one_are_asked_for() -> None:
+    state = play(rolled(rules("classic"), (5, 5)), "999x5")
+    with pytest.raises(RulesError, match=r"as many of a higher one \(at least 999x6\), or call liar"):
         apply(state, Play(state.turn, Bid(4, 6)))
