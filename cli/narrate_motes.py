@@ -183,7 +183,7 @@ def window(state: State) -> str:
     return state.phase if state.phase in WINDOWS else "bidding"
 
 
-def hour(state: State) -> str:
+def window_and_prize(state: State) -> str:
     """Return the window and the prize as sentences; nothing where there are none."""
     prize = state.motes.prize if state.motes is not None else None
     now = WINDOWS.get(window(state), "")

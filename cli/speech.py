@@ -85,7 +85,7 @@ def hear(
 
 
 def offers(view: View, names: Sequence[str]) -> list[str]:
-    """Return the listed moves as a person types them: each as short as it is understood here as nothing else.
+    """Return the listed moves as a person types them: each in the shortest form that can mean nothing else now.
 
     :param names: by seat.
     """
@@ -237,20 +237,20 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
-    """Return the shortest texts of legal moves that name dice."""
+    """Return, for each legal move that is clear with fewer seats, the shortest text that is."""
     forms = {move: [form.split() for form in _forms(move, view, names)] for move in view.legal if type(move) is not Bid}
     found: dict[Move | str, str] = {}
     for move in forms:
         for text in _shortened(str(move)):
             words = text.split()
-            if [other for other in forms if any(_begins(form, words) for form in forms[other])] == [move]:
+            if [other for other in forms if any(_begins(whole, words) for whole in forms[other])] == [move]:
                 found[move] = text
                 break
     return found
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """Yield a text with fewer seats than it has behind its dice, the shortest first."""
+    """Yield a text without the seats of all its dice, then without that of each one alone."""
     seats = [match.span() for match in _SEAT.finditer(text)]
     if len(seats) > 1:
         yield _SEAT.sub("", text)

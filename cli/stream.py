@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cli.seating import Seating
 
 _LEFT_OUT = {"state", "view", "is_last"}
-"""Positions follow from the events, and would be most of the bytes; so does what belongs to one of them."""
+"""Positions, which follow from the events and would be most of the bytes, and which event a position comes after."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:

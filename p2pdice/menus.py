@@ -1,7 +1,7 @@
 """The lists of bids and calls: made once for what they depend on, then shared by all states that have the same.
 
-What may follow a standing bid is one list; the :class:`Menus` of a round hold those that were asked for. A state
-carries them, so that in the most frequent steps of all a list of moves is one lookup.
+There is one list for each standing bid; the :class:`Menus` of a round hold those that were asked for. A state carries
+them, so that the most frequent step of all, listing the moves, is one lookup.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _KEPT: Final = 100_000
 
 
 class Menus(dict[tuple[int, int], tuple[Move, ...]]):
-    """Lists by quantity and face of the standing bid; (0, 0) opens a round. They are made when first looked up.
+    """Lists of moves by quantity and face of the standing bid; (0, 0) opens a round. Made when first looked up.
 
-    Each has bids by quantity, then by face, up to the limit; then the calls.
+    Each list has the bids up to the limit, by quantity, then by face; then the calls.
 
     >>> [str(move) for move in menus_of("strict", (1, 2, 3, 4, 5, 6), 4, False)[2, 5]]
     ['2x6', '3x5', '4x5', 'liar']

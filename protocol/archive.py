@@ -49,7 +49,7 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     """Return the match that somebody names.
 
-    :param name: as :func:`protocol.match_names.meant` has it.
+    :param name: whatever :func:`protocol.match_names.meant` understands.
     :raises NodeError: if there is none like that, or more than one, or the name is empty.
     """
     found = meant(name, [(each.match, each.name) for each in matches])

@@ -94,7 +94,7 @@ class Persist(NamedTuple):
 
 
 class Overheard(NamedTuple):
-    """This message is new here, and need not be stored: spectators are to be shown it all the same."""
+    """This message is new here. It need not be stored, but spectators are to be shown it."""
 
     signed: Signed
 

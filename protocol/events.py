@@ -95,15 +95,15 @@ class TableClosed:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
-    """This node wants to sit down again with the host of the last match. Told at once, and when it stands otherwise."""
+    """This node wants to sit down again with the host of the last match. Told at once, and whenever that changes."""
 
     host: PlayerInfo | None
     """None if this node was restarted in that match, and does not know which of its players hosts."""
     host_is: Literal["asked", "there", "playing"]
-    """``asked``: nobody has answered yet, or nobody does any more. ``there``: the table is not open yet. ``playing``: a
-    match with others."""
+    """``asked``: nobody answers, yet or any more. ``there``: the host answers, but the table is not open yet.
+    ``playing``: the host plays a match with others."""
     seconds: float
-    """How long this node goes on if nobody answers."""
+    """How long this node goes on asking while nobody answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +164,14 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The engine moved: what happened, and the public state after all that came of the same input."""
+    """The engine moved: one of the things that came of an input, and the public state after all of them."""
 
     event: GameEvent
     state: State
     eviction: Eviction | None = None
     """With a player who is out for having been evicted: why."""
     is_last: bool = True
-    """Nothing else came of the same input."""
+    """No other event of the same input follows."""
 
 
 @dataclass(frozen=True, slots=True)

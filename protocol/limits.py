@@ -131,7 +131,7 @@ PAGE: Final = 48 * KIB
 """Messages of one answer to NEED; with its envelope it stays below :data:`FRAME`."""
 TRANSCRIPT: Final = 64 * KIB * KIB
 """Two thousand rounds of long bidding of ten players, where fifty are many; a larger file is refused before it is
-looked at. To judge one takes little more memory than its size; to tell it again, up to some fifteen times as much."""
+looked at. Judging one takes little more memory than its size; replaying it, up to about fifteen times as much."""
 STATES_APART: Final = 32
 """Of the states of a match that is folded from a file one in so many is kept; the others are worked out from it."""
 WORD: Final = KIB

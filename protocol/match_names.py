@@ -91,13 +91,13 @@ def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
 
 
 def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
-    """Return the id of the match that somebody means by a name; None if there is none.
+    """Return the id of the match that somebody means by a name; None if no match is called so.
 
     That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
     on disk, or any unique beginning of its id.
 
     :param matches: the id of each, and its name if it has one; the newest first.
-    :raises NodeError: if several are called so, or the name is empty.
+    :raises NodeError: if several matches are called so, or the name is empty.
 
     >>> old, new = (bytes(32), "2026-11-22-friday"), (bytes([1] * 32), "")
     >>> meant("last", [new, old]) == meant("01", [new, old]) == new[0], meant("2026-11-22-Friday", [new, old]) == old[0]

@@ -57,7 +57,7 @@ class Course:
             yield MatchFormed(self.record.match.hex())
         if before.state is None and after.state is not None:
             yield self._start(after, resumed=False)
-        following = [state for _, state in after.happened[1:]]
+        following = [state for _, state in after.happened[1:]]  # all events of one input share one state
         for (event, state), later in zip_longest(after.happened, following):
             yield Happened(event, state, self._eviction(after, event), is_last=later is not state)
         if after.deal is not before.deal and (hand := self._hand(after)):

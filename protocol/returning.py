@@ -78,7 +78,7 @@ async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaita
 
 
 def _awaiting(way: WayBack, refused: set[str]) -> AwaitingHost:
-    """Return how it stands when who may host has said no with these codes."""
+    """Return what there is to wait for, by the codes with which those who may host have refused."""
     host = way.hosts[0].player if len(way.hosts) == 1 else None
     return AwaitingHost(host, "there" if "no-table" in refused else "playing" if refused else "asked", GONE)
 

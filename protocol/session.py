@@ -144,7 +144,7 @@ class Session(ABC):
 
     @abstractmethod
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
-        """Store what must not be forgotten, and show spectators what is new."""
+        """Store what must not be forgotten, and show spectators the messages that are new."""
 
     def send(self, author: int, frame: Frame) -> None:
         """Send a frame to a player."""

@@ -425,7 +425,7 @@ class Followed(Session):
             return
         self._is_current = True
         record = self.match.record
-        if not self.occasion.table:  # who comes late is not shown the table, but may have found the match by its name
+        if not self.occasion.table:  # no player tells a latecomer the name of the table, but the network may
             self.occasion = self.occasion._replace(table=self._shell.whereabouts.table_of(record.match))
         state = record.position.state
         if state is not None:

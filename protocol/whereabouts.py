@@ -182,11 +182,11 @@ class Whereabouts:
         return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
 
     def table_of(self, match: bytes) -> str:
-        """Return what the table of a running match is called by all who advertise it; empty if that is not known.
+        """Return what all who advertise a running match call its table; empty if they differ or nobody tells.
 
-        It is anybody's word, so any text that can be printed.
+        Anybody can advertise anything, so nothing proves the name.
         """
-        names = {each.advertisement.name for each in self._sighted(match)} - {_nameless(match)}
+        names = {each.advertisement.name for each in self._sighted(match)} - {_anonymous(match)}
         return names.pop() if len(names) == 1 else ""
 
     def _sighted(self, match: bytes) -> tuple[Sighting, ...]:
@@ -300,12 +300,12 @@ def running_match(match: Match, name: str) -> Advertisement:
     genesis = match.record.genesis
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
-        name = _nameless(match.record.match)
+        name = _anonymous(match.record.match)
     return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
 
 
-def _nameless(match: bytes) -> str:
-    """Return what a match is advertised as whose table's name is not told."""
+def _anonymous(match: bytes) -> str:
+    """Return the name under which a match is advertised if that of its table is not told."""
     return f"match {match.hex()[:8]}"
 
 

@@ -75,7 +75,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector thousands of tests: what is collected in the end is what a test has left behind."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)  # a simulated world makes much and leaves little: a tenth of its time went into looking
+    gc.set_threshold(20_000)  # a tenth of the time of simulated worlds went into looking for the little they leave
 
 
 def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
@@ -94,7 +94,7 @@ def checked_once() -> Iterator[None]:
 
 @pytest.fixture
 async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    """Whoever plays in one test: nodes that it opens in this process, which are closed behind it."""
+    """The players of one test: nodes that it opens in this process, and that are closed after it."""
     async with company(tmp_path) as gathered:
         yield gathered
 

@@ -1,9 +1,10 @@
 """Programs under test as processes: started, watched, typed at, stopped, killed; and none of them outlives its test.
 
-:func:`run` is for what ends by itself, :func:`run_here` for what does so and needs no process. A :class:`Program` runs
-beside its test, and may be anything. On it are built players who type at the line mode (:mod:`tests.cli.seat`), people
-before a terminal (:mod:`tests.cli.screen`), and nodes that tell what happens as JSON (:mod:`tests.network.processes`).
-Nodes in the process of the test itself are another thing: :mod:`tests.network.company`.
+:func:`run` runs what ends by itself, :func:`run_here` a command that needs no process of its own. A :class:`Program`
+runs beside its test, and may be anything. On it are built players who type at the line mode (:mod:`tests.cli.seat`),
+people before a terminal (:mod:`tests.cli.screen`), and nodes that tell what happens as JSON
+(:mod:`tests.network.processes`). Nodes in the process of the test itself are another thing:
+:mod:`tests.network.company`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def run(*arguments: str, home: Path, given: str = "", variables: Mapping[str, st
 
 
 def run_here(*arguments: str, home: Path, given: str = "", variables: Mapping[str, str] = {}) -> Done:
-    """Run a command in the process of the test itself, for its output and its exit code: a process costs far more."""
+    """Run a command in the process of the test itself, for its output and exit code: a process takes far longer."""
     stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (given.encode(), b"", b""))
     with (
         patch.dict(os.environ, environment(home) | dict(variables), clear=True),

@@ -1,6 +1,6 @@
 """What is in the wheel, pinned: three packages, their typing markers, the console script, the license; nothing else.
 
-And what lies at the top of the project, and with which pytest it is tested.
+Also what lies at the top of the checkout, and that the pytest in use finds all fixtures.
 """
 
 import os
@@ -74,7 +74,7 @@ def test_tests_may_be_named_in_any_order(tmp_path: Path) -> None:
 
 
 def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
-    """A home of a player lay there once, with its key."""
+    """The home of a player, with its key, was once committed there."""
     asked = ["git", "-C", str(ROOT), "ls-files"]
     try:
         listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()

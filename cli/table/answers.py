@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.narrate import awaited, dice_by_player
-from cli.narrate_motes import graveyard, hour
+from cli.narrate_motes import graveyard, window_and_prize
 from cli.render import bid, capital, dice_count, hand, listing, percent
 from cli.seating import display_names
 from cli.speech import hear_bid
@@ -25,7 +25,7 @@ def table(board: Board) -> Iterator[str]:
     if board.state is None:
         yield from players(board)
         return
-    yield " ".join(filter(None, (f"Round {board.state.round}.", hour(board.state))))
+    yield " ".join(filter(None, (f"Round {board.state.round}.", window_and_prize(board.state))))
     yield from bids(board)
     yield dice(board)
     if waiting := whose_turn(board):

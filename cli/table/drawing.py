@@ -26,7 +26,7 @@ _SMALLEST: Final = (40, 10)
 _LOG: Final = 3
 """Lines that the log gets at least."""
 _HURRY: Final = 10
-"""Seconds left from which on the clock alarms, where the match does not just wait then."""
+"""Seconds left at which the clock begins to alarm, if the others go on without whoever is late."""
 _ASIDE: Final = 96
 """Columns of the table at most, where the log stands beside it."""
 
@@ -59,7 +59,7 @@ class Sight:
     seconds: int | None = None
     """Left to whoever is waited for."""
     is_pressing: bool = True
-    """The others go on without them when nothing is left."""
+    """When no time is left, the others go on without them."""
     score: str = ""
     """Of the evening."""
     is_holding: bool = False
@@ -96,7 +96,7 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
     people = len(board.seating.names)
     height = max(room - _LOG - 1, min(people + 1, room - 2))  # the log gives way to the players and one's own dice
     body = _body(board, sight, columns, height, glyphs)
-    is_short = _is_match(board) and not _bar(board, columns, height)
+    is_short = _is_match(board) and not _mischief(board, columns, height)
     title = pieces.motes_in_short(board) if is_short else ""
     return [*head, *body, *_log(sight, columns, room - len(body), glyphs, 1, title), *foot]
 
@@ -129,8 +129,8 @@ def _is_match(board: Board) -> bool:
     return board.over is None and board.state is not None and bool(board.seating.names)
 
 
-def _bar(board: Board, columns: int, height: int) -> list[Line]:
-    """Return what there is besides where dice have powers; nothing if there is no room for it beside the dice."""
+def _mischief(board: Board, columns: int, height: int) -> list[Line]:
+    """Return what dice with powers add; nothing if it does not fit below the players and one's own dice."""
     seats = len(board.seating.names)
     lines = pieces.motes(board, columns - 1, max(height - seats - 3, 2))
     return lines if seats + 1 + len(lines) <= height else []
@@ -139,7 +139,7 @@ def _bar(board: Board, columns: int, height: int) -> list[Line]:
 def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
     assert board.state is not None
     seats = len(board.seating.names)
-    mischief = _bar(board, columns, height)
+    mischief = _mischief(board, columns, height)
     spare = height - seats - len(mischief)
     top = max(seats, 5) if spare - max(5 - seats, 0) >= 1 else seats
     spare = height - top - len(mischief)
@@ -162,7 +162,7 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
 def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int, title: str = "") -> list[Line]:
     """Return the end of what was told, as far as it is not scrolled back.
 
-    :param title: stands above it, as long as it is not.
+    :param title: of the rule above it, in place of "log", as long as it is not scrolled back.
     """
     room = height - ruled
     if room <= 0:

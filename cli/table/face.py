@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
-
-
-_KEPT: Final = "What you had begun to type still counts" + (
+_STILL_COUNTS: Final = "What you had started to type still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
-"""Said once. Whether something had been begun only the terminal knows, which edits the line."""
+"""Said once, even if nothing was typed: the terminal edits the line, so only the terminal knows."""
 
 
 class InterruptedByUserError(Exception):
@@ -123,8 +121,8 @@ class PipedLines(PipedInput):
 class TerminalLines(PipedInput):
     """Lines at a terminal, one below the other: nothing is ever repainted, so that a screen reader can follow.
 
-    The terminal itself echoes and edits what is typed. What happens meanwhile comes in between, as it may be what one
-    waits for, and the prompt after it. Used in an ``async with`` statement.
+    The terminal itself echoes and edits what is typed. What happens meanwhile is not held back, as somebody may be
+    waiting for it; the prompt comes again after it. Used in an ``async with`` statement.
     """
 
     is_interactive = True
@@ -141,9 +139,9 @@ class TerminalLines(PipedInput):
         self._is_due = True
         """A prompt is due, whatever it asks: nothing has been asked yet, or something was answered."""
         self._has_broken_in = False
-        """Something was told behind a prompt."""
+        """Something was told while somebody may have been typing."""
         self._has_explained = False
-        """What becomes of a line then."""
+        """It was said what becomes of a line that is broken in two."""
         self._prompting: asyncio.TimerHandle | None = None
         self._stack = contextlib.ExitStack()
 
@@ -187,7 +185,7 @@ class TerminalLines(PipedInput):
         """Prompt for what is asked now; for what can be typed at any time, only once after each line."""
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True
-            self.say(f"({_KEPT})")
+            self.say(f"({_STILL_COUNTS})")
         prompt = self._table.prompt()
         if prompt != self._prompted and (prompt.strip() != ">" or self._is_due):
             self._writer.write(("\n" if self._prompted else "") + prompt)

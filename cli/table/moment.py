@@ -1,7 +1,7 @@
-"""The state at the moment that is told. A move can make several things happen, and a node knows how all of them end.
+"""The state at the moment that is told. One move can make several things happen, and a node tells only how all end.
 
-What is on a table must not run ahead of what is said of it: so each event changes the state before it by as much as it
-says, until the last one brings the state that holds.
+The table must not show what has not been told yet. So each event changes the state before it by just what it says; the
+last one brings the state of the engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def just_after(before: State, event: game.Event) -> State:
-    """Return the state after one of several events, when nobody is asked yet."""
+    """Return the state after an event that others follow: nobody is asked for a move yet."""
     table, phase = before.table, before.phase
     match event:
         case game.DieLost() | game.DieGained():
@@ -35,7 +35,7 @@ def just_after(before: State, event: game.Event) -> State:
 
 
 def _moved(motes: Mischief, event: game.Event) -> Mischief:
-    """Return where the dice with powers are after an event."""
+    """Return where the dice with powers, and their effects, are after an event."""
     match event:
         case game.DieLost(seat=seat, die=Die() as die):
             return motes.bury(die, seat)

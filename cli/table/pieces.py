@@ -38,7 +38,7 @@ CAN: Final = {
     "red": "roll to bar a player from a group",
     "dark": "destroy another die of the graveyard",
 }
-"""What a die of the graveyard does for whoever plays it, in words that 60 columns have room for."""
+"""What a die in the graveyard does for whoever plays it, in words that fit into 60 columns."""
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 
 
@@ -53,7 +53,7 @@ def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
     pictures = [_dice_left(board, state, seat, glyphs) for seat in range(len(names))]
     piled = max(map(width, pictures))
     has_bids = bool(state.bids) and board.showdown is None
-    # Rather a name is cut than what holds for somebody left out.
+    # A name is cut before a mark is left out.
     marks = [[mark for _, mark in _marks(board, state, seat) if mark != _TO_MOVE] for seat in range(len(names))]
     held = max(sum(1 + len(mark) for mark in each) for each in marks)
     room = max(columns - 20, 8) if not held else max(columns - 3 - piled - _BID * has_bids - held, 9)

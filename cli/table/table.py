@@ -237,8 +237,8 @@ class Table:
     def clock(self) -> Clock | None:
         """Return who is waited for and how long.
 
-        None where nobody's time runs, or what is shown lags behind; and when it has run out where the others are not
-        enough to go on, so that nothing comes of it.
+        None where nobody's time runs, or what is shown lags behind; and once time is up, if the others are too few to
+        go on, so that the match just waits.
         """
         match = self._node.match
         if match is None or not self.board.match or self.pace.is_holding:

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: processes of their own, or in the process of a test where that is the same."""
+"""The command line as its users meet it: in a process of its own, or in that of the test where this is the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def p2pdice(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Run:
-    """Run one command as ``p2pdice`` does, in this process: for what is no matter of processes."""
+    """Run one command as ``p2pdice`` does, but in this process: for tests that need no other."""
 
     def command(*arguments: str, given: str = "", **variables: str) -> Done:
         return run_here(*arguments, home=tmp_path / "home", given=given, variables=variables)

@@ -1,4 +1,4 @@
-"""A player at the full screen who has nothing but keys, and what must be on it whatever its size. POSIX only."""
+"""A player at the full screen who has nothing but keys, and what the screen must show at any size. POSIX only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cli.table.palette import ASCII, PICTURES
 from tests.cli.screen import COLUMNS, LINES, Terminal
 from tests.programs import PATIENCE
 
-ENTER, ESCAPE, UP, DOWN, RIGHT, LEFT = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
+ENTER, ESCAPE, UP, DOWN, RIGHT = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[C"
 PAGE_UP, PAGE_DOWN = "\x1b[5~", "\x1b[6~"
 COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9](?:;[0-9;]*)?m")
 BELL, SHOW_CURSOR = b"\x07", b"\x1b[?25h"
@@ -38,11 +38,11 @@ class KeyPlayer(Terminal):
 
     def end(self, patience: float = PATIENCE) -> int:
         code = super().end(patience)
-        super()._painted(self._unpainted)  # behind the last picture
+        super()._painted(self._unpainted)  # what follows the last picture
         return code
 
     def is_asked(self) -> bool:
-        """Tell whether a move is asked for that was not made yet."""
+        """Tell whether this player is asked for a move, and has not made it yet."""
         return self._rung() > self._answered and self.display()[-1].startswith(PROMPT)
 
     def is_over(self) -> bool:
@@ -57,7 +57,7 @@ class KeyPlayer(Terminal):
         return self.display()[-3]
 
     def said(self) -> str:
-        """Return what is on the screen, without the breaks of its lines: of the table, then of a log beside it."""
+        """Return what is on the screen with its lines joined: those of the table, then those of a log beside it."""
         rows = self.display()
         log = [row[self._columns * 3 // 5 + 3 :] for row in rows] if self._columns >= WIDE else []
         return " ".join(" ".join([*self.left(), *log]).split())
@@ -122,7 +122,7 @@ class KeyPlayer(Terminal):
         self.type("!")
 
     def pull(self, columns: int, lines: int) -> None:
-        """Pull the window to another size; what was on its way for the old one may be written beyond its edge."""
+        """Pull the window to another size, and forget what was still painted for the old one beyond its edge."""
         self.resize(columns, lines)
         self.check_frame()
         self.beyond.clear()
@@ -170,7 +170,7 @@ class KeyPlayer(Terminal):
         self.wait_for(is_whole, f"a screen of {self._columns} x {self._lines}")
 
     def check_bidding(self, bid: str, dice: int | None = None) -> None:
-        """Wait until all is there that one bids by: the others, whose turn it is, one's own dice, the bid that stands.
+        """Wait until all is there that a bidder needs: whose turn it is, the dice in hand, the bid that stands.
 
         :param bid: that stands; empty if there is none.
         :param dice: of one's own; None for as many as are drawn beside the name.

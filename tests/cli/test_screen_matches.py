@@ -43,9 +43,9 @@ def check_mode(player: KeyPlayer, mode: str) -> None:
     assert player.raw.isascii() == (mode == "ascii")
 
 
-class Mischief:
-    """A match of motes between Ada before the screen and Ben at a line. Both know how to lose: they bid more dice than
-    there are. So they lose what lets Ada play each die that she has, one after the other.
+class MatchOfMotes:
+    """A match between Ada at the full screen and Ben in line mode. Either can lose at will, by bidding more dice than
+    there are. So they lose the dice that let Ada play each of her powers, one after the other.
 
     :param sizes: which Ada's window is given, another one at each bid.
     """
@@ -54,10 +54,16 @@ class Mischief:
         self.ada = ada
         self.ben = ben
         self.sizes = sizes
+        self.prize = ""
+        self.seats: dict[Terminal, int] = {}
+        self.swapped = ""
+        """The mote that Neutral is swapped with; empty if Neutral is the prize."""
+        self.attack = ""
+        """The mote that Ben plays for Ada to answer with her Blue."""
         self.played: set[str] = set()
         """Motes that Ada has played in this match."""
         self.losses: list[tuple[Terminal, str]] | None = None
-        """Who is to lose which die next; None before that can be told. Behind the last one Ben loses the others."""
+        """Who is to lose which die next; None before the prize is known. After the last of them only Ben loses."""
         self.losing = ""
         """The mote that whoever has just lost is to send to the graveyard."""
         self.buried: set[str] = set()
@@ -112,7 +118,7 @@ class Mischief:
         return self.losses[0][0] if self.losses else self.ben
 
     def _settle(self) -> None:
-        """Somebody is called who is to lose."""
+        """Note that a lie was called, and so who loses which die."""
         assert self.losses is not None
         self.bid = ""
         self.losing = self.losses.pop(0)[1] if self.losses else "any"
@@ -339,7 +345,7 @@ def test_every_power_is_played_with_keys_and_seen(stack: ExitStack, tmp_path: Pa
     ben = stack.enter_context(Terminal(tmp_path / "b", "join", line, "--name", "Ben", size=(300, 24)))
     played: set[str] = set()
     while True:
-        match = Mischief(ada, ben, sizes)
+        match = MatchOfMotes(ada, ben, sizes)
         match.play()
         assert match.played == set(MOTES) - {match.prize}
         played |= match.played

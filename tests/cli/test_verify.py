@@ -254,7 +254,7 @@ def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path, name
     ],
 )
 def test_a_match_takes_little_more_memory_than_its_transcript_has_bytes(tmp_path: Path, size: int) -> None:
-    """Where every round goes through all bids that there are; also if something that proves nothing stands behind."""
+    """Every round goes through all possible bids. A message behind it that proves nothing takes no more memory."""
     path = tmp_path / "marathon"
     with path.open("wb") as file:
         for piece in marathon(10):

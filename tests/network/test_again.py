@@ -85,9 +85,9 @@ class Evening:
         """Begin the first match: open a table, and fill it.
 
         :param guests: what they are called, if that matters.
-        :param is_watched: whether somebody comes before the guests, and looks on.
+        :param is_watched: whether a spectator comes before the guests.
         :param options: of the host's node.
-        :return: the table, and all who came: the host, the guests, and who looks on.
+        :return: the table, and all who came: the host, the guests, the spectator.
         """
         host = await self.people.sit("A", **options)
         opened = await self.open(host, settings)

@@ -146,7 +146,7 @@ def judge_file(history: History, data: bytes) -> Verdict:
 
 
 def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
-    """Return the verdict on the same file, all of it judged. Whoever keeps the match in memory comes to the same."""
+    """Return the verdict on the same file, all of it judged. Keeping the match in memory must make no difference."""
     header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))
     data = header + b"".join(history.encodings[:place]) + rest
     verdict = verify(data)

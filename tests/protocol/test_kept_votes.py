@@ -114,7 +114,7 @@ def test_votes_are_stored_by_who_acts_on_them_and_leave_the_store_with_the_next_
 
 
 def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_killed_at_once() -> None:
-    """With what it rests on: nobody needs to be told by others who are killed, too."""
+    """So is what it rests on: nobody has to hear that from the others, who were killed, too."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.record.position.owed[0]
     world.crash(silent)

@@ -19,7 +19,7 @@ def assert_all_hold(seeds: range) -> None:
 
 @pytest.mark.parametrize("group", range(1, 1 + ORDINARY // GROUP))
 def test_what_must_hold_does(group: int) -> None:
-    """The first ten are left to .ci/run: two of them take as long as the thirty after them together."""
+    """Seeds 0 to 9 are left to .ci/run: two of them take as long as the next thirty together."""
     assert_all_hold(range(group * GROUP, (group + 1) * GROUP))
 
 

@@ -158,7 +158,7 @@ def test_a_narrow_screen_says_in_full_what_lies_on_the_stack_and_what_each_die_c
     assert "Stack, top first: blue@1 by Benjamin on red@0; red@0 by you on Benjamin" in told
 
 
-def test_a_long_name_is_cut_rather_than_immunity_be_out_of_sight() -> None:
+def test_a_long_name_is_cut_before_immunity_is_left_out() -> None:
     state = reach(laid(2, "grey@0", first=0), "sunrise", loses="red@0")
     state = reach(play(state, "play grey@0"), "bidding")
     state = play(state, "2x3")

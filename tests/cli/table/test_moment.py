@@ -22,7 +22,7 @@ from tests.p2pdice.scripted import play, random_play, reach, rules, table
 
 
 def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[str, str]]:
-    """Return for each thing that is shown of some events what it is, and the picture then."""
+    """Return what is shown of these events, one thing after the other: its type, and the picture at that moment."""
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"], None), None, state))
     pictures = []
