@@ -84,6 +84,12 @@ class Link:
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
+        if self.is_up and not self._outgoing:
+            self._loop.call_soon(self.flush)
+        self.queue(frame)
+
+    def queue(self, frame: bytes) -> None:
+        """Queue a message as :meth:`send` does, where the caller is to call :meth:`flush` in the same turn."""
         if not 0 < len(frame) <= self._limits.frame:
             raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
         self._queue(frame)
@@ -212,7 +218,10 @@ class Link:
             self._frame_began = now
 
     def _is_over_its_rate(self, now: float) -> bool:
-        return any(bucket is not None and bucket.wait(now) > 0 for bucket in (self._messages, self._catch_up))
+        messages, catch_up = self._messages, self._catch_up
+        if messages is None or catch_up is None:
+            return False
+        return messages.wait(now) > 0 or catch_up.wait(now) > 0
 
     def _count(self, frame: bytes) -> None:
         """Count a frame against the rate: long ones, which are history for catch-up, by their bytes, others as one."""
@@ -251,8 +260,6 @@ class Link:
     def _queue(self, frame: bytes) -> None:
         if not self.is_up:
             return
-        if not self._outgoing:
-            self._loop.call_soon(self.flush)
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
@@ -281,7 +288,7 @@ class Link:
             return
         if now >= self._last_sending + limits.keepalive:
             self._queue(b"")
-            self._last_sending = now
+            self.flush()
         due = self._last_sending + limits.keepalive
         if self._deadline is not None:
             due = min(due, self._deadline)

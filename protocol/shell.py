@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from typing import Any
 
 from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
@@ -23,6 +22,24 @@ from protocol.whereabouts import Whereabouts
 from protocol.wire import Frame, Table, encode_frame
 
 log = logging.getLogger(__name__)
+
+
+class _Stopping:
+    """Stops a node at disk errors. One serves all blocks, as several are entered for every message."""
+
+    __slots__ = ("_shell",)
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, StoreError | OSError):
+            return False
+        self._shell._stop(f"cannot write to {self._shell.home.path}: {error}")
+        return True
 
 
 class Shell:
@@ -45,6 +62,7 @@ class Shell:
         self.outbox: Outbox[tuple[bytes, bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
         """What this turn of the loop has caused; its frames are encoded, each with the identity of its receiver."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = _Stopping(self)
 
     # What a turn of the loop causes
 
@@ -97,13 +115,9 @@ class Shell:
 
     # Trouble
 
-    @contextmanager
-    def stopping_at_disk_errors(self) -> Iterator[None]:
+    def stopping_at_disk_errors(self) -> _Stopping:
         """Fall silent for good if the block cannot write: what cannot be stored must not be sent."""
-        try:
-            yield
-        except (StoreError, OSError) as error:
-            self._stop(f"cannot write to {self.home.path}: {error}")
+        return self._stopping
 
     def _stop(self, reason: str) -> None:
         if not self.is_silent:
