@@ -84,12 +84,6 @@ class Link:
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
-        if self.is_up and not self._outgoing:
-            self._loop.call_soon(self.flush)
-        self.queue(frame)
-
-    def queue(self, frame: bytes) -> None:
-        """Queue a message as :meth:`send` does, where the caller is to call :meth:`flush` in the same turn."""
         if not 0 < len(frame) <= self._limits.frame:
             raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
         self._queue(frame)
@@ -260,6 +254,8 @@ class Link:
     def _queue(self, frame: bytes) -> None:
         if not self.is_up:
             return
+        if not self._outgoing:
+            self._loop.call_soon(self.flush)
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
@@ -288,7 +284,7 @@ class Link:
             return
         if now >= self._last_sending + limits.keepalive:
             self._queue(b"")
-            self.flush()
+            self._last_sending = now
         due = self._last_sending + limits.keepalive
         if self._deadline is not None:
             due = min(due, self._deadline)
