@@ -187,8 +187,11 @@ def run(main: Coroutine[Any, Any, _Result]) -> _Result:
 
     So do the other signals that ask a process to end: what it started must not outlive it.
     """
+    from protocol.loop import loop_factory
+
     try:
-        return asyncio.run(_stoppable(main))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(_stoppable(main))
     except (InterruptedByUserError, KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 

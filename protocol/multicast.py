@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from zeroconf import Error, InterfaceChoice, IPVersion, autodetect_ip_version, create_sockets
 
 from protocol.limits import DATAGRAM, DATAGRAM_BURST, DATAGRAM_RATE, DATAGRAM_REST
+from protocol.loop import receive_from
 from protocol.pace import Bucket
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Multicast:
         pace = Bucket(DATAGRAM_RATE, DATAGRAM_BURST, loop.time())
         while True:
             try:
-                data, source = await loop.sock_recvfrom(self._ears, DATAGRAM + 1)
+                data, source = await receive_from(self._ears, DATAGRAM + 1)
             except OSError:  # too long for Windows, or an interface that is gone
                 data = b""
             if 0 < len(data) <= DATAGRAM:
