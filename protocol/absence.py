@@ -304,8 +304,12 @@ class Ballot:
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Yield who has voted in which round, for all votes."""
         for author in self.place.staying:
-            for vote in (*self._absents.get(author, ()), *self._closes.get(author, ())):
+            for vote in self.by(author):
                 yield author, vote.round
+
+    def by(self, author: int) -> tuple[Vote, ...]:
+        """Return what is kept of somebody's votes."""
+        return *self._absents.get(author, ()), *self._closes.get(author, ())
 
     def own_absent(self, me: int) -> Vote | None:
         """Return this node's latest ABSENT."""

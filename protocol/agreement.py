@@ -25,13 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from enum import Enum
 from typing import NamedTuple
 
 from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
-from protocol.canonical import Value
-from protocol.messages import VOTES, Kind, Signed
+from protocol.messages import VOTES, Kind, Message, Signed
 from protocol.position import Position
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
@@ -117,21 +117,23 @@ class Agreement:
         """Messages for steps not open yet, by author and (step, kind, vote round)."""
         self._second: dict[tuple[bytes, int], Signed] = {}
         """The other message of an equivocator, by tip and author."""
-        self._foreign: dict[int, Signed] = {}
-        """The last message on an unknown history, by author."""
+        self._has_met_others = False
+        """Somebody was on another history, and it is not known yet how they came to that."""
         self._final = 0
         """The last completed LOCK when votes were forgotten."""
         self._stored_votes: set[bytes] = set()
         """Ids of the votes that were stored since then."""
-        self._others_states: dict[tuple[bytes, int], Value] = {}
-        """What a LOCK signed that ours does not, by tip and author."""
-        self._behind: dict[int, Signed] = {}
-        """The last vote on a step behind the last complete LOCK, by author."""
+        self._aside: dict[int, dict[tuple[bool, bool], Signed]] = {}
+        """What is rightly signed and has no place here: LOCKs of another state, what came when its step was closed
+        without it, what is of another history, or was dropped with a part of this one. The last of each author, votes
+        and steps of this history apart: who contradicts it is found out."""
         self._tail: tuple[Place, ...] = ()
         self._tail_before = b""
         """The tip at which the tail was made: it names all that the tail follows from."""
         self._drafts: dict[int, Record] = {}
         """The history of a peer as far as it was shown, by peer."""
+        self._left: tuple[Record, ...] = ()
+        """The history that this node went over from last, if no LOCK was completed since."""
 
     # What the absence rule asks (protocol.absence.History)
 
@@ -182,10 +184,35 @@ class Agreement:
     # Taking
 
     def take(self, signed: Signed) -> Reception:
-        """Take one message, of whomever.
+        """Take one message, of whomever, and hold it against all that is kept of its author.
 
         :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
         """
+        message = signed.message
+        kept = [] if message.author in self.proven else list(self._said(message))
+        signed = next((each for each in kept if each.id == signed.id), signed)  # its signature was checked
+        other = next((each for each in kept if contradiction(each, signed)), None)
+        if other is None:
+            reception = self._place(signed)
+        else:
+            signed, reception = self.record.check_signature(signed), Reception.KNOWN
+            with suppress(RejectedMessageError):
+                reception = self._place(signed)
+            self._prove(MisconductError(message.author, message.step, contradiction(other, signed), (other, signed)))
+        self._has_met_others |= reception is Reception.FOREIGN
+        return reception
+
+    def _said(self, message: Message) -> Iterator[Signed]:
+        """Yield what is kept of an author that may contradict a message, wherever that is."""
+        author = message.author
+        yield from self._aside.get(author, {}).values()
+        yield from self._later.get(author, {}).values()
+        if message.tip in self.absence.ballots:
+            yield from (vote.source for vote in self.absence.ballots[message.tip].by(author))
+        for record in (self.record, *self._left, *self._drafts.values()):
+            yield from record.said(message)
+
+    def _place(self, signed: Signed) -> Reception:
         if signed.message.kind in VOTES:
             return self._take_vote(signed)
         try:
@@ -193,16 +220,16 @@ class Agreement:
         except MisconductError as error:
             return self._prove(error)
         except OtherStateError:
-            self._others_states[signed.message.tip, signed.message.author] = signed.message.body
+            self._put_aside(signed)
             raise
         if outcome is Outcome.ADDED:
             self.news.append(Kept(signed))
             return Reception.NEWS
         if outcome is Outcome.FUTURE:
             return self._keep_for_later(self.record.check_signature(signed), 0)
-        if outcome is Outcome.FOREIGN:
-            return self._note_foreign(signed)
-        return Reception.KNOWN
+        if outcome is Outcome.DUPLICATE:
+            return Reception.KNOWN
+        return self._put_aside(signed)
 
     def _take_vote(self, signed: Signed) -> Reception:
         record, message = self.record, signed.message
@@ -215,24 +242,32 @@ class Agreement:
             signed = record.check_signature(signed)
             if message.author == self.absence.me:
                 self._remember_own(signed)
-            return self._note_foreign(signed)
+            return self._put_aside(signed)
         if message.step < record.position.locked:
-            return self._compare_behind_lock(record.check_signature(signed))
+            return self._put_aside(record.check_signature(signed))
         if not self.absence.may_be_news(read_vote(signed)):
             return Reception.KNOWN
-        vote = record.check_vote(signed)
+        try:
+            vote = record.check_vote(signed)
+        except RejectedMessageError:
+            self._put_aside(record.check_signature(signed))
+            raise
         try:
             if not self.absence.take(vote, record.place(message.step)):
                 return Reception.KNOWN
-        except ContradictionError as error:
-            self.news.append(Heard(vote.source))
-            evidence = (error.first.source, error.second.source)
-            return self._prove(MisconductError(message.author, message.step, str(error), evidence))
+        except ContradictionError:
+            pass  # it counts all the same
         if vote.author == self.absence.me:
             self.store_votes((vote,))
         else:
             self.news.append(Heard(vote.source))
         return Reception.NEWS
+
+    def _put_aside(self, signed: Signed) -> Reception:
+        """Keep a message, whose signature was checked, though it has no place here."""
+        is_vote, is_here = signed.message.kind in VOTES, self.record.goes_through(signed.message)
+        self._aside.setdefault(signed.message.author, {})[is_vote, is_here] = signed._replace(checked=True)
+        return Reception.KNOWN if is_here else Reception.FOREIGN
 
     def store_votes(self, votes: Iterable[Vote]) -> None:
         """Have votes stored on which something rests that this node signs or closes."""
@@ -246,19 +281,6 @@ class Agreement:
         with suppress(ContradictionError):
             self.absence.take(read_vote(signed), Place(signed.message.step, signed.message.tip, (), (), ()))
 
-    def _compare_behind_lock(self, signed: Signed) -> Reception:
-        """Hold a vote on a step that is final here against the votes that made it so, and against its author's last.
-
-        Who helped to fork is in both; and a proof that others found is shown as two votes, one behind the other.
-        """
-        message = signed.message
-        last = self._behind.get(message.author)
-        self._behind[message.author] = signed
-        for other in (*self.record.chain[message.step + 1].certificate, *((last,) if last is not None else ())):
-            if other.message.author == message.author and (reason := contradiction(other, signed)):
-                return self._prove(MisconductError(message.author, message.step, reason, (other, signed)))
-        return Reception.KNOWN
-
     def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
         message = signed.message
         kept = self._later.setdefault(message.author, {})
@@ -269,27 +291,30 @@ class Agreement:
                 self.overflow = max(self.overflow, kept.pop(max(kept)).message.step)
         return Reception.LATER
 
-    def _note_foreign(self, signed: Signed) -> Reception:
-        author = signed.message.author
-        known = self._foreign.get(author)
-        self._foreign[author] = signed
-        if known is not None and (reason := contradiction(known, signed)):
-            return self._prove(MisconductError(author, signed.message.step, reason, (known, signed)))
-        return Reception.FOREIGN
-
     def _prove(self, error: MisconductError) -> Reception:
         last = error.evidence[-1]
-        slot = (last.message.tip, error.author)
         is_first = error.author not in self.proven
-        is_second = len(error.evidence) == 2 and last.message.kind not in VOTES and slot not in self._second
-        in_tail = any(place.tip == last.message.tip for place in self.tail())
+        is_second = len(error.evidence) == 2 and last.message.kind not in VOTES and self._is_wanted(last)
         if is_first:
             self.proven[error.author] = error
-        if is_second and in_tail:
-            self._second[slot] = last
-        if is_first or (is_second and in_tail):
+        if is_second:
+            self._second[last.message.tip, error.author] = last
+        if is_first or is_second:
             self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
         return Reception.KNOWN
+
+    def _is_wanted(self, signed: Signed) -> bool:
+        """Tell whether the second message of an equivocator is kept, for a step that may come to be closed with it.
+
+        One is enough to prove it; of others only what a majority has voted for takes its place.
+        """
+        tip = signed.message.tip
+        if not any(place.tip == tip for place in self.tail()):
+            return False
+        known = self._second.get((tip, signed.message.author))
+        ballot = self.absence.ballots.get(tip)
+        best = ballot.best() if ballot is not None else ()
+        return known is None or (known.id != signed.id and bool(best) and signed.id in best[0].entries)
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
         """Take the messages that a store holds, in their order: afterwards the history is where the node left it.
@@ -298,7 +323,13 @@ class Agreement:
         """
         votes = set()
         for signed in messages:
-            self.take(signed)
+            author = signed.message.author
+            try:
+                self.take(signed)
+            except RejectedMessageError:
+                is_aside = any(each.id == signed.id for each in self._aside.get(author, {}).values())
+                if author == self.absence.me or not is_aside:  # of others, half of a proof
+                    raise
             self.settle()
             if signed.message.kind in VOTES:
                 votes.add(signed.id)
@@ -349,16 +380,33 @@ class Agreement:
             return False
         is_rewind = self.record.closed(place.step) is not None
         self.store_votes(votes)
-        self.record.adopt(draft)
+        self._go_over(draft, place.step)
         if is_rewind:
             self.news.append(TakenBack(place.step))
-        self._forget()
         return True
+
+    def _go_over(self, draft: Record, since: int) -> None:
+        """Replace the history by one that closes a step otherwise; find new places for all messages that had one in
+        the steps from there on, or none at all."""
+        left, aside = copy(self.record), self._aside
+        self.record.adopt(draft)
+        self._forget()
+        self._left, self._aside = (left,), {}
+        entries = (position.entries for position in left.chain[since + 1 :])
+        without = [signed for book in (*entries, left.held) for signed in book.values()]
+        without += [signed for kept in aside.values() for signed in kept.values()]
+        for signed in without:
+            if self.record.goes_through(signed.message):  # who said something else to the others is in both
+                with suppress(RejectedMessageError):
+                    self.take(signed)
+            else:
+                self._put_aside(signed)
 
     def _known_for(self, place: Place) -> Iterator[Signed]:
         chain = self.record.chain
         yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.record.held).values()
-        yield from (signed for (tip, _), signed in self._second.items() if tip == place.tip)
+        others = (*self._second.values(), *(signed for kept in self._aside.values() for signed in kept.values()))
+        yield from (signed for signed in others if signed.message.tip == place.tip)
         yield from (signed for error in self.proven.values() for signed in error.evidence)
 
     def _close(self) -> bool:
@@ -377,10 +425,14 @@ class Agreement:
         if self.record.position.locked != self._final:
             self._final = self.record.position.locked
             tips = {place.tip for place in self.tail()}
+            for tip, ballot in self.absence.ballots.items():
+                if tip not in tips:
+                    for vote in ballot.votes():
+                        self._put_aside(vote.source)
             self.absence.forget(tips)
-            self._others_states.clear()
             self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
             self._drafts.clear()
+            self._left = ()
             if self._stored_votes:
                 self._stored_votes.clear()
                 self.news.append(Settled(tuple(self.history(0))))
@@ -423,8 +475,11 @@ class Agreement:
                 continue
             try:
                 draft.add(signed)
-            except (RejectedMessageError, MisconductError):
+            except RejectedMessageError:
                 continue
+            except MisconductError as error:
+                if len(error.evidence) > 1:  # what one message proves there may be none here
+                    self._prove(error)
         if draft.position.locked > record.position.locked or self._is_led_by(draft, votes):
             self._adopt(draft, votes)
             return None
@@ -453,13 +508,7 @@ class Agreement:
         ours, theirs = record.chain, draft.chain
         same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]
         since = same.index(False) if False in same else min(len(ours), len(theirs))
-        left = [signed for position in ours[since:] for signed in position.entries.values()]
-        left += record.held.values()
-        record.adopt(draft)
-        self._forget()
-        for signed in left:  # who said something else to the others is in both
-            with suppress(RejectedMessageError):
-                self.take(signed)
+        self._go_over(draft, since - 1)
         for signed in votes:
             with suppress(RejectedMessageError):
                 self.take(signed)
@@ -481,12 +530,18 @@ class Agreement:
         That is no player's misconduct but a bug in somebody's program, perhaps in this one.
         """
         position = self.record.position
-        others = [body for (tip, _), body in self._others_states.items() if tip == position.tip]
+        held = self.record.held
+        aside = (signed.message for kept in self._aside.values() for signed in kept.values())
+        others = [
+            message.body
+            for message in aside
+            if (message.kind, message.tip) == (Kind.LOCK, position.tip) and message.author not in held
+        ]
         if not others:
             return False
         base = len(position.base)
         counts = [others.count(body) for body in others]
-        ours = len(self.record.held)
+        ours = len(held)
         unknown = base - ours - len(others)
         return max(counts) > base // 2 or max(ours, *counts) + unknown <= base // 2
 
@@ -494,11 +549,11 @@ class Agreement:
     def is_astray(self) -> bool:
         """This node cannot go on by itself where it is: it has voted, others are on another history, or the open step
         waits only for a vote about a cheat, and the others may have left it behind before they knew."""
-        return bool(self._foreign) or self.absence.round >= 0 or self.record.is_complete
+        return self._has_met_others or self.absence.round >= 0 or self.record.is_complete
 
     def find_way(self) -> None:
         """Forget that somebody was on another history: what was to be learnt from it has been."""
-        self._foreign.clear()
+        self._has_met_others = False
 
     @property
     def is_waiting(self) -> bool:

@@ -204,14 +204,10 @@ class Record:
     def _weigh(self, signed: Signed) -> _Weighed:
         message = signed.message
         position = self.chain[-1]
+        if self._is_known(signed):
+            return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
         if message.kind in VOTES:
             raise RejectedMessageError("a vote about a step is no part of it")
-        if message.match == self.match and (known := self._slot(message.step, message.author)) is not None:
-            if known.id == signed.id:
-                return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
-            if reason := contradiction(known, signed):
-                signed = self.check_signature(signed)
-                raise MisconductError(message.author, message.step, reason, (known, signed))
         if message.step > position.step:
             return _Weighed(Outcome.FUTURE, signed)
         signed = self.check_signature(signed)
@@ -293,11 +289,8 @@ class Record:
         if signed.message.step < self.position.step:
             raise RejectedMessageError("a vote on a step that is closed")
         vote = self.check_vote(signed)
-        for known in self.closes:
-            if known.id == signed.id:
-                return Outcome.DUPLICATE
-            if reason := contradiction(known, signed):
-                raise MisconductError(vote.author, signed.message.step, reason, (known, vote.source))
+        if self._is_known(vote.source):
+            return Outcome.DUPLICATE
         closes = [*self.closes, vote.source]
         if len(closes) >= self.position.majority:
             self.close_without(closes)
@@ -305,12 +298,32 @@ class Record:
             self.closes = closes
         return Outcome.ADDED
 
-    def _slot(self, step: int, author: int) -> Signed | None:
-        if step + 1 < len(self.chain):
-            return self.chain[step + 1].entries.get(author)
-        if step + 1 == len(self.chain):
-            return self.results.get(author) if self.position.purpose is Purpose.END else self.held.get(author)
-        return None
+    def said(self, message: Message) -> Iterator[Signed]:
+        """Yield what its author has said in the step that a message is for, votes included, as far as it is kept."""
+        if not self.goes_through(message):
+            return
+        author = message.author
+        books: tuple[Mapping[int, Signed], ...] = (self.held, self.results)
+        votes: Sequence[Signed] = self.closes
+        if message.step + 1 < len(self.chain):
+            after = self.chain[message.step + 1]
+            books, votes = (after.entries,), after.certificate
+        yield from (book[author] for book in books if author in book)
+        yield from (vote for vote in votes if vote.message.author == author)
+
+    def _is_known(self, signed: Signed) -> bool:
+        """Tell whether a message is here, as part of the history or as a vote on it.
+
+        :raises MisconductError: if its author has said otherwise there.
+        """
+        message = signed.message
+        for known in self.said(message):
+            if known.id == signed.id:
+                return True
+            if reason := contradiction(known, signed):
+                signed = self.check_signature(signed)
+                raise MisconductError(message.author, message.step, reason, (known, signed))
+        return False
 
     def _judge_result(self, signed: Signed) -> None:
         message = signed.message

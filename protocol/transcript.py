@@ -50,8 +50,7 @@ class Opened(NamedTuple):
 
 def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
     """Return the transcript of ``record``: all closed steps, what the open one has so far, what proves misconduct."""
-    told = {signed.id for position in record.chain for signed in position.entries.values()}
-    told.update(signed.id for signed in record.held.values())
+    told = {signed.id for signed in _history(record)}
     evidence = [
         signed
         for error in proven

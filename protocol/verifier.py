@@ -251,7 +251,7 @@ class _Reading:
     def _hold_against(self, signed: Signed) -> MisconductError | Outcome | None:
         """Return what a message proves by itself against its author, or else what it is to the history, if anything."""
         try:
-            return None if signed.message.kind in VOTES else self.record.judge(signed)
+            return self.record.judge(signed)
         except MisconductError as error:
             return error
         except RejectedMessageError:

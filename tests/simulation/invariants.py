@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
@@ -19,6 +20,7 @@ from protocol.verifier import Judgement, verify
 from protocol.wire import Carried, Frame, Page
 
 if TYPE_CHECKING:
+    from protocol.agreement import Agreement
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -59,6 +61,7 @@ class Check(StrEnum):
     WORK_IS_BOUNDED = "work is bounded"
     EVERY_MATCH_ENDS = "every match ends"
     THE_CULPRIT_IS_NAMED = "the culprit is named"
+    TWO_MESSAGES_ARE_A_PROOF = "two messages are a proof"
     THE_SAME_SEED_TAKES_THE_SAME_COURSE = "the same seed takes the same course"
     SECRETS_LEAVE_NO_TRACE = "secrets leave no trace"
 
@@ -97,6 +100,8 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
+        self._had: WeakKeyDictionary[Agreement, dict[Hashable, Signed]] = WeakKeyDictionary()
+        """The first message of a cheat for each slot that a node has taken."""
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
         self._votes: Counter[tuple[int, int]] = Counter()
@@ -172,6 +177,33 @@ class Checks:
             verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
             f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
         )
+
+    def taken(self, agreement: Agreement, signed: Signed) -> None:
+        """A node has taken a message, or refused it.
+
+        As soon as an honest node has two that contradict each other, it can prove it (SPEC.md §5). But it keeps of each
+        author one message only of histories that it is not on, and one vote on what is final.
+        """
+        message, me, record = signed.message, agreement.absence.me, agreement.record
+        is_foreign = message.step <= record.position.step and not record.goes_through(message)
+        is_past = message.kind in VOTES and message.step < record.position.locked
+        if me is None or is_foreign or is_past or message.match != record.match or message.kind is Kind.RESULT:
+            return
+        if not self.world.is_honest(me) or self.world.is_honest(message.author):
+            return
+        had = self._had.setdefault(agreement, {})
+        first = had.setdefault(slot(message), signed)
+        if first.id == signed.id:
+            return
+        keys = record.keys[message.author]
+        if not keys.verifies(first.signature, first.data):
+            had[slot(message)] = signed
+        elif keys.verifies(signed.signature, signed.data):
+            self._hold(
+                Check.TWO_MESSAGES_ARE_A_PROOF,
+                message.author in agreement.proven,
+                f"node {me} has two of author {message.author} for step {message.step}",
+            )
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
@@ -268,9 +300,12 @@ class Checks:
             return
         # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
+        # A vote that is under way when the next LOCK is complete is forgotten with all others.
+        assert machine.match is not None
+        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.record.position.locked
         self._hold(
             Check.STORED_BEFORE_SENT,
-            signed.id in machine.disk.own or is_given_back,
+            signed.id in machine.disk.own or is_given_back or is_settled,
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
         self._one_message_per_slot(machine, signed)
@@ -371,6 +406,8 @@ class Checks:
         agreement = match.agreement
         kept = max((len(messages) for messages in agreement._later.values()), default=0)
         self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
+        aside = max((len(messages) for messages in agreement._aside.values()), default=0)
+        self._hold(Check.BUFFERS_ARE_BOUNDED, aside <= 4, f"{aside} messages of one author are kept aside")
         if self.world.scheduler.events % 8:
             return
         bound = 64 * self.world.plan.players + len(match.record.chain)

@@ -32,7 +32,7 @@ def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextM
     mended = Agreement.is_astray
 
     def watched(agreement: Agreement) -> bool:
-        unmended = bool(agreement._foreign) or agreement.absence.round >= 0
+        unmended = agreement._has_met_others or agreement.absence.round >= 0
         if not unmended and agreement.record.is_complete:
             plant.runs()
         return unmended or (agreement.record.is_complete and not is_undone)
@@ -42,19 +42,19 @@ def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextM
 
 def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """A proof by two votes counts also for who has that step behind a complete LOCK."""
-    compare = Agreement._compare_behind_lock
+    take = Agreement.take
 
     def watched(agreement: Agreement, signed: Signed) -> Reception:
-        last = agreement._behind.get(signed.message.author)
-        is_proof = last is not None and bool(contradiction(last, signed))
-        if is_proof and signed.message.author not in agreement.proven:
+        author = signed.message.author
+        aside = agreement._aside.get(author, {})
+        last = aside.get((True, True))
+        if last is not None and author not in agreement.proven and contradiction(last, signed):
             plant.runs()
-        if is_proof and is_undone:
-            agreement._behind[signed.message.author] = signed
-            return Reception.KNOWN
-        return compare(agreement, signed)
+            if is_undone:
+                del aside[True, True]
+        return take(agreement, signed)
 
-    return replaced(Agreement, Agreement._compare_behind_lock, watched)
+    return replaced(Agreement, Agreement.take, watched)
 
 
 def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:

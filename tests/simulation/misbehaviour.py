@@ -6,6 +6,7 @@ A cheat has the keys and secrets of one seat and whatever that node hears. It ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -167,11 +168,13 @@ class _TwoFaced(Misbehaviour):
     is_proven = True
     may_stop = True
     kinds: ClassVar[tuple[Kind, ...]]
+    faces: ClassVar = 2
+    """How many messages it signs for one slot."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
         self._original: tuple[bytes, bytes] | None = None
-        self._forged: Signed | None = None
+        self._forged: tuple[Signed, ...] = ()
 
     def other(self, message: Message) -> tuple[Kind, Value]:
         """Return the second message's kind and body."""
@@ -179,26 +182,25 @@ class _TwoFaced(Misbehaviour):
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         message = self.own(frame, *self.kinds)
-        if message is not None and self._forged is None and self.has_come():
+        if message is not None and not self._forged and self.has_come():
             assert isinstance(frame, Carried)
             self._original = (frame.data, frame.signature)
-            kind, body = self.other(message)
-            self._forged = self.sign(kind, body, at=(message.step, message.tip))
-        if isinstance(frame, Carried) and (frame.data, frame.signature) == self._original and author in self.fooled:
-            assert self._forged is not None
-            self.acted += 1
-            frame = Carried(*self._forged.wire)
-        elif isinstance(frame, Page) and self._forged is not None and author in self.fooled:
-            forged = self._forged.wire
-            frame = frame._replace(
-                messages=tuple(forged if each == self._original else each for each in frame.messages)
-            )
+            others = [self.other(message) for _ in range(self.faces - 1)]
+            self._forged = tuple(self.sign(*other, at=(message.step, message.tip)) for other in others)
+        if self._forged and author in self.fooled:
+            forged = self._forged[self.fooled.index(author) % len(self._forged)].wire
+            if isinstance(frame, Carried) and (frame.data, frame.signature) == self._original:
+                self.acted += 1
+                frame = Carried(*forged)
+            elif isinstance(frame, Page):
+                frame = frame._replace(
+                    messages=tuple(forged if each == self._original else each for each in frame.messages)
+                )
         yield frame
 
     def is_detectable(self) -> bool:
         """Both messages may come when all have closed the step without the author: then nobody ever takes either."""
-        assert self._forged is not None
-        step, author = self._forged.message.step, self.machine.author
+        step, author = self._forged[0].message.step, self.machine.author
         records = [machine.match.record for machine in self.machine.world.honest() if machine.match is not None]
         return any(
             author in record.held if record.position.step == step else author in record.chain[step + 1].entries
@@ -217,6 +219,13 @@ class DifferentCommitments(_TwoFaced):
         if message.kind is Kind.OPEN:
             return Kind.OPEN, (message.body[0], self.bytes(), self.bytes())
         return Kind.COMMIT, tuple(self.bytes() for _ in message.body)
+
+
+class ThreeCommitments(DifferentCommitments):
+    """Shows each of three players other commitments, if it fools so many."""
+
+    least = 4
+    faces = 3
 
 
 class TwoMoves(_TwoFaced):
@@ -304,6 +313,20 @@ class WrongStateHash(_WrongOnce):
         return self.bytes()
 
 
+class FalseLockFirst(Misbehaviour):
+    """Locks another state than everybody else has, and then the right one."""
+
+    is_proven = True
+    may_stop = True
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        message = self.own(frame, Kind.LOCK)
+        if message is not None and message.step > 0 and author in self.fooled and not self.acted and self.has_come():
+            self.acted += 1
+            yield Carried(*self.sign(Kind.LOCK, self.bytes(), at=(message.step, message.tip)).wire)
+        yield frame
+
+
 class StakeAboveFunds(Misbehaviour):
     """Stakes more than it has."""
 
@@ -351,6 +374,27 @@ class WithheldOpening(WithheldReveal):
     """Never opens its dice."""
 
     kind = Kind.OPEN
+
+
+class TwoTooLate(WithheldReveal):
+    """Says nothing until the others have voted, and then two things, which are no part of any history."""
+
+    least = 4
+    is_proven = True
+    kind = Kind.COMMIT
+
+    def noticed(self) -> None:
+        author, chain = self.machine.author, self.match.record.chain
+        for before, after in pairwise(chain if self.acted == 1 else ()):
+            if before.kind is self.kind and author in before.owed and author not in after.entries:
+                place = before.step, before.tip
+                commitments = tuple(self.bytes() for _ in range(COMMITMENTS[before.purpose]))
+                self.spread(self.sign(Kind.RESIGN, (), at=place))
+                self.spread(self.sign(Kind.COMMIT, commitments, at=place))
+
+    def is_detectable(self) -> bool:
+        """Only once it has said something."""
+        return self.acted > 1
 
 
 class RefusedResult(WithheldReveal):
@@ -701,11 +745,14 @@ class AlteredRecord(Proposal):
 
 MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "different commitments": DifferentCommitments,
+    "three commitments": ThreeCommitments,
     "two moves": TwoMoves,
     "other share": OtherShare,
     "other hand": OtherHand,
     "illegal move": IllegalMove,
     "wrong state hash": WrongStateHash,
+    "false LOCK first": FalseLockFirst,
+    "two messages too late": TwoTooLate,
     "stake above funds": StakeAboveFunds,
     "withheld reveal": WithheldReveal,
     "withheld opening": WithheldOpening,

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from p2pdice import RulesError, State, Wager, check_wager, stakes
+from protocol import agreement as agreement_module
 from protocol import limits
 from protocol import match as match_module
 from protocol import position as position_module
@@ -25,6 +26,7 @@ from protocol.messages import VOTES, Kind, Signed
 from protocol.outbox import Do, Outbox, Send, Sent, Write
 from protocol.patience import PatienceClock
 from protocol.position import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
+from protocol.proofs import contradiction
 from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.wire import Page
@@ -194,18 +196,25 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
     return replaced(Record, Record.hold, bad)
 
 
-def the_first_of_two_messages_counts(plant: Plant) -> AbstractContextManager[None]:
+@contextmanager
+def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     """Two messages for one slot are no matter: one of them is dropped."""
     hold = Record.hold
 
     def bad(record: Record, signed: Signed) -> Outcome:
-        known = record._slot(signed.message.step, signed.message.author)
-        if known is None or known.id == signed.id:
+        try:
             return hold(record, signed)
-        plant.runs()
-        return Outcome.DUPLICATE
+        except MisconductError as error:
+            if len(error.evidence) == 1:
+                raise
+            plant.runs()
+            return Outcome.DUPLICATE
 
-    return replaced(Record, Record.hold, bad)
+    def blind(first: Signed, second: Signed) -> str:
+        return ""
+
+    with replaced(Record, Record.hold, bad), replaced(agreement_module, contradiction, blind):
+        yield
 
 
 def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
@@ -396,6 +405,29 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     return replaced(PatienceClock, PatienceClock.due, bad)
 
 
+@contextmanager
+def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
+    """A message that has no place in the history is not compared with what its author says next."""
+
+    def bad(agreement: Agreement, signed: Signed) -> Reception:
+        plant.runs()
+        return Reception.KNOWN if agreement.record.goes_through(signed.message) else Reception.FOREIGN
+
+    with replaced(Agreement, Agreement._put_aside, bad):
+        yield
+
+
+def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
+    """Who goes over to another history drops what was said in theirs, and does not look at what had no place there."""
+
+    def bad(agreement: Agreement, draft: Record, since: int) -> None:
+        plant.runs()
+        agreement.record.adopt(draft)
+        agreement._forget()
+
+    return replaced(Agreement, Agreement._go_over, bad)
+
+
 PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 29),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
@@ -403,10 +435,10 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 9),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.ONE_STATE_PER_HISTORY, 0),
     "every duplicate is an equivocation": Bug(every_duplicate_is_an_equivocation, Check.NO_HONEST_PLAYER_IS_BLAMED, 0),
-    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 16),
+    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 17),
     "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 390),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
-    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 12),
+    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 15),
     "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
     "nobody asks on a new link": Bug(nobody_asks_on_a_new_link, Check.EVERY_MATCH_ENDS, 2),
     "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 29),
@@ -414,13 +446,15 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
     "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 39),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
-    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 523),
+    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 134),
     "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 49),
     "silence is misconduct": Bug(silence_is_misconduct, Check.NO_HONEST_PLAYER_IS_BLAMED, 9),
-    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 207),
+    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 17),
-    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 0),
-    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.THE_CULPRIT_IS_NAMED, 68),
+    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 79),
+    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 3),
+    "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 73),
+    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 44),
 }
 """Every bug by its name."""
 

@@ -14,6 +14,7 @@ from typing import Final
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol import match
+from protocol.agreement import Agreement, Reception
 from protocol.genesis import Genesis, MalformedGenesisError, match_id
 from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
@@ -243,7 +244,16 @@ class Simulation:
         def parse(data: bytes, signature: bytes) -> Signed:
             return self.parsed(data, signature)
 
-        with self._resources, replaced(match, parse_signed, parse):  # pages repeat what was said
+        taken = Agreement.take
+
+        def take(agreement: Agreement, signed: Signed) -> Reception:
+            try:
+                return taken(agreement, signed)
+            finally:
+                self.checks.taken(agreement, signed)
+
+        # Pages repeat what was said.
+        with self._resources, replaced(match, parse_signed, parse), replaced(Agreement, taken, take):
             self._run()
         return self.figures
 

@@ -59,7 +59,8 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
     made = MISBEHAVIOURS[kind]
     # Somebody must have something to catch up with, for the cheats who lie about the past.
     faults = (Fault("crash", 60, 0, 1, 1.0, 0.0, "anywhere"),) if issubclass(made, BadHistory) else ()
-    plan = replace(CALM, misbehaviour=kind, culprit=2, faults=faults, is_random=True, think=5.0)
+    players = max(CALM.players, made.least)
+    plan = replace(CALM, misbehaviour=kind, culprit=2, players=players, faults=faults, is_random=True, think=5.0)
     if issubclass(made, BadVote):  # there must be somebody to vote on
         plan = replace(plan, players=5, faults=(Fault("power cut", 150, 0, 1, 60.0),))
     worlds = (run(replace(plan, seed=seed)) for seed in range(4))

@@ -1,0 +1,330 @@
+"""Two messages that contradict each other prove it to every node that has both, wherever it keeps them.
+
+A course is what becomes of one step at one node. At any two of its moments the node is given one message each by the
+same author; whatever became of the first by then, the second shows that there were two.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Final
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.agreement import Agreement, Kept, Proven
+from protocol.canonical import Value
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.position import COMMITMENTS, Position, Purpose
+from protocol.record import RejectedMessageError
+from protocol.transcript import write_proof, write_transcript
+from protocol.verifier import Judgement, Verdict, verify
+from tests.simulation.world import World
+
+
+@cache
+def world() -> World:
+    played = World(PRESETS["classic"], 4, seed=1)
+    played.run()
+    return played
+
+
+class Node:
+    """A node that follows the match of :func:`world` up to one of its steps, and from there what it is told."""
+
+    def __init__(self, until: int) -> None:
+        self.agreement = Agreement(world().data, None)
+        self.kept: list[Signed] = []
+        for position in world().machines[0].match.record.chain[1 : until + 1]:
+            for signed in position.entries.values():
+                self.give(signed)
+
+    @property
+    def position(self) -> Position:
+        return self.agreement.record.position
+
+    def give(self, signed: Signed) -> None:
+        with suppress(RejectedMessageError):
+            self.agreement.take(signed._replace(checked=False))
+        self.settle()
+
+    def settle(self) -> None:
+        self.agreement.settle()
+        self.kept += [news.signed for news in self.agreement.news if isinstance(news, Kept)]
+        self.agreement.news = [news for news in self.agreement.news if isinstance(news, Proven)]
+
+    def fill(self, *, but: int | None = None, resigns: int | None = None) -> None:
+        """Let everybody say in the open step what they owe."""
+        before = self.position
+        for author in before.owed:
+            if author not in (but, *self.agreement.record.held):
+                self.give(said(before, author, *((Kind.RESIGN, ()) if author == resigns else due(before, author))))
+
+
+def said(position: Position, author: int, kind: Kind, body: Value) -> Signed:
+    """Return a message for the step of a position."""
+    match = world().machines[0].match.record.match
+    return sign(Message(match, position.step, position.tip, author, kind, body), MatchKey(world().seeds[author]))
+
+
+def due(position: Position, author: int, which: int = 0) -> tuple[Kind, Value]:
+    """Return one of the messages that an honest player may sign in a step."""
+    played = world().machines[0].match.record.chain[position.step : position.step + 2]
+    if played[0].tip == position.tip and which == 0:
+        return played[1].entries[author].message[4:]
+    if position.kind is Kind.COMMIT:
+        return Kind.COMMIT, tuple(bytes((which, each)) * 16 for each in range(COMMITMENTS[position.purpose]))
+    if position.kind is Kind.MOVE:
+        assert position.state is not None
+        return Kind.MOVE, "liar" if position.state.bids else "10x3"
+    assert position.kind is Kind.LOCK
+    return Kind.LOCK, position.lock
+
+
+# What somebody signs twice
+
+Pair = tuple[tuple[Kind, Value], tuple[Kind, Value]]
+FALSE: Final = (bytes(32), b"\1" * 32)
+
+
+def pairs(position: Position) -> Iterator[tuple[str, Pair]]:
+    """Yield what contradicts each other in a step, by name."""
+    own = due(position, position.owed[-1])
+    yield "beside a resignation", (own, (Kind.RESIGN, ()))
+    if position.kind is Kind.LOCK:
+        yield "on another state", (own, (Kind.LOCK, FALSE[0]))
+        yield "on other states", ((Kind.LOCK, FALSE[0]), (Kind.LOCK, FALSE[1]))
+    else:
+        yield "of one kind", (own, due(position, position.owed[-1], 1))
+    entries = tuple(b"" for _ in position.owed)
+    others = tuple(bytes(32) for _ in position.owed)
+    yield "ABSENTs", ((Kind.ABSENT, (3, entries, -1)), (Kind.ABSENT, (3, others, -1)))
+    yield "CLOSEs", ((Kind.CLOSE, (3, entries)), (Kind.CLOSE, (3, others)))
+    yield "a vote against the own CLOSE", ((Kind.CLOSE, (3, entries)), (Kind.ABSENT, (4, others, -1)))
+
+
+# What becomes of a step: how a node comes to its first moment, and from each to the next
+
+Turn = Callable[[Node, Position, int], None]
+
+
+def _stay(node: Node, step: Position, author: int) -> None:
+    """The step before is open."""
+
+
+def _close(node: Node, step: Position, author: int) -> None:
+    node.fill()
+
+
+def _close_otherwise(node: Node, step: Position, author: int) -> None:
+    node.fill(resigns=next(each for each in node.position.owed if each != author))
+
+
+def _close_without(node: Node, step: Position, author: int) -> None:
+    vote_out(node, step, author)
+    node.fill(but=author)
+
+
+def _lock(node: Node, step: Position, author: int) -> None:
+    while node.position.locked < step.step and author not in node.agreement.proven:  # a cheat's step waits for a vote
+        node.fill()
+
+
+def _take_back(node: Node, step: Position, author: int) -> None:
+    """Others have decided that the author was absent from the step, which is closed here."""
+    vote_out(node, step, author)
+
+
+def _go_over(node: Node, step: Position, author: int) -> None:
+    """Others have gone through the step and completed a LOCK behind it."""
+    other = Node(step.step)
+    other.fill()
+    _lock(other, step, author)
+    show(node, other)
+
+
+def _go_elsewhere(node: Node, step: Position, author: int) -> None:
+    """Others have completed a LOCK, and never came through the step."""
+    other = Node(step.step - 1)
+    _close_otherwise(other, step, author)
+    _lock(other, step, author)
+    show(node, other)
+
+
+def vote_out(node: Node, step: Position, author: int) -> None:
+    """Let everybody else decide that one player was absent."""
+    here = node.agreement.held(step.step)
+    entries = tuple(
+        b"" if each == author else here.get(each) or said(step, each, *due(step, each)).id for each in step.owed
+    )
+    for each in range(4):
+        if each != author:
+            node.give(said(step, each, Kind.CLOSE, (0, entries)))
+
+
+def show(node: Node, other: Node) -> None:
+    """Let a node be shown the history of another."""
+    page = list(other.agreement.history(0))
+    for signed in page:
+        node.give(signed)
+    node.agreement.follow(0, 0, page)
+    node.settle()
+
+
+COURSES: Final[Mapping[str, Mapping[str, Turn]]] = {
+    "closed with all": {"later": _stay, "open": _close, "closed": _close, "final": _lock},
+    "closed without the author": {"later": _stay, "open": _close, "closed": _close_without, "final": _lock},
+    "taken back": {"later": _stay, "open": _close, "closed": _close, "taken back": _take_back, "final": _lock},
+    "not on this history": {"later": _stay, "foreign": _close_otherwise, "closed": _close, "final": _lock},
+    "left for another history": {"later": _stay, "open": _close, "closed": _close, "left": _go_elsewhere},
+    "come to from another history": {"later": _stay, "foreign": _close_otherwise, "come to": _go_over},
+}
+STEPS: Final = {
+    "COMMIT": (Purpose.DEAL, Kind.COMMIT),
+    "LOCK": (Purpose.DEAL, Kind.LOCK),
+    "MOVE": (Purpose.TURN, Kind.MOVE),
+}
+
+
+@cache
+def target(name: str) -> Position:
+    """Return a step of the match in which all players are still there."""
+    chain = world().machines[0].match.record.chain
+    return next(each for each in chain if (each.purpose, each.kind) == STEPS[name] and each.owed != (0,))
+
+
+def cases() -> Iterator[tuple[str, str]]:
+    for course, step in itertools.product(COURSES, STEPS):
+        if not (step == "LOCK" and course in ("taken back", "left for another history")):  # what is final stands
+            yield course, step
+
+
+@pytest.mark.parametrize(("course", "step"), list(cases()))
+def test_whichever_of_two_messages_comes_first_and_wherever_it_is_then_they_are_a_proof(course: str, step: str) -> None:
+    missed = []
+    place = target(step)
+    moments = list(COURSES[course])
+    author = place.owed[-1]
+    for (name, pair), (early, late) in itertools.product(
+        pairs(place), itertools.combinations_with_replacement(moments, 2)
+    ):
+        for first, second in (pair, pair[::-1]):
+            node = Node(place.step - 1)
+            for moment, turn in COURSES[course].items():
+                turn(node, place, author)
+                if moment == early:
+                    node.give(said(place, author, *first))
+                if moment == late:
+                    node.give(said(place, author, *second))
+                    break
+            told = f"{name}: {first[0].name} when it is {early}, {second[0].name} when it is {late}"
+            found = convinced(node, author)
+            if not all(found.values()):
+                missed.append(f"{told}: {[each for each, is_convinced in found.items() if not is_convinced]}")
+    assert not missed, "\n".join(missed)
+
+
+def convinced(node: Node, author: int) -> dict[str, bool]:
+    """Return who finds that an author broke the rules: a node, and whoever is given what it has."""
+    agreement = node.agreement
+    if author not in agreement.proven:
+        return {"the node": False}
+    restarted = Agreement(world().data, None)
+    restarted.take_stored(node.kept)
+    other = Node(0)
+    for signed in agreement.history(0):
+        other.give(signed)
+    culprit = agreement.record.genesis.roster[author].join.nickname
+    files = {
+        "who reads the proof": write_proof(agreement.record, agreement.proven[author]),
+        "who reads the transcript": write_transcript(agreement.record, agreement.proven.values()),
+    }
+    return {
+        "the node when it is restarted": author in restarted.proven,
+        "who is shown its history": author in other.agreement.proven,
+        **{reader: blames(verify(file), culprit) for reader, file in files.items()},
+    }
+
+
+def blames(verdict: Verdict, nickname: str) -> bool:
+    """Tell whether a verdict names a player among those who broke the rules."""
+    return verdict.verdict is Judgement.MISCONDUCT and f"{nickname} " in verdict.reason
+
+
+def test_what_is_only_shown_of_another_history_is_compared_too() -> None:
+    """Amid a history that is not worth to be followed, and that goes on behind the message."""
+    step = target("MOVE")
+    author = step.owed[-1]
+    node = Node(step.step - 1)
+    _close_otherwise(node, step, author)
+    other = Node(step.step + 2)
+    page = list(other.agreement.history(0))
+    for signed in page:
+        node.give(signed)
+    assert node.agreement.follow(0, 0, page) is not None
+    assert author not in node.agreement.proven
+    node.give(said(step, author, Kind.RESIGN, ()))
+    assert author in node.agreement.proven
+
+
+def test_votes_of_who_has_none_contradict_each_other_all_the_same() -> None:
+    step = target("COMMIT")
+    node = Node(step.step)
+    author = step.owed[0]
+    node.fill(resigns=author)
+    place = node.position
+    for entries in ((b"",) * 3, (bytes(32),) * 3):
+        vote = said(place, author, Kind.ABSENT, (0, entries, -1))
+        with pytest.raises(RejectedMessageError):
+            node.agreement.record.check_vote(vote)
+        node.give(vote)
+    assert author in node.agreement.proven
+
+
+def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> None:
+    """Who has heard two others can go on with those who have heard of neither."""
+    step = target("COMMIT")
+    author = step.owed[-1]
+    node = Node(step.step)
+    first, second = (said(step, author, Kind.COMMIT, (bytes((each,)) * 32,) * 2) for each in (1, 2))
+    third = said(step, author, Kind.RESIGN, ())
+    node.fill(but=author)
+    for signed in (first, second, third):
+        node.give(signed)
+    assert author in node.agreement.proven
+    here = node.agreement.held(step.step)
+    entries = tuple(third.id if each == author else here[each] for each in step.owed)
+    for each in step.owed[:-1]:
+        node.give(said(step, each, Kind.CLOSE, (0, entries)))
+    assert node.agreement.lacks_decided
+    node.give(third)
+    assert node.agreement.record.closed(step.step) == entries
+    node.give(second)
+    assert node.agreement.record.closed(step.step) == entries
+
+
+def test_of_what_has_no_place_here_one_message_of_each_author_is_kept() -> None:
+    step = target("MOVE")
+    author = step.owed[-1]
+    node = Node(step.step)
+    for each in range(100):
+        place = step._replace(step=each % step.step, tip=bytes((each,)) * 32)
+        node.give(said(place, author, Kind.RESIGN, ()))
+        node.give(said(place, author, Kind.ABSENT, (0, (b"",), -1)))
+    assert len(node.agreement._aside[author]) == 2
+    assert not node.agreement.proven
+
+
+def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now() -> None:
+    """Another one beside it would be a contradiction; of others it is half of a proof."""
+    step = target("LOCK")
+    author = step.owed[-1]
+    stored = [*Node(step.step).kept, said(step, author, Kind.LOCK, FALSE[0])]
+    for other in step.owed[:-1]:
+        Agreement(world().data, other).take_stored(stored)
+    with pytest.raises(RejectedMessageError):
+        Agreement(world().data, author).take_stored(stored)
