@@ -174,11 +174,19 @@ def _match(
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
     host = seating.named([event.host]) if event.host is not None else "the host"
-    if event.host_is == "there":
-        return f"Waiting for {host} to open the table again."
-    if event.host_is == "playing":
-        return f"{capital(host)} is playing with others. You wait for the next match, and get a seat if one is free."
-    return f"Asking {host} for a seat. If nobody answers, this ends after {event.seconds:.0f} seconds."
+    match event.host_is:
+        case "asked":
+            return f"Asking {host} for a seat."
+        case "silent":
+            seconds = f"{event.seconds:.0f} seconds"
+            return f"{capital(host)} does not answer. If that stays so for {seconds}, you wait no longer."
+        case "there":
+            return f"Waiting for {host} to open the table again."
+        case "full":
+            return "No seat is free for you now. You wait, and get the next one."
+        case "playing":
+            look_on = "You look on, and get a seat in the next match if one is free."
+            return f"{capital(host)} is playing with others. {look_on}"
 
 
 def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seating) -> str:

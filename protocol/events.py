@@ -93,15 +93,19 @@ class TableClosed:
     reason: str
 
 
+HostIs = Literal["asked", "silent", "there", "full", "playing"]
+
+
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
     """This node wants to sit down again with the host of the last match. Told at once, and whenever that changes."""
 
     host: PlayerInfo | None
     """None if this node was restarted in that match, and does not know which of its players hosts."""
-    host_is: Literal["asked", "there", "playing"]
-    """``asked``: nobody answers, yet or any more. ``there``: the host answers, but the table is not open yet.
-    ``playing``: the host plays a match with others."""
+    host_is: HostIs
+    """``asked``: nobody has answered yet. ``silent``: nobody answers. ``there``: the host answers, but the table is not
+    open yet. ``full``: all seats are taken, or kept for those who have just played. ``playing``: the host plays a match
+    with others; this node watches it, if it may, and asks again when it is over."""
     seconds: float
     """How long this node goes on asking while nobody answers."""
 

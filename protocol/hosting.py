@@ -20,6 +20,8 @@ from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
 FORMING_PATIENCE: Final = 2.0
 """Seconds that convenor and guest wait for each other when their link is lost while the match forms, before the seat is
 free again."""
+KEPT: Final = 10.0
+"""Seconds for which seats are kept for those who have played here before: a few rounds of asking."""
 
 
 class Hosting:
@@ -46,6 +48,8 @@ class Hosting:
         self._begin = begin
         self._advertise = advertise
         self._returning = frozenset(returning)
+        table.expected = {identity for identity in returning if shell.mesh.is_linked(identity)}
+        self._keeping = shell.loop.call_later(KEPT, table.expected.clear)
         self._proposal: Playing | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
         """Guests who were lost while the match forms."""
@@ -82,6 +86,7 @@ class Hosting:
 
     def close(self) -> None:
         """Wait for nobody any more."""
+        self._keeping.cancel()
         for timer in self._lost.values():
             timer.cancel()
 
@@ -102,10 +107,9 @@ class Hosting:
             return Refuse("no-table", NO_TABLE)
         try:
             self.table.check_aim(aim)
+            self.table.check_room(identity)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
-        if self.table.is_full and not self._is_guest(identity):
-            return Refuse("full", f"all {self.table.settings.seats} seats are taken")
         return TableAim(self.table.table, "")
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:

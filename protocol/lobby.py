@@ -72,6 +72,8 @@ class HostedTable:
         self.settings = settings
         self.table = table
         self.token = token
+        self.expected: set[bytes] = set()
+        """Who has played here before, and is to find a seat now: others get only what they leave."""
         self._own = own
         self._guests: dict[bytes, JoinRecord] = {}
 
@@ -95,6 +97,18 @@ class HostedTable:
             raise NotAdmittedError("no-table", "the table is gone; another one is open at this address")
         check_token(self.table, aim.token)
 
+    def check_room(self, identity: bytes) -> None:
+        """See whether there is a seat for a player.
+
+        :raises NotAdmittedError: if there is none, or the last ones are kept for others.
+        """
+        if identity in self._guests:
+            return
+        if self.is_full:
+            raise NotAdmittedError("full", f"all {self.settings.seats} seats are taken")
+        if identity not in self.expected and self.settings.seats - len(self.records) <= len(self.expected):
+            raise NotAdmittedError("full", "the last seats are kept for a moment for those who have just played here")
+
     def admit(self, identity: bytes, value: Value) -> None:
         """Give the player behind a link a seat; again for whoever already sits here replaces the join record.
 
@@ -113,9 +127,9 @@ class HostedTable:
         others = [known for known in self.records if known.join.identity != identity]
         if any(known.join.match_key == record.join.match_key for known in others):
             raise NotAdmittedError("refused", "the request for a seat has the key of another player")
-        if identity not in self._guests and self.is_full:
-            raise NotAdmittedError("full", f"all {self.settings.seats} seats are taken")
+        self.check_room(identity)
         self._guests[identity] = record
+        self.expected.discard(identity)
 
     def release(self, identity: bytes) -> bool:
         """Take a guest's seat back; tell whether there was one."""

@@ -53,7 +53,7 @@ from protocol.patience import Party
 from protocol.playing import Playing
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.refusals import LEFT
-from protocol.returning import WayBack, come_back
+from protocol.returning import AGAIN, WayBack, come_back
 from protocol.session import Occasion
 from protocol.shell import Shell
 from protocol.sightings import Sighting
@@ -62,7 +62,7 @@ from protocol.surroundings import mind_surroundings
 from protocol.talking import Floor, Talking
 from protocol.transport import EVERYWHERE
 from protocol.watching import Watching
-from protocol.whereabouts import Whereabouts, open_table, running_match
+from protocol.whereabouts import Target, Whereabouts, open_table, running_match
 from protocol.wire import (
     Aim,
     Carried,
@@ -293,7 +293,7 @@ class Node:
         admitted; cancel it to wait no longer.
 
         As long as the host is there and has not opened the table again, or plays with others, this waits, and
-        :class:`~protocol.events.AwaitingHost` tells how it stands.
+        :class:`~protocol.events.AwaitingHost` tells how it stands. A match that is played meanwhile is watched.
 
         :raises NodeError: if there is no such table or its match is not over, the host has been gone for long, or this
             player is not admitted. It can be tried again.
@@ -307,7 +307,20 @@ class Node:
             raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
         await self._listen(self._port)
         await self._whereabouts.withdraw()
-        await come_back(self._shell, self._way_back, self._joining.try_to_enter)
+        while place := await come_back(self._shell, self._way_back, self._joining.try_to_enter):
+            await self._watch_meanwhile(self._way_back, place)
+
+    async def _watch_meanwhile(self, way: WayBack, place: Target) -> None:
+        """Watch the match that is played without this node, to its end."""
+        self._watching = watching = Watching(self._shell)
+        try:
+            await watching.enter((place,))
+            await watching.over.wait()
+        except NodeError as error:
+            log.info("the match cannot be watched: %s", error)
+            await asyncio.sleep(AGAIN)
+        self._leave_behind()
+        self._way_back = way  # to the same host, whoever has shown the match
 
     def _leave_behind(self) -> None:
         """Make room for another table: what is over is over for the owner.

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from protocol.addresses import Address
 from protocol.errors import NodeError
-from protocol.events import AwaitingHost, PlayerInfo
+from protocol.events import AwaitingHost, HostIs, PlayerInfo
 from protocol.mesh import RefusedError
 from protocol.refusals import refusal
 from protocol.shell import Shell
@@ -19,6 +19,10 @@ AGAIN: Final = 2.0
 """Seconds between two questions whether the table is open."""
 GONE: Final = 20.0
 """Seconds after which a host who cannot be reached is given up. It takes a laptop that long to change networks."""
+
+_LATER: Final[dict[str, HostIs]] = {"no-table": "there", "full": "full", "playing": "playing"}
+"""Codes of a refusal after which it is worth asking again, and how it stands with the host then. If several may host,
+the first counts that one of them has answered."""
 
 
 class Host(NamedTuple):
@@ -41,35 +45,40 @@ class WayBack(NamedTuple):
     """What the table asks for, if it is private."""
 
 
-async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> None:
+async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
     """Sit down as soon as a table is open.
 
+    :return: where a match is played without this player; None if there is a seat.
     :raises NodeError: if the host has been gone for long, or does not admit this player.
     """
     last_seen = shell.loop.time()
-    told = _awaiting(way, set())
+    told = _awaiting(way, "asked")
     shell.tell(told)
     while not shell.is_silent:
-        refused = set()
+        refused: dict[str, Target] = {}
         for host in way.hosts:
+            place = _place(shell, way, host)
             try:
-                await enter(_place(shell, way, host))
+                await enter(place)
             except RefusedError as error:
-                if error.code not in ("no-table", "playing"):
+                if error.code not in _LATER:
                     raise refusal(error) from None
-                refused.add(error.code)
+                refused[error.code] = place
             except DialError:
                 continue
             else:
-                return
+                return None
         now = shell.loop.time()
         if refused:
             last_seen = now
         elif now > last_seen + GONE:
             break
-        if (awaiting := _awaiting(way, refused)) != told:
+        host_is: HostIs = next((state for code, state in _LATER.items() if code in refused), "silent")
+        if (awaiting := _awaiting(way, host_is)) != told:
             told = awaiting
             shell.tell(told)
+        if host_is == "playing":
+            return refused["playing"]
         await asyncio.sleep(AGAIN)
     if shell.is_silent:
         raise NodeError("failed", "this program has stopped")
@@ -77,10 +86,8 @@ async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaita
     raise NodeError("unreachable", f"{who} cannot be reached any more", "host a table of your own, or join another one")
 
 
-def _awaiting(way: WayBack, refused: set[str]) -> AwaitingHost:
-    """Return what there is to wait for, by the codes with which those who may host have refused."""
-    host = way.hosts[0].player if len(way.hosts) == 1 else None
-    return AwaitingHost(host, "there" if "no-table" in refused else "playing" if refused else "asked", GONE)
+def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:
+    return AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None, host_is, GONE)
 
 
 def _place(shell: Shell, way: WayBack, host: Host) -> Target:

@@ -70,6 +70,8 @@ class Watching:
         self._next: tuple[bytes, Table] | None = None
         """Who opened the table again, and the table as it was shown last."""
         self.followed: Followed | None = None
+        self.over = asyncio.Event()
+        """The end of a match was told."""
 
     async def enter(self, places: Sequence[Target]) -> None:
         """Begin to watch at the first place where that is possible. Returns when it is known what is to be seen.
@@ -156,6 +158,10 @@ class Watching:
         """Tell whether a player of the match may have opened its table again: who hosted it, if that is known."""
         assert self.followed is not None
         return identity in self.followed.authors and (self._lobby is None or identity == self._lobby.convenor)
+
+    def _ended(self) -> None:
+        self.over.set()
+        self._go_on()
 
     def _go_on(self) -> None:
         """Look at the table that was opened again, as soon as the end of the match before was told."""
@@ -265,7 +271,7 @@ class Watching:
         occasion = Occasion(int(time.time()), table)
         match = Match(data, None, b"")
         token = self._target.token
-        self.followed = Followed(self._shell, match, occasion, token, self._go_on, saw_start=lobby is not None)
+        self.followed = Followed(self._shell, match, occasion, token, self._ended, saw_start=lobby is not None)
         self.followed.start(self._source, self._source_at)
         self._arrived()
 

@@ -119,8 +119,11 @@ def whose_turn(board: Board) -> str:
     return f"{waiting} to move" if waiting else ""
 
 
-def status(board: Board, clock: Clock | None = None) -> str:
-    """Return what one has to know to make a move, in a line: the round, the bid, the dice, whose turn it is."""
+def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
+    """Return what one has to know to make a move, in a line: the round, the bid, the dice, whose turn it is.
+
+    :param is_waiting: the reader waits for a seat in the next match.
+    """
     state = board.state
     if state is None or not board.match:
         return ""
@@ -133,6 +136,8 @@ def status(board: Board, clock: Clock | None = None) -> str:
         parts.append(f"{board.seating.whose(state.turn)} turn")
     if clock is not None:
         parts.append(f"{clock.seconds:.0f} s left")
+    if is_waiting:
+        parts.append("you wait for a seat")
     return f"[{'; '.join(parts)}]"
 
 

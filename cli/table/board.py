@@ -162,6 +162,7 @@ class Board:
 
     def _clear(self) -> None:
         """Clear away the previous match: another one is about to begin."""
+        self.match = ""
         self.over = self.state = self.showdown = self.turn = None
         self.seating = Seating()
         self.hand = ()

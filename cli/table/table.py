@@ -135,7 +135,7 @@ class Table:
         :raises Failure: if the table is closed or the node stops.
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """
-        if (match := self._node.match) is not None and match.is_formed:
+        if not self._is_late and (match := self._node.match) is not None and match.is_formed:
             self.board.match, self.board.players = match.record.match.hex(), match.info
         async with open_face(self, self._showing) as face:
             self._face = face
@@ -152,10 +152,8 @@ class Table:
 
     def way_back(self) -> str:
         """Return what becomes of the match if the player leaves now, and how to return to it."""
-        if not self.board.match:
+        if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You have left the table."
-        match = self._node.match
-        assert match is not None
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
         mine = {player.fingerprint for player in match.info} & self.bots
         left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
@@ -229,9 +227,11 @@ class Table:
         for seat in event.places[0]:
             winner = event.players[seat].fingerprint
             self.wins[winner] = self.wins.get(winner, 0) + 1
-        if self._again is not None and self.face.is_interactive:
-            if sum(self.wins.values()) > 1:
-                self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
+        if self._again is None or not self.face.is_interactive:
+            return
+        if sum(self.wins.values()) > 1:
+            self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
+        if not self.is_waiting:
             self._say('Type "again" to play another match at this table, or "quit" to leave.')
 
     def clock(self) -> Clock | None:
@@ -263,7 +263,7 @@ class Table:
         self.face.say(text)
 
     def _show_status(self) -> None:
-        if not self._has_left and (status := answers.status(self.board, self.clock())):
+        if not self._has_left and (status := answers.status(self.board, self.clock(), is_waiting=self.is_waiting)):
             self.face.remind(status)
 
     def prompt(self) -> str:
@@ -277,8 +277,20 @@ class Table:
         """Whether more has happened than is shown, which a key shows at once."""
         return self.pace.is_holding
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the player has typed *again*, and has no seat yet."""
+        return self._returning is not None and not self._returning.done()
+
+    @property
+    def _looks_on(self) -> bool:
+        """Whether others play."""
+        return bool(self.board.seating.names) and self.board.me is None
+
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
+        if self.is_waiting:
+            return 'You get a seat in the next match if one is free. Type "quit" to leave.'
         if self.board.over is not None:
             return 'Type "quit" to leave.' if self._again is None else 'Type "again" for another match, or "quit".'
         return "? helps, PageUp looks back in the log"
@@ -477,10 +489,10 @@ class Table:
         self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))
 
     def _go_again(self, rest: str) -> None:
-        if self._again is None or self.board.match or not self._had_match:
-            self._say("You can play again when the match is over.")
-        elif self._returning is not None and not self._returning.done() and not rest:
+        if self.is_waiting and not rest:
             self._say("You are already waiting for the next match.")
+        elif self._again is None or not self._had_match or (self.board.match and not self.is_waiting):
+            self._say("You can play again when the match is over.")
         else:
             self._returning = asyncio.create_task(self._return(rest, self._returning))
 
@@ -516,6 +528,8 @@ class Table:
     def _concede(self, _rest: str) -> None:
         if not self.board.match:
             self._say("There is nothing to concede: no match is running.")
+        elif self._looks_on:
+            self._say("You only watch this match.")
         elif self.board.state is not None and self.board.me not in self.board.state.live:
             self._say("You are already out. You can watch the rest, or quit.")
         elif self.face.is_interactive:

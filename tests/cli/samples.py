@@ -102,6 +102,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.LobbyChanged((me,), 3, left=(peer, peer)),
         node.TableClosed("closed", reason),
         node.AwaitingHost(peer, "asked", 20.0),
+        node.AwaitingHost(peer, "silent", 20.0),
+        node.AwaitingHost(peer, "full", 20.0),
         node.AwaitingHost(peer, "playing", 20.0),
         node.AwaitingHost(None, "there", 20.0),
         node.MatchFormed(MATCH),

@@ -118,7 +118,9 @@ def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_p
         assert b"\r" not in player.raw.replace(b"\r\n", b"")
 
 
-def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_sits_down(terminal: Open) -> None:
+def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_waits_for_a_seat(
+    terminal: Open,
+) -> None:
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
     host.until("At the table: ")
     line = host.shown().partition("p2pdice join ")[2].split()[0]
@@ -135,18 +137,25 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_s
     guest.type("say still there?\r")
     guest.until("You say: still there?")
     watcher.type("again\r")
+    watcher.until("Waiting for Ada to open the table again.")
     host.type("again perudo\r")
-    host.until('The table "Ada\'s table" is open', "Eve joins: two of two seats taken")
-    watcher.until("the rules called perudo", "You roll ")
+    host.until('The table "Ada\'s table" is open')
     guest.type("again\r")
-    guest.until("Ada is playing with others.")
+    host.until("Ben joins: two of two seats taken")
+    guest.until("the rules called perudo", "You roll ")
+    watcher.until("Ada is playing with others. You look on", "You watch match")
     assert "still there" not in host.shown()
-    watcher.type("1x2\r")  # if it is their turn: whoever gives up does so with the next message
+    watcher.type("players\r")
+    watcher.until("to move", "; you wait for a seat]")
+    guest.type("1x2\r")  # if it is their turn: whoever gives up does so with the next message
     host.type("concede\r")
     host.until_last_line("give up this match? yes or no>")
     host.type("yes\r")
-    host.until("This evening's score: ")
-    assert (host.leave(), watcher.leave(), guest.leave()) == (0, 0, 0)
+    for player in (host, guest, watcher):
+        player.until("This evening's score: ")
+    watcher.type("quit\r")
+    watcher.until("You have left the table.")
+    assert (host.leave(), watcher.end(), guest.leave()) == (0, 0, 0)
 
 
 def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:

@@ -1,0 +1,78 @@
+"""Whoever waits for a seat at a table: what they are told, what they can type, and how they leave."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cli.narrate import narrate
+from cli.seating import Seating
+from cli.settings import Settings
+from cli.table.face import Face
+from cli.table.table import Table
+from p2pdice import PRESETS, new_match
+from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PlayerInfo
+from protocol.genesis import Patience
+from tests.cli.test_line import Paper
+
+ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")
+STARTED = MatchStarted("ab" * 32, PRESETS["classic"], (ADA, BEN), None, new_match(PRESETS["classic"], 2), resumed=True)
+OVER = MatchOver("ab" * 32, ((0,), (1,)), (ADA, BEN), Path("transcript"), True)
+
+
+def table() -> tuple[Table, list[str]]:
+    """Return the table of somebody who has a way back, and what is said there."""
+    paper = Paper(is_interactive=True)
+    genesis = SimpleNamespace(patience=Patience())
+    match = SimpleNamespace(info=(ADA, BEN), record=SimpleNamespace(genesis=genesis))
+    node = cast("Any", SimpleNamespace(match=match))
+
+    async def again(_wish: str) -> None:
+        await asyncio.Event().wait()
+
+    return Table(node, Settings(Path("home")), face=cast("Face", paper), again=again), paper.said
+
+
+async def test_who_waits_while_others_play_looks_on_and_is_told_so() -> None:
+    waiting, said = table()
+    waiting.take(OVER)
+    waiting.obey("again")
+    waiting.take(STARTED)
+    said.clear()
+    for line in ("again", "concede", "quit"):
+        waiting.obey(line)
+    assert said == [
+        "You are already waiting for the next match.",
+        "You only watch this match.",
+        "You have left the table.",
+    ]
+    assert waiting.hint() == 'You get a seat in the next match if one is free. Type "quit" to leave.'
+    said.clear()
+    waiting.take(OVER)
+    assert not any('"again"' in each for each in said)
+
+
+def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_the_table() -> None:
+    late, said = table()
+    late.take(STARTED)
+    cast("Any", late)._node.match = None
+    late.obey("quit")
+    assert said[-1] == "You have left the table."
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("asked", "Asking Ada for a seat."),
+        ("silent", "Ada does not answer. If that stays so for 20 seconds, you wait no longer."),
+        ("there", "Waiting for Ada to open the table again."),
+        ("full", "No seat is free for you now. You wait, and get the next one."),
+        ("playing", "Ada is playing with others. You look on, and get a seat in the next match if one is free."),
+    ],
+)
+def test_who_waits_is_told_for_what(state: HostIs, told: str) -> None:
+    assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told

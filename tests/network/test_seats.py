@@ -1,0 +1,74 @@
+"""Who gets a seat when a table opens again, and what becomes of those for whom there is none."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from protocol.errors import NodeError
+from protocol.events import AwaitingHost, LobbyChanged, MatchOver, MatchStarted, TableJoined
+from tests.network.company import Player
+from tests.network.test_again import Evening, evening, friday, quickly
+
+__all__ = ["evening", "quickly"]
+
+
+async def until_no_seat(player: Player) -> None:
+    """Wait until a player has been told that there is no seat."""
+    await player.until(AwaitingHost, lambda event: event.host_is == "full")
+
+
+async def test_seats_are_kept_for_a_moment_for_those_who_have_played_and_then_given_to_others(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
+    await evening.end(host, guest, watching)
+    opened = await evening.open(host, friday(2))
+    waiting = asyncio.create_task(evening.rejoin(watching))
+    await until_no_seat(watching)
+    newcomer = await evening.people.sit("N")
+    with pytest.raises(NodeError, match="kept for a moment") as caught:
+        await newcomer.node.join(opened.join_line)
+    assert caught.value.code == "full"
+    await evening.rejoin(guest)
+    await evening.end(host, guest)
+
+    monkeypatch.setattr("protocol.hosting.KEPT", 0.3)
+    await evening.open(host, friday(2))
+    await waiting
+    await evening.end(host, watching)
+
+
+async def test_whoever_finds_no_seat_watches_the_match_and_sits_down_for_the_next_one(evening: Evening) -> None:
+    _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
+    await evening.end(host, guest, watching)
+    await evening.open(host, friday(2, dice="5"))
+    host.hold()
+    await evening.rejoin(guest)
+    await evening.told(guest, MatchStarted)
+    waiting = asyncio.create_task(evening.rejoin(watching))
+    seen = await watching.until(MatchStarted, lambda event: event.resumed)
+    assert seen.my_seat is None
+    before = len(watching.events)
+    host.go_on()
+    await evening.end(host, guest)
+    await watching.until(MatchOver, after=before)
+    assert not waiting.done()
+    evening.began[watching] = len(watching.events)
+    await evening.open(host, friday(3))
+    await evening.rejoin(guest)
+    await waiting
+    await watching.until(TableJoined)
+    await evening.end(host, guest, watching)
+
+
+async def test_who_has_left_keeps_no_seat(evening: Evening) -> None:
+    opened, (host, guest) = await evening.begin(friday(2))
+    await evening.end(host, guest)
+    await guest.leave()
+    await host.until_true(lambda: not host.node._mesh.linked())
+    await evening.open(host, friday(2))
+    newcomer = await evening.sit("N", opened.join_line)
+    await host.until(LobbyChanged, lambda event: [each.name for each in event.joined] == ["N"])
+    await evening.end(host, newcomer)
