@@ -590,6 +590,18 @@ def stakes_above_funds(history: History, place: int, rng: Random) -> Iterator[tu
         yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
+def votes_against_closes(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+    """A vote behind the history against what its author has voted to close a step with."""
+    message = history.messages[place].message
+    if message.kind is not Kind.CLOSE:
+        return
+    number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
+    others = tuple(rng.randbytes(32) for _ in entries)
+    for end in (history.starts[message.step + 1], len(history.messages)):
+        vote = history.sign(message, kind=Kind.ABSENT, body=(number + 1, others, -1))
+        yield b"".join(history.encodings[place:end]) + vote, message.author
+
+
 OFFENCES: Final[Mapping[str, Offence]] = {
     "another kind than was due": other_kinds,
     "an early reveal": early_reveals,
@@ -602,6 +614,7 @@ OFFENCES: Final[Mapping[str, Offence]] = {
     "a copied commitment": copied_commitments,
     "a copied commitment to a hand": copied_hands,
     "a stake above funds": stakes_above_funds,
+    "a vote against the own CLOSE": votes_against_closes,
 }
 
 
@@ -618,6 +631,10 @@ def _pairs(history: History, rng: Random) -> Iterator[tuple[bytes, bytes]]:
         if signed.message.kind is not Kind.CLOSE:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
             yield encode(signed.wire), history.sign(signed.message, kind=kind, body=_BODIES[kind])
+    lock = rng.choice([signed for signed in history.messages if signed.message.kind is Kind.LOCK])
+    false = [history.sign(lock.message, body=rng.randbytes(32)) for _ in range(2)]
+    yield encode(lock.wire), false[0]
+    yield false[0], false[1]
     message = rng.choice(history.messages[len(history.keys) :]).message
     for kind, first, second in (
         (Kind.CLOSE, (0, (b"",)), (0, (bytes(32),))),
