@@ -188,10 +188,10 @@ class Agreement:
 
         :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
         """
-        message = signed.message
-        kept = [] if message.author in self.proven else list(self._said(message))
-        signed = next((each for each in kept if each.id == signed.id), signed)  # its signature was checked
-        other = next((each for each in kept if contradiction(each, signed)), None)
+        message, other = signed.message, None
+        if message.author not in self.proven and (said := self._said(message)):
+            signed = next((each for each in said if each.id == signed.id), signed)  # its signature was checked
+            other = next((each for each in said if contradiction(each, signed)), None)
         if other is None:
             reception = self._place(signed)
         else:
@@ -202,15 +202,17 @@ class Agreement:
         self._has_met_others |= reception is Reception.FOREIGN
         return reception
 
-    def _said(self, message: Message) -> Iterator[Signed]:
-        """Yield what is kept of an author that may contradict a message, wherever that is."""
+    def _said(self, message: Message) -> list[Signed]:
+        """Return what is kept of an author that may contradict a message, beside what the history has in its place."""
         author = message.author
-        yield from self._aside.get(author, {}).values()
-        yield from self._later.get(author, {}).values()
-        if message.tip in self.absence.ballots:
-            yield from (vote.source for vote in self.absence.ballots[message.tip].by(author))
-        for record in (self.record, *self._left, *self._drafts.values()):
-            yield from record.said(message)
+        said = [*self._aside.get(author, {}).values(), *self._later.get(author, {}).values()]
+        if message.kind in VOTES:
+            ballot = self.absence.ballots.get(message.tip)
+            said += [vote.source for vote in ballot.by(author)] if ballot is not None else ()
+            said += self.record.said(message)
+        for record in (*self._left, *self._drafts.values()):
+            said += record.said(message)
+        return said
 
     def _place(self, signed: Signed) -> Reception:
         if signed.message.kind in VOTES:

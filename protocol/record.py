@@ -298,18 +298,18 @@ class Record:
             self.closes = closes
         return Outcome.ADDED
 
-    def said(self, message: Message) -> Iterator[Signed]:
-        """Yield what its author has said in the step that a message is for, votes included, as far as it is kept."""
+    def said(self, message: Message) -> list[Signed]:
+        """Return what its author has said in the step that a message is for, votes included, as far as it is kept."""
         if not self.goes_through(message):
-            return
+            return []
         author = message.author
         books: tuple[Mapping[int, Signed], ...] = (self.held, self.results)
         votes: Sequence[Signed] = self.closes
         if message.step + 1 < len(self.chain):
             after = self.chain[message.step + 1]
             books, votes = (after.entries,), after.certificate
-        yield from (book[author] for book in books if author in book)
-        yield from (vote for vote in votes if vote.message.author == author)
+        said = [book[author] for book in books if author in book]
+        return said + [vote for vote in votes if vote.message.author == author] if votes else said
 
     def _is_known(self, signed: Signed) -> bool:
         """Tell whether a message is here, as part of the history or as a vote on it.
