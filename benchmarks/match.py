@@ -1,11 +1,13 @@
 """How fast whole matches go on loopback: N nodes, each a process of its own, with TLS, store and signatures.
 
-    python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3]
+    python -m benchmarks.match [--players 2 4 6 8 10] [--dice 5] [--repeat 3] [--delay 0]
 
 House bots play, so that nothing waits for people; discovery is off. CPU is measured in each process from the first to
 the last step of the match, less what the bots think. The reference is measured in the same processes right after it:
 what signing a message once and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU
-a message, over all nodes, against that.
+a message, over all nodes, against that. "challenge to turn" is the time from a call to the next round's first turn:
+cups are opened and shaken meanwhile, in five steps one after the other. With ``--delay`` everything that a node is sent
+arrives so many milliseconds later. uvloop is used where p2pdice would use it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from p2pdice import PRESETS
+from p2pdice import PRESETS, Bid
 from p2pdice.events import HandsShown
 from p2pdice.players import OddsPlayer
+from protocol.channel import Channel
 from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
+from protocol.loop import loop_factory
+from protocol.messages import MESSAGE_TAG
 from protocol.node import Node, TableSettings
 
 
@@ -46,6 +51,16 @@ def reference() -> tuple[float, float]:
     return (signed - begun) / 300, (time.process_time() - signed) / 300
 
 
+def delay_arrivals(seconds: float) -> None:
+    """Let whatever arrives at this process from now on arrive so much later, as from a far network."""
+    arrive = Channel.data_received
+
+    def arrive_later(self: Channel, data: bytes) -> None:
+        asyncio.get_running_loop().call_later(seconds, arrive, self, data)
+
+    Channel.data_received = arrive_later  # type: ignore[method-assign]
+
+
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
     """Be one node of the match and return what it cost."""
     node = await Node.open(home, name, discovery=False, interface="127.0.0.1")
@@ -58,6 +73,8 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
     moves = rounds = 0
     cpu = wall = thinking = 0.0
     transcript = b""
+    called: dict[int, float] = {}
+    began: dict[int, float] = {}
     async for event in node.events():
         match event:
             case TableOpened():
@@ -66,9 +83,13 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
                 cpu, wall = time.process_time(), time.perf_counter()
             case YourTurn():
                 moves += 1
+                number = event.view.state.round
+                began[number] = time.monotonic()  # by a clock that all processes share
                 begun = time.process_time()
                 move = bot.choose(event.view)
                 thinking += time.process_time() - begun
+                if not isinstance(move, Bid):
+                    called[number] = time.monotonic()
                 node.play(move, event.token)
             case MatchOver():
                 cpu, wall = time.process_time() - cpu - thinking, time.perf_counter() - wall
@@ -83,20 +104,31 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
         "cpu": cpu,
         "wall": wall,
         "bytes": len(transcript),
-        "messages": transcript.count(b"p2pdice/1/message"),
+        "messages": transcript.count(MESSAGE_TAG.encode()),
         "rounds": rounds,
+        "called": called,
+        "began": began,
         "sign": sign,
         "verify": verify,
     }
 
 
-def run(players: int, dice: int) -> dict[str, float]:
+def waits(results: list[dict[str, Any]]) -> list[float]:
+    """Return the seconds from each call to the first turn of the round behind it."""
+    called = {int(number): when for result in results for number, when in result["called"].items()}
+    turns = [(int(number), when) for result in results for number, when in result["began"].items()]
+    began = {number: min(when for each, when in turns if each == number) for number, _ in turns}
+    return [began[number + 1] - when for number, when in called.items() if number + 1 in began]
+
+
+def run(players: int, dice: int, delay: float) -> dict[str, float]:
     """Play one match and return its figures."""
     with tempfile.TemporaryDirectory(prefix="p2pdice-bench-") as folder:
 
         def start(number: int, target: str) -> subprocess.Popen[str]:
             arguments = ["--node", f"{folder}/{number}", "--players", str(players), "--dice", str(dice)]
-            command = [sys.executable, "-m", "benchmarks.match", *arguments, "--target", target]
+            arguments += ["--delay", str(delay), "--target", target]
+            command = [sys.executable, "-m", "benchmarks.match", *arguments]
             return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
         host = start(0, "")
@@ -112,6 +144,7 @@ def run(players: int, dice: int) -> dict[str, float]:
         "messages": messages,
         "moves/s": sum(result["moves"] for result in results) / wall,
         "messages/s": messages / wall,
+        "challenge to turn ms": median(waits(results)) * 1000,
         "messages/round": messages / results[0]["rounds"],
         "CPU µs/message": sum(result["cpu"] for result in results) / messages * 1e6,
         "signing and verifying": own * 1e6,
@@ -126,16 +159,21 @@ def main() -> None:
     parser.add_argument("--players", type=int, nargs="+", default=[2, 4, 6, 8, 10])
     parser.add_argument("--dice", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--delay", type=float, default=0, help="milliseconds")
     parser.add_argument("--node", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--target", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.node:
+        if options.delay:
+            delay_arrivals(options.delay / 1000)
         name = f"node {options.node.name}"
-        print(json.dumps(asyncio.run(play(options.node, name, options.players[0], options.dice, options.target))))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            result = runner.run(play(options.node, name, options.players[0], options.dice, options.target))
+        print(json.dumps(result))
         return
     header: list[str] = []
     for players in options.players:
-        runs = [run(players, options.dice) for _ in range(options.repeat)]
+        runs = [run(players, options.dice, options.delay) for _ in range(options.repeat)]
         row = {name: median(each[name] for each in runs) for name in runs[0]}
         if not header:
             header = ["players", *row]
