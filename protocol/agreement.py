@@ -526,6 +526,12 @@ class Agreement:
                 yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
 
     @property
+    def is_calm(self) -> bool:
+        """Nothing is here but the history and messages of the open step."""
+        unsettled = self._later or self._foreign or self._others_states or self.absence.ballots or self.proven
+        return not unsettled and not self.lacks_decided
+
+    @property
     def is_diverged(self) -> bool:
         """More than half of the base do not, or cannot any more, lock the state that this node's program has come to.
 

@@ -52,6 +52,11 @@ class Awaiting:
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
 
+    @property
+    def misses_somebody(self) -> bool:
+        """Somebody who is owed for was gone when this was looked at last."""
+        return self._since is not None
+
     def look(
         self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool, unheard: Collection[int]
     ) -> float:

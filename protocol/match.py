@@ -164,6 +164,8 @@ class Match:
         """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._over = False
+        self._calm = b""
+        """Tip of the open step, if this node has done all that it can do in it without more messages."""
         self._heard: set[int] | None = None
         """Who has shown what they hold since the restart; None once that is enough."""
         if stored is not None:
@@ -259,7 +261,11 @@ class Match:
             self._restart_patience()
         match item:
             case Received():
+                was_calm = self._is_calm()
                 self._take(item.sender, item.signed)
+                if was_calm and self._is_calm() and not self.record.is_complete:
+                    self._fetch_news()
+                    return self._fetch_effects()
             case Played():
                 self._play(item.move, item.token)
             case Needed():
@@ -283,8 +289,24 @@ class Match:
         if isinstance(item, Conceded):
             accepted = ConcedeAccepted(tuple(self.info[author] for author in self._before_concession()))
             self._effects.insert(told, Show(accepted))  # before what comes of it, which is known only now
+        return self._fetch_effects()
+
+    def _fetch_effects(self) -> list[Effect]:
         effects, self._effects = self._effects, []
         return effects
+
+    def _is_calm(self) -> bool:
+        """Tell whether one more message for the open step changes nothing, unless it is the last one.
+
+        Then nothing is looked at that was looked at when the step was opened: no timer is due since, nobody is gone,
+        proven to cheat or voted on, and nothing is here that belongs elsewhere.
+        """
+        return (
+            self._calm == self.record.position.tip
+            and self._now < min(self._timers.wished, self._clock.earliest)
+            and self.agreement.is_calm
+            and not self._awaiting.misses_somebody
+        )
 
     def _before_concession(self) -> tuple[int, ...]:
         """Return who keeps this node from giving up: it can only do so where it owes a message itself."""
@@ -502,6 +524,9 @@ class Match:
             if not self._vote() and not self._do_what_is_owed():
                 break
         self._mind_the_time()
+        # At the end each RESULT may be the last one that is waited for.
+        is_busy = not self.is_formed or self.is_ended or self._diverged or self._heard is not None
+        self._calm = b"" if is_busy else self.record.position.tip
 
     def _vote(self) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""

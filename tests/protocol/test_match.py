@@ -1,6 +1,7 @@
 """Whole matches over simulated links: they end, everywhere the same, whatever the links and processes do."""
 
 import random
+from unittest.mock import patch
 
 import pytest
 
@@ -54,6 +55,46 @@ def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) 
     world.run()
     assert_all_agree(world)
     assert all(machine.confirmed for machine in world.machines)
+
+
+@pytest.mark.parametrize("players", [2, 3, 5])
+def test_the_end_is_confirmed_by_the_last_receipt_and_waits_for_no_timer(players: int) -> None:
+    world = World(CLASSIC, players, seed=players)
+    while any(world.links.values()) or any(machine.turn for machine in world.machines):
+        assert world.step()
+    assert world.now == 0.0
+    assert [machine.confirmed for machine in world.machines] == [True] * players
+
+
+@pytest.mark.parametrize("preset", ["classic", "motes", *thoroughly(["joker", "perudo"])])
+@pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 20))])
+def test_what_a_message_cannot_change_is_not_looked_at_and_nobody_notices(
+    preset: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where links break."""
+
+    def play() -> tuple[World, int]:
+        with patch.object(Match, "_pump", autospec=True, side_effect=Match._pump) as look:
+            world = World(PRESETS[preset], 4, seed, patience=Patience(5, 5))
+            rng = random.Random(seed)
+            for number in range(4000):
+                if not world.step():
+                    break
+                if number % 100 == 50:
+                    one, other = rng.sample(range(4), 2)
+                    world.cut(one, other)
+                elif number % 100 == 75:
+                    world.link(one, other)
+        return world, look.call_count
+
+    world, looks = play()
+    monkeypatch.setattr(Match, "_is_calm", lambda match: False)
+    same, more_looks = play()
+    assert looks < 0.9 * more_looks
+    for machine, twin in zip(world.machines, same.machines, strict=True):
+        assert machine.shown == twin.shown
+        assert (machine.transcript, machine.confirmed) == (twin.transcript, twin.confirmed)
+    assert (world.now, world.delivered) == (same.now, same.delivered)
 
 
 @pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 8))])
