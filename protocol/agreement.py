@@ -426,7 +426,7 @@ class Agreement:
         """Drop what only concerns steps that are final."""
         if self.record.position.locked != self._final:
             self._final = self.record.position.locked
-            tips = {place.tip for place in self.tail()}
+            tips = {position.tip for position in self.record.chain[max(1, self._final) :]}
             for tip, ballot in self.absence.ballots.items():
                 if tip not in tips:
                     for vote in ballot.votes():
@@ -528,8 +528,8 @@ class Agreement:
     @property
     def is_calm(self) -> bool:
         """Nothing is here but the history and messages of the open step."""
-        unsettled = self._later or self._foreign or self._others_states or self.absence.ballots or self.proven
-        return not unsettled and not self.lacks_decided
+        is_else = self._later or self._aside or self.absence.ballots or self.proven
+        return not is_else and not self.lacks_decided and not self._has_met_others
 
     @property
     def is_diverged(self) -> bool:
@@ -537,6 +537,8 @@ class Agreement:
 
         That is no player's misconduct but a bug in somebody's program, perhaps in this one.
         """
+        if not self._aside:
+            return False
         position = self.record.position
         held = self.record.held
         aside = (signed.message for kept in self._aside.values() for signed in kept.values())
