@@ -241,7 +241,10 @@ class Channel(asyncio.Protocol):
         try:
             while data := self._tls.read(TLS_PIECE):
                 carried.append(data)
-            is_over = True
+                if not self._incoming.pending and not self._tls.pending():
+                    break  # as a rule; to be told that there is nothing more takes longer than to read
+            else:
+                is_over = True
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
