@@ -14,7 +14,22 @@ from typing import Final
 
 from cli.choices import FUNDS, TICKETS, choices, is_stake
 from cli.render import NUMBERS, columns, escape, listing
-from p2pdice import Bid, Exact, Liar, MalformedMove, Move, Play, Power, RulesError, Side, Stake, View, apply, parse_move
+from p2pdice import (
+    MOTES,
+    Bid,
+    Exact,
+    Liar,
+    MalformedMove,
+    Move,
+    Play,
+    Power,
+    RulesError,
+    Side,
+    Stake,
+    View,
+    apply,
+    parse_move,
+)
 from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY
 
 WIDTH: Final = 79
@@ -47,6 +62,8 @@ _VOCABULARY: Final = tuple(
     sorted({*_NUMBERS, *_TENFOLD, *FACE_NAMES, *_LIAR, *_EXACT, *_CALL, "accuser", "accused", "pass"})
 )
 
+_SAID_IN_MOVES: Final = frozenset({*_VOCABULARY, *_VERBS, *MOTES, "stake"})
+
 
 class NotUnderstoodError(ValueError):
     """A line says nothing, or several things; the text is the answer to whoever typed it."""
@@ -66,7 +83,7 @@ def hear(
     plain = _plain(line)
     if _HALF_A_BID.fullmatch(plain) and not is_stake(view):
         bid = Bid(1, int(plain[-1]))
-        raise NotUnderstoodError(f"{_quoted(line)} can be {bid}, or begin a bid as in 1 3x5: type {bid} for one die.")
+        raise NotUnderstoodError(f"{quoted(line)} can be {bid}, or begin a bid as in 1 3x5: type {bid} for one die.")
     meant: list[Move | str] = list(dict.fromkeys(_moves(plain, view, names)))
     if len(meant) > 1:
         meant = [move for move in meant if isinstance(move, Move) and is_possible(move, view)] or meant
@@ -76,11 +93,11 @@ def hear(
     if meant:
         short = _short_forms(view, names)
         asked = _fitted(
-            f"{_quoted(line)} can be ", [short.get(each, str(each)) for each in meant], ": type one of them."
+            f"{quoted(line)} can be ", [short.get(each, str(each)) for each in meant], ": type one of them."
         )
-        raise NotUnderstoodError(asked or f"{_quoted(line)} can be several moves: type more of the one you mean.")
+        raise NotUnderstoodError(asked or f"{quoted(line)} can be several moves: type more of the one you mean.")
     guess = _nearest(plain, view, names, (*words, *in_full))
-    told = f"{_quoted(line)} is no move" + (f"; did you mean {guess}?" if guess else ".")
+    told = f"{quoted(line)} is no move" + (f"; did you mean {guess}?" if guess else ".")
     raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view, names), ".") or told)
 
 
@@ -105,6 +122,12 @@ def hear_bid(line: str) -> Bid | None:
     """Return the one bid that a line names, whether anybody could make it or not; None if it names none, or several."""
     bids = set(_bids(_plain(line)))
     return bids.pop() if len(bids) == 1 else None
+
+
+def is_like_a_move(line: str) -> bool:
+    """Tell whether somebody who types this wants to move, whatever the rules and whosever turn it is."""
+    plain = _plain(line)
+    return any(char.isdigit() or char == "@" for char in plain) or not _SAID_IN_MOVES.isdisjoint(plain.split())
 
 
 def nearest_word(line: str, words: Collection[str]) -> str:
@@ -347,7 +370,8 @@ def _alternatives(moves: Sequence[str]) -> str:
     return listing(moves, "or").replace(", …", " …").replace("…, ", "… ")
 
 
-def _quoted(line: str) -> str:
+def quoted(line: str) -> str:
+    """Return the beginning of a line as it is repeated to whoever typed it."""
     shown = escape(line.strip()[: _QUOTED + 1])
     if columns(shown) > _QUOTED:
         while columns(shown) >= _QUOTED:

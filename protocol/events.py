@@ -41,6 +41,8 @@ class TableOpened:
     """Why the table is not advertised."""
     is_reachable: bool = True
     """False when this machine has no address on a network: nobody on another one gets here."""
+    seats: int = field(kw_only=True)
+    """In all, the host's included."""
     ruleset: Ruleset = field(kw_only=True)
     """What is played by here."""
 

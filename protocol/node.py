@@ -254,6 +254,7 @@ class Node:
             is_advertised,
             problem,
             is_reachable=self._is_reachable(),
+            seats=settings.seats,
             ruleset=settings.ruleset,
         )
         self._shell.tell(opened)

@@ -10,6 +10,7 @@ from cli.narrate_motes import graveyard, window_and_prize
 from cli.render import bid, capital, dice_count, hand, listing, percent
 from cli.seating import display_names
 from cli.speech import hear_bid
+from p2pdice import Expect
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -115,8 +116,17 @@ def whose_turn(board: Board) -> str:
         return f"the match waits for {board.seating.named(board.absent)}"
     if board.state is None:
         return NOT_BEGUN.removesuffix(".")
+    if board.state.awaits is Expect.STAKES:
+        return _stakes(board, board.state)
     waiting = awaited(board.state, board.seating)
     return f"{waiting} to move" if waiting else ""
+
+
+def _stakes(board: Board, state: State) -> str:
+    if not board.staked:
+        return "everybody stakes in secret"
+    others = [seat for seat in state.live if seat != board.me]
+    return f"you {board.staked}; waiting for {board.seating.names[others[0]] if len(others) == 1 else 'the others'}"
 
 
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
@@ -134,6 +144,8 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
         parts.append(f"waiting for {board.seating.named(board.absent)}")
     elif awaited(state, board.seating):
         parts.append(f"{board.seating.whose(state.turn)} turn")
+    elif state.awaits is Expect.STAKES and not board.turn:
+        parts.append(_stakes(board, state))
     if clock is not None:
         parts.append(f"{clock.seconds:.0f} s left")
     if is_waiting:

@@ -89,7 +89,7 @@ class Board:
         self.name = ""
         """Of the table, as a peer wrote it; empty if it is not known."""
         self.join_line = ""
-        """What another laptop types; known to the host."""
+        """What another laptop types; known to the host, unless no seat is for others."""
         self.seats = 0
         """At the open table, taken or not."""
         self.ruleset: Ruleset | None = None
@@ -111,6 +111,8 @@ class Board:
         """What the reader is asked, until it is answered."""
         self.away: set[str] = set()
         """Fingerprints of those who cannot be reached."""
+        self.staked = ""
+        """The reader's sealed stake, as a move."""
         self.absent: tuple[PlayerInfo, ...] = ()
         """Without whom the match cannot go on."""
         self.showdown: Showdown | None = None
@@ -180,7 +182,7 @@ class Board:
         self.state = event.state
         self.ruleset = event.ruleset
         self.seating = Seating.of(event.players, event.my_seat)
-        self.hand, self.turn, self.showdown, self.absent = (), None, None, ()
+        self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.hands.clear()
 
     def _play(self, event: Told) -> None:

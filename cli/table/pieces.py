@@ -411,7 +411,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     begin = "It begins when all seats are taken, or when {} start."
     if can_start and board.join_line and free:
         lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
-    elif not board.join_line and board.players:
+    elif not board.join_line and board.players and not board.players[0].is_me:
         told = rows(begin.format("the host types"), columns)
         lines += [[], *(text(row, palette.QUIET) for row in told)]
     if len(lines) > height:

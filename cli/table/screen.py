@@ -480,7 +480,8 @@ class Screen:
 
         @keys.add(key, filter=Condition(lambda: self._page is None and not self._buffer.text) & ~is_ready)
         def _(_event: KeyPressEvent) -> None:
-            self._submit(word)  # the table says why it cannot be called
+            if self._table.board.showdown is None:  # else it was called already, and pressed once too often
+                self._submit(word)  # the table says why it cannot be called
 
 
 class PatientApplication(Application[None]):

@@ -15,11 +15,20 @@ from cli.exits import Failure, closing_code
 from cli.explain import summary, typed_moves
 from cli.narrate import narrate
 from cli.play import first_of
-from cli.render import command_line, listing, sentence
+from cli.render import capital, command_line, listing, sentence
 from cli.rulesets import rules_command
 from cli.seating import display_names
 from cli.settings import home_words
-from cli.speech import NotUnderstoodError, exceeds_the_dice, hear, hear_word, nearest_word, offers
+from cli.speech import (
+    NotUnderstoodError,
+    exceeds_the_dice,
+    hear,
+    hear_word,
+    is_like_a_move,
+    nearest_word,
+    offers,
+    quoted,
+)
 from cli.table import answers
 from cli.table.board import Board, Told
 from cli.table.face import InterruptedByUserError, open_face
@@ -27,7 +36,7 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from cli.text.players import UnknownPlayerError, find_seat
-from p2pdice import Concede, Move, RulesError
+from p2pdice import Concede, Expect, Move, RulesError, Stake
 from protocol.events import (
     ConcedeAccepted,
     MatchOver,
@@ -37,6 +46,7 @@ from protocol.events import (
     Stopped,
     Suspended,
     TableClosed,
+    TableOpened,
     YourTurn,
 )
 
@@ -50,6 +60,13 @@ if TYPE_CHECKING:
 
 _LAG: Final = 0.25
 """Of the patience, for what is shown to lag behind what has happened."""
+_AFTERWARDS: Final = ("again", "quit", "say", "help")
+"""Words that are named to whoever does not know what to type when a match is over."""
+_YES: Final = ("y", "yes")
+_NO: Final = ("n", "no")
+_GIVING_UP: Final = (
+    "Whoever gives up is out of this match at once and cannot come back. The others play on if they are two."
+)
 _IN_FULL: Final = ("start", "concede", "quit")
 """Words whose beginnings are not enough: what they do is not undone by the next line."""
 
@@ -190,6 +207,8 @@ class Table:
             return
         self.board.take(event)
         match event:
+            case TableOpened() if event.seats == len(self.bots) + 1:
+                self.board.join_line = ""
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
             case MatchStarted():
@@ -323,11 +342,7 @@ class Table:
         word, _, rest = line.strip().partition(" ")
         word, rest = word.lower(), rest.strip()
         if self._is_confirming:
-            self._is_confirming = False
-            if word in ("y", "yes"):
-                self._node.concede()
-            else:
-                self._say("You play on.")
+            self._confirm(word)
         elif word in self.words:
             self.words[word][1](rest)
         elif word:
@@ -336,6 +351,15 @@ class Table:
             self.pace.skip()
         elif self.face.is_interactive and not self.face.shows_board:
             self._show_table("")
+
+    def _confirm(self, answer: str) -> None:
+        self._is_confirming = answer not in _YES + _NO
+        if answer in _YES:
+            self._node.concede()
+        elif answer in _NO:
+            self._say("You play on.")
+        else:
+            self._say(_GIVING_UP)
 
     def _move(self, line: str) -> None:
         if self.board.turn is None:
@@ -372,11 +396,23 @@ class Table:
     def _out_of_turn(self, line: str) -> None:
         if word := hear_word(line, self._short_words):
             self.words[word][1]("")
+        elif is_like_a_move(line):
+            self._say(self._no_turn())
         else:
             meant = nearest_word(line, self._offered)
-            self._say(self._no_turn() + (f" Did you mean {meant}?" if meant else ""))
+            instead = f"Did you mean {meant}?" if meant else self._what_else()
+            self._say(f"{quoted(line)} is no word of this table. {instead}")
+
+    def _what_else(self) -> str:
+        if self.board.over is None:
+            return "Type help for those that are."
+        return f"Type {listing([word for word in _AFTERWARDS if word in self._offered], 'or')}."
 
     def _no_turn(self) -> str:
+        if self.board.over is not None:
+            return f"The match is over. {self._what_else()}"
+        if self.board.staked and self.board.state is not None and self.board.state.awaits is Expect.STAKES:
+            return f"{capital(answers.whose_turn(self.board))}."
         return f"It is not your turn{self._whose_turn()}."
 
     def _play(self, move: Move, turn: YourTurn) -> None:
@@ -393,6 +429,8 @@ class Table:
             self._say(sentence(str(error)))
         else:
             self.board.turn = None
+            if isinstance(move, Stake):
+                self.board.staked = str(move)
 
     def _whose_turn(self) -> str:
         state = self.board.state
@@ -534,6 +572,7 @@ class Table:
             self._say("You are already out. You can watch the rest, or quit.")
         elif self.face.is_interactive:
             self._is_confirming = True
+            self._say(_GIVING_UP)
         else:
             self._node.concede()
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.narrate import cup_line, narrate, tally
+from cli.render import escape
 from cli.table.board import CupOpened
 from p2pdice import events as game
-from protocol.events import Happened
+from protocol.events import Happened, TableOpened
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -23,5 +24,7 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield cup_line(event.seat, event.shown.hands, board.seating)
         case Happened(event=game.HandsShown() as shown):
             yield tally(shown)
+        case TableOpened() if not board.join_line:
+            yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
         case _:
             yield narrate(event, board.seating)

@@ -84,14 +84,17 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         apply(apply(new_match(PRESETS["joker"], 3, 1), Rolled())[0], Play(1, Bid(1, 2)))[0], Play(2, Liar())
     )
     return (
-        node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",), True, ruleset=PRESETS["classic"]),
-        node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", (), False, reason, ruleset=PRESETS["classic"]),
+        node.TableOpened(
+            name, f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",), True, seats=2, ruleset=PRESETS["classic"]
+        ),
+        node.TableOpened(name, f"192.0.2.1:7000/{FINGERPRINT}", (), False, reason, seats=2, ruleset=PRESETS["classic"]),
         node.TableOpened(
             name,
             f"127.0.0.1:7000/{FINGERPRINT}",
             ("127.0.0.1:7000",),
             True,
             is_reachable=False,
+            seats=2,
             ruleset=PRESETS["classic"],
         ),
         node.TableMoved(name, f"192.0.2.1:7000/{FINGERPRINT}"),

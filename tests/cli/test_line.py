@@ -215,7 +215,7 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.conceded
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
-    assert waiting.types("conced") == ["It is not your turn yet: Ben must answer first. Did you mean concede?"]
+    assert waiting.types("conced") == ["'conced' is no word of this table. Did you mean concede?"]
     assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
 
 
@@ -229,7 +229,7 @@ def test_start_is_offered_only_before_the_match() -> None:
     lobby.obey("star")
     paper = cast("Paper", lobby.face)
     assert any(line.startswith("    start") for line in paper.said)
-    assert paper.said[-1] == "It is not your turn: the match has not begun. Did you mean start?"
+    assert paper.said[-1] == "'star' is no word of this table. Did you mean start?"
 
 
 def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
@@ -298,7 +298,7 @@ def test_conceding_is_confirmed_at_a_terminal() -> None:
     table.types("concede")
     assert table.line.prompt() == "give up this match? yes or no> "
     assert list(table.line.completions()) == ["yes", "no"]
-    assert table.types("3x3") == ["You play on."]
+    assert table.types("no") == ["You play on."]
     table.types("concede", "yes")
     assert (table.conceded, table.played) == (1, [])
 

@@ -133,17 +133,17 @@ WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))
     ("event", "opening", "ending"),
     [
         (
-            node.TableOpened(*WHERE, True, ruleset=PRESETS["classic"]),
+            node.TableOpened(*WHERE, True, seats=2, ruleset=PRESETS["classic"]),
             'The table "Friday" is open. On another laptop, type:\n',
             "\nWhere the network lets multicast through, plain p2pdice join finds it too.",
         ),
         (
-            node.TableOpened(*WHERE, False, "the table is private", ruleset=PRESETS["classic"]),
+            node.TableOpened(*WHERE, False, "the table is private", seats=2, ruleset=PRESETS["classic"]),
             'The table "Friday" is open. On another laptop, type:\n',
             "\nPlain p2pdice join does not find it: the table is private.",
         ),
         (
-            node.TableOpened(*WHERE, True, is_reachable=False, ruleset=PRESETS["classic"]),
+            node.TableOpened(*WHERE, True, is_reachable=False, seats=2, ruleset=PRESETS["classic"]),
             'The table "Friday" is open to this laptop only: it has no address on a network. '
             "In another terminal, type:\n",
             "",

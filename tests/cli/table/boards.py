@@ -36,7 +36,7 @@ class Sample:
         self.players = people(names, me)
         self.me = me
         self.state: State = new_match(ruleset, len(names))
-        self.board.take(TableOpened("Friday", JOIN_LINE, (), True, ruleset=ruleset))
+        self.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=ruleset))
         self.board.take(LobbyChanged(self.players, len(names)))
         self.board.take(MatchStarted("ab" * 32, ruleset, self.players, me, self.state))
 

@@ -190,7 +190,7 @@ def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
 def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[int, int]) -> None:
     board = Board()
     two = people(["Ada", "Ben"])
-    board.take(TableOpened("Friday", JOIN_LINE, (), True, ruleset=CLASSIC))
+    board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=CLASSIC))
     board.take(LobbyChanged(two, 3))
     shown = drawn(board, size)
     for player in two:
@@ -204,7 +204,7 @@ def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[in
 
 def test_a_table_that_is_opened_again_shows_its_new_rules() -> None:
     sample = Sample(CLASSIC)
-    sample.board.take(TableOpened("Friday", JOIN_LINE, (), True, ruleset=PRESETS["motes"]))
+    sample.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=PRESETS["motes"]))
     assert "Rules: motes: " in (shown := drawn(sample.board))
     assert "classic" not in shown
 
@@ -221,7 +221,7 @@ def test_a_guest_is_told_when_the_match_begins() -> None:
 def test_a_join_line_that_is_too_long_is_broken_as_a_shell_allows(columns: int) -> None:
     board = Board()
     line = f"[fe80::dead:beef:dead:beef%wlan0]:40312/{'QZYM-' * 5}QZYM/{'ABCDEFGH' * 4}"
-    board.take(TableOpened("Friday", line, (), True, ruleset=CLASSIC))
+    board.take(TableOpened("Friday", line, (), True, seats=2, ruleset=CLASSIC))
     board.take(LobbyChanged(people(["Ada"]), 3))
     lines = drawn(board, (columns, 23)).split("\n")
     first = next(number for number, row in enumerate(lines) if row.startswith("p2pdice join"))

@@ -1,0 +1,97 @@
+"""What a line is answered that can do nothing now: why, and what can be typed instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cli.settings import Settings
+from cli.table import answers
+from cli.table.face import Face
+from cli.table.pieces import lobby
+from cli.table.table import Table as PlayerTable
+from p2pdice import PRESETS, Stake, new_match, view
+from protocol import events as node
+from tests.cli.test_line import BEN, Paper, Table
+from tests.cli.test_waiting import OVER
+
+ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("hello", "'hello' is no word of this table. Type help for those that are."),
+        ("conced", "'conced' is no word of this table. Did you mean concede?"),
+        ("3x3", "It is not your turn yet: Ben must answer first."),
+        ("three threes", "It is not your turn yet: Ben must answer first."),
+        ("liar!", "It is not your turn yet: Ben must answer first."),
+        ("red on Ben", "It is not your turn yet: Ben must answer first."),
+    ],
+)
+def test_only_a_move_is_answered_with_whose_turn_it_is(typed: str, told: str) -> None:
+    assert Table(is_my_turn=False).types(typed) == [told]
+
+
+def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then() -> None:
+    async def again(_wish: str) -> None:
+        """Nobody goes anywhere."""
+
+    table = Table(is_interactive=True, is_my_turn=False)
+    table.line._again = again
+    table.line.take(OVER)
+    assert table.types("hello") == ["'hello' is no word of this table. Type again, quit, say or help."]
+    assert table.types("3x3") == ["The match is over. Type again, quit, say or help."]
+
+
+def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None:
+    ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
+    state = new_match(ruleset, 2)
+    played: list[object] = []
+    owner = SimpleNamespace(play=lambda move, _: played.append(move), match=None)
+    paper = Paper(is_interactive=True)
+    line = PlayerTable(cast("Any", owner), Settings(Path("home")), face=cast("Face", paper))
+    line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), 0, state))
+    line.take(node.YourTurn(view(state, 0, ()), 1))
+    line.obey("50")
+    assert played == [Stake(50)]
+    assert answers.whose_turn(line.board) == "you stake 50; waiting for Ben"
+    assert "; you stake 50; waiting for Ben]" in answers.status(line.board)
+    paper.said.clear()
+    line.obey("60")
+    assert paper.said == ["You stake 50; waiting for Ben."]
+
+
+def test_who_watches_is_told_that_stakes_are_chosen() -> None:
+    ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
+    table = Table()
+    table.line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), None, new_match(ruleset, 2)))
+    assert answers.whose_turn(table.line.board) == "everybody stakes in secret"
+
+
+def test_who_is_asked_whether_to_give_up_is_told_what_that_means_until_they_say_yes_or_no() -> None:
+    table = Table(is_interactive=True)
+    means = "Whoever gives up is out of this match at once and cannot come back. The others play on if they are two."
+    assert table.types("concede") == [means]
+    assert table.types("concede") == [means]
+    assert table.types("3x3") == [means]
+    assert table.line.prompt() == "give up this match? yes or no> "
+    assert table.types("n") == ["You play on."]
+    table.types("concede", "y")
+    assert (table.conceded, table.played) == (1, [])
+
+
+def test_who_has_bots_in_all_other_seats_is_not_told_how_others_join() -> None:
+    table = Table()
+    table.line.bots = frozenset({"3333-4444"})
+    table.paper.said.clear()
+    opened = node.TableOpened("Friday", "192.0.2.1:7000/KEY", (), True, seats=2, ruleset=PRESETS["classic"])
+    table.line.take(opened)
+    table.line.take(node.LobbyChanged((ADA,), 2))
+    assert table.paper.said[0] == 'The table "Friday" is open, and your bots take all other seats.'
+    painted = "".join(text for row in lobby(table.line.board, 80, 24, can_start=True) for _, text, *_ in row)
+    assert "join" not in painted
+    assert "start" not in painted
