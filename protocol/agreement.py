@@ -8,7 +8,8 @@ Theory of operation
                            ├──▶ for a later step: kept for then     │
                            ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a step is
                            ├──▶ proof of misconduct: kept           │    decided otherwise than it stood
-                           └──▶ of another history: somebody asks  ─┘
+                           ├──▶ of another history: somebody asks  ─┘
+                           └──▶ without a place here: put aside, and held against what its author says next
 
 A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
 proven cheat (a LOCK that is complete is final all the same); or it closes as a majority has decided

@@ -23,6 +23,7 @@ from protocol.position import COMMITMENTS, Position, Purpose
 from protocol.record import RejectedMessageError
 from protocol.transcript import write_proof, write_transcript
 from protocol.verifier import Judgement, Verdict, verify
+from tests.simulation.signatures import cached_checks
 from tests.simulation.world import World
 
 
@@ -204,6 +205,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("course", "step"), list(cases()))
+@cached_checks()
 def test_whichever_of_two_messages_comes_first_and_wherever_it_is_then_they_are_a_proof(course: str, step: str) -> None:
     missed = []
     place = target(step)
