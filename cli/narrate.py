@@ -156,20 +156,23 @@ def _match(
             return f"You give up as soon as the match goes on: it waits for {seating.named(event.awaited)}."
         case node.MatchOver():
             words = words_for(event.transcript, event.match_id[:8])
-            kept = (
-                "Everybody has confirmed the result."
-                if event.confirmed
-                else "Not everybody has confirmed the result yet."
-            )
+            kept = f"The transcript is {event.transcript}"
             return "\n".join(
                 (
-                    f"{kept} The transcript is {event.transcript}",
+                    " ".join(filter(None, (confirmation(event), kept))),
                     "Verify it with:",
                     f"    {command_line('verify', *words)}",
                     "See the match again with:",
                     f"    {command_line('replay', *words)}",
                 )
             )
+
+
+def confirmation(over: node.MatchOver) -> str:
+    """Return whether everybody holds the same result, as a sentence; nothing where that is not known."""
+    if over.confirmed is None:
+        return ""
+    return "Everybody has confirmed the result." if over.confirmed else "Not everybody has confirmed the result yet."
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:

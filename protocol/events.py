@@ -262,9 +262,9 @@ class MatchOver:
     players: tuple[PlayerInfo, ...]
     """By seat."""
     transcript: Path
-    confirmed: bool
+    confirmed: bool | None
     """Every player still in the match at its last round has signed the same end. If not, the transcript is as good:
-    nobody can withhold a result."""
+    nobody can withhold a result. None in a replay: these signatures are no part of a transcript."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Replay:
         if before.purpose is Purpose.END:
             assert before.state is not None
             by_seat = tuple(info[author] for author in before.seats)
-            over = MatchOver(record.match.hex(), before.state.places, by_seat, self._path, confirmed=False)
+            over = MatchOver(record.match.hex(), before.state.places, by_seat, self._path, confirmed=None)
             yield Moment(self.last_step, over)
         for error in errors:
             yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prompt_toolkit.utils import get_cwidth
 
 from cli.explain import summary
-from cli.narrate import narrate_game
+from cli.narrate import confirmation, narrate_game
 from cli.narrate_motes import WINDOWS, window
 from cli.render import bid, command_line, faces, percent
 from cli.seating import display_names
@@ -461,8 +461,7 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
         first += len(seats)
     if score:
         lines += [[], text(f"This evening: {score}.")]
-    kept = "Everybody has confirmed the result." if over.confirmed else "Not everybody has confirmed the result yet."
-    lines += [[], text(kept)]
+    lines += [[], *(text(row) for row in rows(confirmation(over), columns) if row)]
     lines += [text(row) for row in rows(f"The transcript is {over.transcript}", columns)]
     if hint:
         lines += [[], text(hint, palette.KEY)]

@@ -131,6 +131,9 @@ class Replaying(Table):
         super().take(event)
         self.last_words.clear()  # it can all be seen again
 
+    def _close_match(self, event: MatchOver) -> None:
+        """No evening goes on, and no score is kept: the end can be reached as often as one likes."""
+
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, CupsSeen) and self.face.shows_board:
             return ()

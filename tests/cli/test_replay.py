@@ -280,7 +280,7 @@ def test_as_data_each_event_has_its_step_and_each_bid_its_odds(name: str, writte
         assert event["odds"]["seen_by"] == event["event"]["seat"]
         assert float(Fraction(event["odds"]["fraction"])) == pytest.approx(event["odds"]["percent"] / 100, abs=1e-5)
     assert all("odds" not in event for event in events if event not in bids)
-    assert events[-1]["type"] == "MatchOver"
+    assert (events[-1]["type"], events[-1]["confirmed"]) == ("MatchOver", None)  # which no transcript holds
 
 
 def test_as_data_one_player_is_told_nothing_of_dice_in_other_cups(

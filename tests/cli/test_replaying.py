@@ -161,6 +161,15 @@ def test_back_is_the_other_way_of_next(name: str) -> None:
     assert looking.place.round == 0
 
 
+def test_however_often_the_end_is_reached_no_score_is_kept_and_no_confirmation_is_missed() -> None:
+    looking = Looking()
+    looking.types("end", "start", "end")
+    shown = painted(looking)
+    assert "The match is over." in shown
+    assert not looking.table.wins
+    assert "confirmed" not in shown
+
+
 def test_rounds_are_jumped_to_with_their_dice() -> None:
     looking = Looking()
     rounds = len(looking.replay.rounds)
