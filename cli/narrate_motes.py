@@ -134,7 +134,7 @@ def narrate_ending(event: Ending, seating: Seating) -> str:
             paid = []
             for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
                 received = f"paid {coins}" if coins else ""
-                tickets = _ticket_change(event.ticket_delta[seat])
+                tickets = ticket_change(event.ticket_delta[seat])
                 beside = ", ".join(filter(None, (received, tickets)))
                 paid.append(f"{seating.who(seat)} {delta:+d}" + (f" ({beside})" if beside else ""))
             return f"Coins won and lost: {', '.join(paid)}."
@@ -239,5 +239,6 @@ def _tickets(count: int) -> str:
     return counted(count, "run ticket")
 
 
-def _ticket_change(count: int) -> str:
+def ticket_change(count: int) -> str:
+    """Return how many run tickets more or less somebody has; nothing for none."""
     return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""

@@ -9,7 +9,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from cli.explain import summary
 from cli.narrate import confirmation, narrate_game
-from cli.narrate_motes import WINDOWS, window
+from cli.narrate_motes import WINDOWS, ticket_change, window
 from cli.render import bid, command_line, faces, percent
 from cli.seating import display_names
 from cli.table import palette
@@ -17,6 +17,7 @@ from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_num
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
 from p2pdice.events import BidMade, DieGained
 from p2pdice.motes import GROUP_OF, MOTES, Die
+from p2pdice.stakes import settlement
 
 if TYPE_CHECKING:
     from cli.seating import Seating
@@ -452,13 +453,17 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
     assert over is not None
     names = board.seating.names or display_names(over.players)
     lines: list[Line] = [text("The match is over.", palette.TITLE), []]
+    gains = _gains(board.state) if board.state is not None else [""] * len(names)
     first = 1
     for seats in over.places:
         for seat in seats:
             you = " (you)" if over.players[seat].is_me else ""
             row: Line = [("", f"  {first}. "), (palette.YOU if you else "", f"{names[seat]}{you}")]
-            lines.append([*row, (palette.BID, "  wins")] if seats is over.places[0] else row)
+            row += [(palette.BID, "  wins")] if seats is over.places[0] else []
+            lines.append([*row, ("", gains[seat])])
         first += len(seats)
+    if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
+        lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
     if score:
         lines += [[], text(f"This evening: {score}.")]
     lines += [[], *(text(row) for row in rows(confirmation(over), columns) if row)]
@@ -468,3 +473,13 @@ def places(board: Board, columns: int, height: int, score: str, hint: str) -> li
     if len(lines) > height:
         lines = [line for line in lines if line]
     return lines[:height]
+
+
+def _gains(state: State) -> list[str]:
+    """Return what the match did to everybody's coins and run tickets; nothing where it did nothing."""
+    if not state.places:
+        return [""] * state.players
+    paid = settlement(state)
+    coins = [f"{delta:+d} coins" if state.ruleset.stakes else "" for delta in paid.delta]
+    tickets = map(ticket_change, paid.ticket_delta)
+    return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]

@@ -448,6 +448,12 @@ class Screen:
             if self._table.is_behind:
                 self._submit("")
 
+        @add(Keys.Any, filter=is_closed & Condition(lambda: self._picked != "" and self._buffer.text == self._picked))
+        def _(event: KeyPressEvent) -> None:
+            if event.data != " ":  # which goes on with what the tab key has completed
+                self._clear()
+            self._buffer.insert_text(event.data)
+
         for key, word in (("!", "liar"), ("=", "exact")):
             self._bind_call(keys, key, word)
 

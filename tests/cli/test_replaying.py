@@ -23,6 +23,7 @@ from cli.table.showing import Showing
 from cli.table.tape import Place, Tape
 from cli.table.terminal import glyphs_of
 from p2pdice import PRESETS
+from p2pdice.stakes import settlement
 from protocol.replay import Replay
 from protocol.verifier import examine
 from tests.cli.test_replay import play
@@ -168,6 +169,20 @@ def test_however_often_the_end_is_reached_no_score_is_kept_and_no_confirmation_i
     assert "The match is over." in shown
     assert not looking.table.wins
     assert "confirmed" not in shown
+
+
+def test_the_end_of_a_match_with_stakes_says_who_won_and_lost_what() -> None:
+    looking = Looking("motes")
+    told = "\n".join(looking.types("end"))
+    board, shown = looking.table.board, painted(looking)
+    assert board.state is not None
+    for name, change in zip(board.seating.names, settlement(board.state).delta, strict=True):
+        assert f"{name} {change:+d}" in told
+        assert re.search(rf"^  \d\. {name}  (wins  )?\{change:+d} coins", shown, re.MULTILINE)
+    assert board.state.motes is not None
+    soul = board.state.motes.soul
+    assert soul is not None
+    assert f"The Twin Soul is {soul.name}." in shown
 
 
 def test_rounds_are_jumped_to_with_their_dice() -> None:

@@ -126,6 +126,19 @@ def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> 
     player.until_display("% likely")
 
 
+def test_what_is_typed_takes_the_place_of_what_keys_have_chosen_and_goes_on_with_what_tab_completed(
+    terminal: Open,
+) -> None:
+    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
+    player.wait_for(lambda: is_asked(player), "a turn")
+    player.type(RIGHT)
+    player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
+    player.type("sa")
+    player.until_last_line("your turn> sa")
+    player.type("\t good luck")
+    player.until_last_line("your turn> say good luck")
+
+
 def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", *AT_ONCE)
     player.wait_for(lambda: is_asked(player), "a turn")
