@@ -8,7 +8,7 @@ from cli.choices import FUNDS, TICKETS, is_stake
 from cli.render import bid, capital, counted, listing
 from cli.seating import Seating
 from cli.speech import offers
-from p2pdice import Die, Move, State, View
+from p2pdice import Die, Expect, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 
@@ -177,8 +177,10 @@ def also_playable(view: View, seating: Seating) -> str:
 
 
 def window(state: State) -> str:
-    """Return which of :data:`WINDOWS` is open; empty where there are none."""
-    if state.motes is None or state.motes.prize is None or state.phase in ("crown", "over"):
+    """Return which of :data:`WINDOWS` is open; empty where there are none, and while a die is sent off or all roll."""
+    if state.motes is None or state.motes.prize is None or state.phase in ("discard", "crown", "over"):
+        return ""
+    if state.awaits is Expect.ROLLED:  # the phase is the one that may follow the roll
         return ""
     return state.phase if state.phase in WINDOWS else "bidding"
 

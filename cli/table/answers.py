@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from protocol.progress import Clock
 
 NOT_BEGUN = "the match has not begun."
+_TASKS = {"discard": "send a die to the graveyard", "crown": "name the winning die"}
+"""What is asked by phase, where it is no move like others."""
 
 
 def table(board: Board) -> Iterator[str]:
@@ -119,7 +121,7 @@ def whose_turn(board: Board) -> str:
     if board.state.awaits is Expect.STAKES:
         return _stakes(board, board.state)
     waiting = awaited(board.state, board.seating)
-    return f"{waiting} to move" if waiting else ""
+    return f"{waiting} to {_TASKS.get(board.state.phase, 'move')}" if waiting else ""
 
 
 def _stakes(board: Board, state: State) -> str:

@@ -380,7 +380,7 @@ def _powers(board: Board, state: State) -> list[Line]:
     """Return a row for each die that the reader can play now or later: what it does, in words."""
     from p2pdice.moves import Power
 
-    if board.me is None or state.motes is None:
+    if board.me not in state.live or state.motes is None:
         return []
     legal = board.turn.view.legal if board.turn is not None else ()
     now = {move.die for move in legal if isinstance(move, Power)}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from protocol.node import Node
     from protocol.replay import Replay
 
+_SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
+"""Keys whose names are more than a word."""
 EVERYBODY: Final = "all"
 """Names nobody's eyes in particular."""
 
@@ -148,9 +150,13 @@ class Replaying(Table):
     def is_behind(self) -> bool:
         return False  # it is all there, and is shown when it is asked for
 
+    @property
+    def moves_by_itself(self) -> bool:
+        return self._is_playing.is_set()
+
     def hint(self) -> str:
         if self._is_playing.is_set():
-            return "Space or Enter stops."
+            return "Any key stops."
         return "Arrows: a step; PageUp, PageDown: a round; space plays"
 
     def completions(self) -> Iterable[str]:
@@ -181,7 +187,7 @@ class Replaying(Table):
         if self.face.shows_board:
             self._say("You look back at a match. While the line is empty, these keys type a line:")
             for key, line in self.keys.items():
-                self._say(f"    {'space' if key == ' ' else key:10}{line}")
+                self._say(f"    {_SPELLED.get(key, key.capitalize()):10}{line}")
             self._say("You can also type:")
         else:
             self._say("You look back at a match. You can type:")

@@ -448,6 +448,10 @@ class Screen:
             if self._table.is_behind:
                 self._submit("")
 
+        @add(Keys.Any, filter=is_empty & Condition(lambda: self._table.moves_by_itself))
+        def _(_event: KeyPressEvent) -> None:
+            self._submit("")
+
         @add(Keys.Any, filter=is_closed & Condition(lambda: self._picked != "" and self._buffer.text == self._picked))
         def _(event: KeyPressEvent) -> None:
             if event.data != " ":  # which goes on with what the tab key has completed

@@ -306,6 +306,11 @@ class Table:
         """Whether others play."""
         return bool(self.board.seating.names) and self.board.me is None
 
+    @property
+    def moves_by_itself(self) -> bool:
+        """Whether the table goes on until a key is pressed."""
+        return False
+
     def hint(self) -> str:
         """Return what can be typed or pressed while nothing is asked of the reader."""
         if self.is_waiting:

@@ -17,7 +17,7 @@ from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from cli.table.pieces import CAN, purpose
-from p2pdice import PRESETS, Rolled, apply
+from p2pdice import PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -130,17 +130,40 @@ def test_a_gauge_tells_how_many_have_signed() -> None:
 
 
 def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
-    state = laid(3, "grey@0", "light@2")
+    state, _ = apply(laid(3, "grey@0", "light@2"), Rolled())
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
-    assert drawn(board, (40, 11)).splitlines()[5] == "── night, prize dark, graveyard 2 ──────"
+    assert drawn(board, (40, 11)).splitlines()[5] == "── bidding, prize dark, graveyard 2 ────"
     assert "── log (PageDown: one newer line) " in drawn(board, (40, 11), log=list("abcd"), back=1)
     larger = drawn(board, (40, 23))
-    for words in ("sunset - [night] - bidding - sunrise", "prize dark", "Graveyard: you grey@0", "── log ─"):
+    for words in ("sunset - night - [bidding] - sunrise", "prize dark", "Graveyard: you grey@0", "── log ─"):
         assert words in larger
     told = " ".join(answers.table(board))
-    assert "Round 1. It is night. The prize is Dark." in told
+    assert "Round 1. It is time to bid. The prize is Dark." in told
     assert "in the graveyard by Cleo: light@2" in told
+
+
+def test_no_window_is_open_while_a_die_is_sent_off_and_while_the_next_roll_is_awaited() -> None:
+    board = Board()
+    state = reach(laid(3, first=1), "discard")
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
+    shown = drawn(board)
+    assert "sunset - night - bidding - sunrise" in shown
+    assert "Ben is to send a die to the graveyard." in shown
+    state, _ = apply(state, Play(state.turn, legal_moves(state)[0]))
+    assert state.awaits is Expect.ROLLED
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
+    assert "sunset - night - bidding - sunrise" in drawn(board)
+
+
+def test_who_is_out_is_not_shown_what_dice_of_theirs_could_do() -> None:
+    state = laid(3, "light@0", "grey@1")
+    board = Board()
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
+    assert CAN["light"] in drawn(board)
+    state, _ = apply(state, Play(0, Concede()))
+    board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
+    assert CAN["light"] not in drawn(board)
 
 
 def test_a_narrow_screen_says_in_full_what_lies_on_the_stack_and_what_each_die_can_do() -> None:

@@ -39,7 +39,7 @@ def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
     after, events = apply(called, Hands(((3,) * 5,) * 3))
     assert (after.phase, after.turn) == ("discard", 0)
     pictures = shown(called, events, after)
-    assert [(what, "Ada is to move" in text) for what, text in pictures] == [
+    assert [(what, "Ada is to send a die" in text) for what, text in pictures] == [
         *[("CupOpened", False)] * 3,
         ("HandsShown", False),
         ("Judged", True),
@@ -52,7 +52,7 @@ def test_a_window_opens_when_it_is_told() -> None:
     after, events = apply(losing, Play(losing.turn, lost))
     assert [type(event).__name__ for event in events] == ["DieLost", "PhaseBegun"]
     (_, first), (_, second) = shown(losing, events, after)
-    for text, window in ((first, "[bidding]"), (second, "[sunrise]")):
+    for text, window in ((first, "sunset - night - bidding - sunrise"), (second, "[sunrise]")):
         assert window in text
         assert f"red@{losing.turn}" in text.partition("Graveyard: ")[2]
     assert "to move" not in first
