@@ -49,7 +49,7 @@ class Replay:
             raise NoMatchError(examined.verdict.reason)
         self._record = examined.record
         self._proven = examined.proven
-        self._path = path
+        self.path = path
         self.verdict: Verdict = examined.verdict
         chain = self._record.chain
         roster = [entry.join for entry in self._record.genesis.roster]
@@ -111,7 +111,7 @@ class Replay:
         if before.purpose is Purpose.END:
             assert before.state is not None
             by_seat = tuple(info[author] for author in before.seats)
-            over = MatchOver(record.match.hex(), before.state.places, by_seat, self._path, confirmed=None)
+            over = MatchOver(record.match.hex(), before.state.places, by_seat, self.path, confirmed=None)
             yield Moment(self.last_step, over)
         for error in errors:
             yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))

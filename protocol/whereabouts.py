@@ -33,6 +33,8 @@ FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
 SETTLING: Final = 0.25
 """Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
+_NEAR: Final = 3
+"""Names that are asked about."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
 """What helps where names do not."""
 ID_DIGITS: Final = 4
@@ -147,8 +149,8 @@ class Whereabouts:
     ) -> tuple[Sighting, ...]:
         """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
 
-        It returns as soon as that is one table or match, or when the time is up. A table whose match begins is known by
-        two ids for a moment.
+        It returns as soon as that is one table or match, or when the time is up; then the only name that begins like
+        ``wanted`` will do. A table whose match begins is known by two ids for a moment.
 
         :raises NodeError: if there is none.
         """
@@ -160,10 +162,11 @@ class Whereabouts:
                 await asyncio.sleep(SETTLING)
                 while len(_ids(fits(discovery.tables()))) > 1:
                     await discovery.changed()
-        found = fits(discovery.tables())
+        found = fits(discovery.tables()) or _begun(discovery.tables(), wanted)
         if not found:
             raise _not_found(wanted, discovery.tables())
-        by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name) == _folded(wanted)}
+        start = _folded(wanted)
+        by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name).startswith(start)}
         if not by_name:
             return found
         try:
@@ -242,6 +245,16 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
+def _begun(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
+    """Return the tables with the only name that begins like this; nothing if several do.
+
+    To be asked when the time is up: the name that is meant may be a whole one that is not told yet.
+    """
+    start = _folded(wanted)
+    begun = tuple(each for each in found if start and _folded(each.advertisement.name).startswith(start))
+    return begun if len({each.advertisement.name for each in begun}) == 1 else ()
+
+
 def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     known = tuple(found)
     named = called(known, wanted)
@@ -255,8 +268,9 @@ def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
 
 def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
     by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
-    near = get_close_matches(_folded(wanted), by_fold, n=1)
-    hint = f'did you mean "{by_fold[near[0]]}"?' if near else ""
+    near = [each for each in by_fold if each.startswith(_folded(wanted))] or get_close_matches(_folded(wanted), by_fold)
+    meant = " or ".join(f'"{by_fold[each]}"' for each in near[:_NEAR])
+    hint = f"did you mean {meant}?" if near else ""
     problem = f'no table called "{wanted}" is advertised on this network'
     return NodeError("not-found", problem, hint, SEE_TABLES)
 

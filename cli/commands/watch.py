@@ -22,7 +22,7 @@ from cli.waiting import shown, waiting
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice watch                       pick from the matches on this network
+  p2pdice watch                       pick from what is on this network
   p2pdice watch Friday                the table called Friday
   p2pdice watch 3f2a9c                the match whose id begins like this
   p2pdice watch 192.168.1.7:40312     what is played at this address
@@ -90,14 +90,12 @@ async def _look_on(settings: Settings, target: str, name: str, interface: str | 
 
 
 def _choose(found: Found) -> Listed:
-    """Return the running match that the reader picks.
+    """Return the running match, or the table that waits for players, that the reader picks.
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.advertisement import PLAYING
-
-    matches = [each for each in listed(found.now) if each.advertisement.status == PLAYING]
-    if not matches:
-        hint = f"See which tables wait for players: {command_line('tables')}"
-        raise Failure("No match is being played on this network.", hint=hint, code=ExitCode.UNREACHABLE)
-    return pick_one(matches, "Which match?", command_line("watch", "NAME"))
+    there = listed(found.now)
+    if not there:
+        hint = f"Ask the host for the join line, and type: {command_line('watch', 'JOIN-LINE')}"
+        raise Failure("No table was found on this network.", hint=hint, code=ExitCode.UNREACHABLE)
+    return pick_one(there, "Which one?", command_line("watch", "NAME"))

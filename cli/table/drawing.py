@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, counted, escape
 from cli.table import answers, palette, pieces
-from cli.table.fragments import Line, as_ascii, beside, filled, fitted, rows, text, width
+from cli.table.fragments import Line, as_ascii, beside, cut, filled, fitted, rows, text, width
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -27,6 +27,8 @@ _LOG: Final = 3
 """Lines that the log gets at least."""
 _HURRY: Final = 10
 """Seconds left at which the clock begins to alarm, if the others go on without whoever is late."""
+_TITLE: Final = 8
+"""Columns down to which the name of a table is cut, so that the id of the match is whole."""
 _ASIDE: Final = 96
 """Columns of the table at most, where the log stands beside it."""
 
@@ -110,10 +112,15 @@ def _header(board: Board, sight: Sight, columns: int) -> Line:
         parts.append(f"round {number}")
     if board.match:
         parts.append(f"match {board.match[:8]}")
-    left = "  ".join(map(escape, parts))
+    name, *rest = map(escape, parts)
+    after = "".join(f"  {part}" for part in rest)
     right = f"{sight.steps} steps verified" if sight.steps else ""
+    if width(text(name + after)) + len(right) + 4 > columns:
+        right = right.replace("steps ", "")
     room = columns - len(right) - 3
-    line = filled(text(f" {left}", palette.HEADER), room, palette.HEADER)
+    if (left := room - width(text(after)) - 1) >= _TITLE:
+        name = cut(name, left)
+    line = filled(text(f" {name}{after}", palette.HEADER), room, palette.HEADER)
     return [*line, (palette.HEADER, f"  {right} ")]
 
 

@@ -48,6 +48,7 @@ class Tape:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
+        self.board.name = replay.path.stem  # that of the table is not in a transcript
         """As it is after :attr:`place`."""
         self.place = Place(0, 0)
         """Of the scene that was told last."""

@@ -347,6 +347,7 @@ def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> 
     assert board.state.bid is not None
     bidder = board.seating.names[board.state.bid.seat]
     shown = painted(looking)
+    assert shown.startswith(" x  classic  round 1")  # it is read from x.p2pdice
     for seat, name in enumerate(board.seating.names):
         assert re.search(rf"{name} +{' '.join(map(str, board.hands[seat]))} ", shown)
     worth = rf"it is (true|false); to {bidder} \d+%"

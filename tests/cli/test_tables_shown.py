@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cli.commands.join import choose
 from cli.commands.tables import Found
+from cli.commands.watch import _choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.picking import pick, pick_one
 from cli.tables_shown import changes, data, describe, listed
@@ -97,6 +98,15 @@ def test_a_table_is_picked_by_number_or_by_as_much_of_its_name_as_tells_it_apart
 def test_the_only_one_is_picked_by_saying_nothing() -> None:
     rows = listed(told(FRIDAY, 1))
     assert pick("", rows) == rows[0]
+
+
+def test_a_table_that_waits_for_players_is_watched_as_a_running_match_is() -> None:
+    for row in (FRIDAY, MATCH):
+        (there,) = told(row, 1)
+        assert choose_to_watch(Found((there,), (there,))).advertisement == row
+    with pytest.raises(Failure, match="No table was found on this network") as caught:
+        choose_to_watch(Found((), ()))
+    assert caught.value.code == ExitCode.UNREACHABLE
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:

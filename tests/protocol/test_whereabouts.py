@@ -175,6 +175,23 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
         assert caught.value.choices == (("p2pdice tables", "See what is there"),)
 
 
+async def test_the_beginning_of_a_name_will_do_where_no_other_begins_like_it(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
+) -> None:
+    monkeypatch.setattr("protocol.whereabouts.FINDING", 0.05)
+    names = ("Friday night", "Root's table", "Root's other table")
+    told = tuple(Sighting(replace(table, name=name), ((HOST, port),), name) for port, name in enumerate(names, 1))
+    monkeypatch.setattr(Discovery, "tables", lambda _: told)
+    monkeypatch.setattr(Discovery, "told", lambda _: told)
+    guest = await opens()
+    for look in (guest.resolve, guest.resolve_to_watch):
+        (place,) = await look("friday")
+        assert (place.name, place.addresses) == ("Friday night", ((HOST, 1),))
+        with pytest.raises(NodeError, match='no table called "root"') as caught:
+            await look("root")
+        assert caught.value.hint == 'did you mean "Root\'s table" or "Root\'s other table"?'
+
+
 async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgotten(
     opens: Opener, table: Advertisement
 ) -> None:

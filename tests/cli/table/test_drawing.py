@@ -53,7 +53,7 @@ def asked() -> Sample:
 @pytest.mark.parametrize("glyphs", [PICTURES, ASCII], ids=["pictures", "ascii"])
 def test_whoever_is_on_turn_sees_what_it_takes_to_decide(size: tuple[int, int], glyphs: Glyphs) -> None:
     shown = drawn(asked().board, size, glyphs, steps=41, seconds=45, log=["Cleo bids 3x4."])
-    for needed in ("Friday", "classic", "round 1", "41 steps verified", "0:45", "Cleo bids three fours"):
+    for needed in ("Friday", "classic", "round 1", "match abababab", " verified", "0:45", "Cleo bids three fours"):
         assert needed in shown
     for needed in ("2x3", "2x4", "3x4", "90% likely", "raise the bid, or call it", "Cleo bids 3x4."):
         assert needed in shown
@@ -348,6 +348,16 @@ def test_whoever_has_a_wide_name_opens_a_round_at_any_width(columns: int) -> Non
     sample = Sample(CLASSIC, ["五五五", "Ada"], me=1)
     sample.roll()
     assert drawn(sample.board, (columns, 23))
+
+
+def test_the_first_line_keeps_the_id_of_the_match_at_60_columns() -> None:
+    board = Sample(PRESETS["perudo"]).board
+    for name in ("Friday", "The long table in the kitchen"):
+        board.name = name
+        head = drawn(board, (60, 19), steps=1234).split("\n")[0]
+        assert "match abababab" in head
+        assert head.startswith(f" {name[:6]}")
+        assert head.endswith("1234 verified")
 
 
 def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
