@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
     from protocol.home import Home
+    from protocol.keys import Identity
     from protocol.node import Node
     from protocol.patience import Party
     from protocol.store import StoredMatch
@@ -42,6 +43,8 @@ class Recruit(NamedTuple):
 
     name: str
     """Its nickname."""
+    key: Identity
+    """Through the whole evening, whose score counts by keys."""
     command: tuple[str, ...] = ()
     """The program that plays and its arguments; empty for the house's own."""
 
@@ -137,17 +140,19 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
 
 
 def settle(folder: Path, number: int, recruit: Recruit) -> Bot:
-    """Give a bot a home, with a key.
+    """Give a bot a home.
 
     :raises OSError: if that cannot be written.
     """
-    from protocol.keys import Identity
+    from protocol.keys import IDENTITY_FILE
 
     home = folder.absolute() / str(number)
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
-    identity, _ = Identity.load_or_create(home)
-    bot = Bot(home, recruit.name, identity.public, recruit.command, os.getcwd())
+    home.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):  # the home of the match before could not be removed; its key is the same
+        recruit.key.save(home / IDENTITY_FILE)
+    bot = Bot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd())
     card = {"name": bot.name, "identity": bot.identity.hex(), "command": bot.command, "folder": bot.folder}
     with open(home / _CARD, "w", encoding="utf-8", opener=private_opener) as file:
         json.dump(card, file)

@@ -158,7 +158,7 @@ def table_name(name: str) -> str:
 async def recruits(
     bots: int, commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
 ) -> list[Recruit]:
-    """Return the bots to be seated, each with a nickname of its own.
+    """Return the bots to be seated, each with a nickname and a key of its own.
 
     :param bots: number of house bots.
     :param commands: of programs. Each is started once, to learn its name and whether it speaks.
@@ -166,6 +166,7 @@ async def recruits(
     :raises Failure: if a program cannot be started, or says no hello.
     """
     from cli.witness import introduced
+    from protocol.keys import Identity
 
     programs: list[str] = []
     if commands:
@@ -180,4 +181,4 @@ async def recruits(
     for name in [*house_names(bots, [host, *programs]), *programs]:
         names.append(bot_nickname(name, host if has_guests else "", [host, *names]))
     everyone = [*[()] * bots, *commands]
-    return [Recruit(name, tuple(command)) for name, command in zip(names, everyone, strict=True)]
+    return [Recruit(name, Identity.generate(), tuple(command)) for name, command in zip(names, everyone, strict=True)]

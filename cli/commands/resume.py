@@ -70,10 +70,14 @@ def resume(
     async def again(node: Node, wish: str) -> Company:
         if not stored.hosted:
             return await rejoin(node, wish)
+        from protocol.keys import Identity
+
         before = node.match or node.former
         assert before is not None
         await open_again(node, table_of(before, stored.table), wish)
-        return lambda node: hired(node, [Recruit(bot.name, bot.command) for bot in crew.bots])
+        keys = [Identity.load_or_create(bot.home)[0] for bot in crew.bots]  # before their homes are removed
+        recruits = [Recruit(bot.name, key, bot.command) for bot, key in zip(crew.bots, keys, strict=True)]
+        return lambda node: hired(node, recruits)
 
     how = showing(settings, ui, pace, bell)
     play(

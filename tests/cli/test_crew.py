@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from cli import crew as crew_of
 from cli import driver
 from cli.children import Order
+from cli.commands.host import recruits
 from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
 from cli.names import bot_nickname, house_names, program_name
@@ -107,6 +108,13 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
     wait_until_gone(*bots)
 
 
+def test_bots_keep_their_keys_through_an_evening(tmp_path: Path) -> None:
+    """The score of the evening counts by keys."""
+    (recruit,) = asyncio.run(recruits(1, [], "Zoe", PRESETS["classic"], has_guests=False))
+    seats = [crew_of.settle(tmp_path / match, 0, recruit) for match in ("first", "second")]
+    assert seats[0].identity == seats[1].identity == Identity.load_or_create(seats[1].home)[0].public
+
+
 def test_who_gives_up_and_is_alone_is_told_how_to_be_done_with_it(
     sit: Sit, p2pdice: Run, tmp_path: Path, unfinished: str
 ) -> None:
@@ -168,7 +176,9 @@ def match(tmp_path: Path) -> Iterator[tuple[Home, Store, StoredMatch]]:
     with stored(tmp_path / "zoe", world, 0) as (store, match):
         home = Home(tmp_path / "zoe")
         for number in range(2):
-            crew_of.settle(home.bots / TABLE.hex(), number, crew_of.Recruit(f"Bot {number}", ("odd", "-v")))
+            crew_of.settle(
+                home.bots / TABLE.hex(), number, crew_of.Recruit(f"Bot {number}", Identity.generate(), ("odd", "-v"))
+            )
         yield home, store, match
 
 
@@ -201,7 +211,7 @@ def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
 ) -> None:
     home, store, unfinished = match
     (home.bots / "notes").mkdir()
-    crew_of.settle(home.bots / ("ab" * 16), 0, crew_of.Recruit("of a table that was none"))
+    crew_of.settle(home.bots / ("ab" * 16), 0, crew_of.Recruit("of a table that was none", Identity.generate()))
     crew_of.tidy(home, archive.unfinished(store.matches()))
     assert len(homes(tmp_path)) == 2
     store.forget(unfinished)
@@ -232,7 +242,9 @@ async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
     node = await Node.open(tmp_path / "zoe", "Zoe", interface="127.0.0.1", discovery=False)
     try:
         await node.host(TableSettings("Friday", PRESETS["classic"], 3))
-        async with crew_of.hired(node, [crew_of.Recruit("Ben"), crew_of.Recruit("Cleo")]) as hired:
+        async with crew_of.hired(
+            node, [crew_of.Recruit("Ben", Identity.generate()), crew_of.Recruit("Cleo", Identity.generate())]
+        ) as hired:
             identities = {Identity.load_or_create(home)[0].public for home in homes(tmp_path)}
             party = Party(node.identity.public, frozenset(identities))
             assert node.party == party
@@ -272,7 +284,7 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
         return [node.match.record.genesis.roster[each].join.identity for each in node.match._clock._unhurried]
 
     nodes: list[Node] = []
-    bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben"))
+    bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben", Identity.generate()))
     zoe = await opened(tmp_path / "zoe", "Zoe")
     person = zoe.identity.public
     zoe.party = Party(person, frozenset({bot.identity}))
