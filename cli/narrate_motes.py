@@ -198,8 +198,8 @@ def graveyard(state: State, seating: Seating) -> str:
     if motes is None:
         return ""
     parts = [
-        *(f"seat {seat}, {seating.who(seat)}: {_dice(cup)}" for seat, cup in enumerate(motes.cups) if cup),
-        *(f"in the graveyard by {seating.who(seat)}: {_dice(sent)}" for seat, sent in _sent(state) if sent),
+        *(f"seat {seat}, {seating.who(seat)}:  {_dice(cup)}" for seat, cup in enumerate(motes.cups) if cup),
+        *(f"in the graveyard by {seating.who(seat)}:  {_dice(sent)}" for seat, sent in _sent(state) if sent),
         *(f"on the stack: {die} by {seating.who(by)}" for die, by, _ in reversed(motes.stack)),
         *(f"immune: {seating.who(seat)}" for seat in motes.immune),
         *(f"no {_GROUPS[group]} dice for {seating.who(seat)}" for seat, group, _ in motes.blocked),

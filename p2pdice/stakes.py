@@ -45,9 +45,9 @@ def check_wager(wager: Sequence[int]) -> Wager:
         )
     checked = Wager(*wager)
     if checked.bet > checked.funds:
-        raise UnexpectedInput(f"a bet of {checked.bet} is more than the funds of {checked.funds}")
+        raise UnexpectedInput(f"a stake of {checked.bet} is more than the {checked.funds} coins that there are")
     if checked.tickets > checked.owned:
-        raise UnexpectedInput(f"staking {checked.tickets} tickets takes as many, and {checked.owned} are owned")
+        raise UnexpectedInput(f"no {checked.tickets} run tickets can be staked: there are {checked.owned or 'none'}")
     return checked
 
 

@@ -89,7 +89,7 @@ def close_to_others(folder: Path) -> str:
     own = [folder / name for name in names if name not in foreign and name != IDENTITY_FILE]
     for path in (*own, *(each for name in _FOLDERS for each in (folder / name).glob("*"))):
         _close_file(path, os.geteuid())
-    return f"{folder} was open to other accounts of this machine; it is yours alone now" if is_open else ""
+    return f"{folder} was open to other accounts of this machine; it is yours alone now" if is_open and names else ""
 
 
 _OTHERS: Final = 0o077

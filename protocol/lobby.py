@@ -105,7 +105,7 @@ class HostedTable:
         if identity in self._guests:
             return
         if self.is_full:
-            raise NotAdmittedError("full", f"all {self.settings.seats} seats are taken")
+            raise NotAdmittedError("full", "all seats are taken")
         if identity not in self.expected and self.settings.seats - len(self.records) <= len(self.expected):
             raise NotAdmittedError("full", "the last seats are kept for a moment for those who have just played here")
 

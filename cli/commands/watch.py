@@ -98,4 +98,4 @@ def _choose(found: Found) -> Listed:
     if not there:
         hint = f"Ask the host for the join line, and type: {command_line('watch', 'JOIN-LINE')}"
         raise Failure("No table was found on this network.", hint=hint, code=ExitCode.UNREACHABLE)
-    return pick_one(there, "Which one?", command_line("watch", "NAME"))
+    return pick_one(there, "Which match?", command_line("watch", "NAME"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.narrate import awaited, dice_by_player
 from cli.narrate_motes import graveyard, window_and_prize
-from cli.render import bid, capital, dice_count, hand, listing, percent
+from cli.render import bid, capital, dice_count, hand, listing, number, percent
 from cli.seating import display_names
 from cli.speech import hear_bid
 from p2pdice import Expect
@@ -93,7 +93,7 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
     known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
     if not board.hand:
         known = f"with {dice_count(unknown)} hidden"
-    return f"{bid(quantity, face)} is {true} likely to be true, and {to_the_die} likely to be true to the die: {known}."
+    return f"{bid(quantity, face)} is {true} likely to be true (exactly {number(quantity)}: {to_the_die}), {known}."
 
 
 def players(board: Board) -> Iterator[str]:
@@ -142,6 +142,8 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     bid = f"{state.bid.quantity}x{state.bid.face} by {board.seating.who(state.bid.seat)}" if state.bid else "no bid"
     own = f"yours {' '.join(map(str, board.hand))} of " if board.hand else ""
     parts = [f"round {state.round}: {bid}", f"{own}{sum(state.dice)} dice"]
+    if state.awaits is Expect.STAKES:
+        parts = ["stakes"]
     if board.absent:
         parts.append(f"waiting for {board.seating.named(board.absent)}")
     elif awaited(state, board.seating):

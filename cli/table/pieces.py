@@ -176,11 +176,13 @@ def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_od
             [(palette.BID, f"  {number[row]} {glyphs.times if row == 1 else ' '} {die[row]}"), ("", beside[row])]
             for row in range(HEIGHT)
         ]
+        below: list[Line] = []
         if odds and max(map(width, large)) > columns:
             large = [line[:1] for line in large]
-            return [text(says, palette.BID), *large, text(odds), *_earlier(bids, columns, height - HEIGHT - 2)]
-        return [text(says, palette.BID), *large, *_earlier(bids, columns, height - HEIGHT - 1)]
-    lines = [text(says, palette.BID), *([text(odds)] if odds else [])]
+            below = [text(row) for row in rows(odds, columns)]
+        if 1 + HEIGHT + len(below) <= height:
+            return [text(says, palette.BID), *large, *below, *_earlier(bids, columns, height - HEIGHT - 1 - len(below))]
+    lines = [text(says, palette.BID), *(text(row) for row in rows(odds, columns) if row)]
     return [*lines, *_earlier(bids, columns, height - len(lines))]
 
 
@@ -257,7 +259,8 @@ def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[L
     if showdown.call is not None:
         call = showdown.call
         what = f"{seating.whose(call.bidder)} {bid(call.quantity, call.face)}"
-        lines.append(text(f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {what}.", palette.BID))
+        called = f"{seating.does(call.seat, 'calls', 'call')} {call.call} on {what}."
+        lines += [text(row, palette.BID) for row in rows(called, columns)]
     lines.append(_count(showdown, columns, glyphs))
     said = [
         *([(palette.TITLE, narrate_game(showdown.verdict, state, seating))] if showdown.verdict is not None else []),

@@ -296,7 +296,7 @@ class Screen:
             playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."
             return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. {playable}"
         calls = "".join(f", {key} {word}" for key, word in (("!", "liar"), ("=", "exact")) if self._is_legal(word))
-        lowest = f"{bid}{odds}. " if odds else ""
+        lowest = f"Lowest: {bid}{odds}. " if odds else ""
         return f"{lowest}Arrows choose a bid{calls}, ? help"
 
     def _lowest(self) -> Bid | None:

@@ -131,3 +131,11 @@ def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, mon
         write_whole(saved, b"second")
     assert (neighbour.read_bytes(), saved.read_bytes(), mode(saved)) == (b"mine", b"first", 0o600)
     assert {path.name for path in home.glob("game*")} == {"game.part", "game.p2pdice"}
+
+
+def test_of_a_new_empty_folder_nothing_is_said(p2pdice: Run, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir(0o755)
+    done = p2pdice("--home", str(new), "identity", "show")
+    assert done.stderr == ""
+    assert mode(new) == 0o700

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cli.narrate import narrate
 from cli.narrate_motes import graveyard
+from cli.render import wrapped
 from cli.seating import Seating
 from cli.speech import hear
 from p2pdice import Event, Expect, Rolled, State, apply, new_match, view
@@ -152,12 +153,15 @@ def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
 def test_what_lies_in_the_graveyard_can_be_looked_up() -> None:
     state = play(after_a_round(), "lose grey@0", "play grey@0")
     assert graveyard(state, Seating(("Ada", "Ben"), 1)).splitlines() == [
-        "    seat 0, Ada: light@0, neutral@0, blue@0, red@0",
-        "    seat 1, you: light@1, grey@1, neutral@1, blue@1, red@1",
+        "    seat 0, Ada:  light@0, neutral@0, blue@0, red@0",
+        "    seat 1, you:  light@1, grey@1, neutral@1, blue@1, red@1",
         "    immune: Ada",
     ]
+    told = graveyard(state, Seating(("Ada", "Ben"), 1))
+    assert {"neutral@0,", "neutral@1,"} < {*wrapped(told, 60).split()}
+    assert max(map(len, wrapped(told, 40).split("\n"))) < 40  # no die is broken in two
     state = play(after_a_round(), "lose red@0")
-    assert "    in the graveyard by Ada: red@0" in graveyard(state, Seating(("Ada", "Ben"))).splitlines()
+    assert "    in the graveyard by Ada:  red@0" in graveyard(state, Seating(("Ada", "Ben"))).splitlines()
 
 
 @given(st.integers(0, 2**32), st.integers(2, 4))

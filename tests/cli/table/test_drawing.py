@@ -140,7 +140,7 @@ def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
         assert words in larger
     told = " ".join(answers.table(board))
     assert "Round 1. It is time to bid. The prize is Dark." in told
-    assert "in the graveyard by Cleo: light@2" in told
+    assert "in the graveyard by Cleo:  light@2" in told
 
 
 def test_no_window_is_open_while_a_die_is_sent_off_and_while_the_next_roll_is_awaited() -> None:
@@ -364,3 +364,16 @@ def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
     board = asked().board
     board.name = "\x1b[2JFriday\u202e"
     assert "\\x1b[2JFriday\\u202e" in drawn(board)
+
+
+def test_what_is_called_and_what_it_was_worth_are_broken_into_lines_not_cut_at_60_columns() -> None:
+    sample = Sample(CLASSIC, ("Annabel (Roman's bot)", "Ben", "Cleo"), me=None)
+    sample.roll()
+    sample.play("12x6")
+    sample.board.hands = {0: MINE, 1: MINE, 2: MINE}
+    side = " ".join(line.partition("│")[2].strip() for line in drawn(sample.board, (60, 19)).split("\n"))
+    assert re.search(r"it is false; to Annabel \(Roman's bot\) (under )?\d+%", side)
+    sample.play("liar")
+    sample.open(MINE, MINE, MINE, beats_shown=3)
+    told = " ".join(drawn(sample.board, (60, 19)).split())
+    assert "Ben calls liar on Annabel (Roman's bot)'s 12x6 (12 sixes)." in told
