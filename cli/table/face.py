@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
+_REST: Final = 2.0
+"""The same for a prompt that asks for nothing: house bots who move one after the other leave no line of it for each."""
 _STILL_COUNTS: Final = "What you had started to type still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
@@ -137,7 +139,7 @@ class TerminalLines(PipedInput):
         self._prompted = ""
         """The prompt at the end of the output, after which somebody may be typing."""
         self._is_due = True
-        """A prompt is due, whatever it asks: nothing has been asked yet, or something was answered."""
+        """A prompt is due at once, whatever it asks: nothing has been asked yet, or something was answered."""
         self._has_broken_in = False
         """Something was told while somebody may have been typing."""
         self._has_explained = False
@@ -179,15 +181,15 @@ class TerminalLines(PipedInput):
         """Prompt when no more is said for a moment."""
         if self._prompting is not None:
             self._prompting.cancel()
-        self._prompting = asyncio.get_running_loop().call_later(_LULL, self._prompt)
+        is_asked = self._is_due or self._table.prompt().strip() != ">"
+        self._prompting = asyncio.get_running_loop().call_later(_LULL if is_asked else _REST, self._prompt)
 
     def _prompt(self) -> None:
-        """Prompt for what is asked now; for what can be typed at any time, only once after each line."""
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True
             self.say(f"({_STILL_COUNTS})")
         prompt = self._table.prompt()
-        if prompt != self._prompted and (prompt.strip() != ">" or self._is_due):
+        if prompt != self._prompted:
             self._writer.write(("\n" if self._prompted else "") + prompt)
             self._prompted = prompt
             self._is_due = False

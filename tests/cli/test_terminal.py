@@ -100,6 +100,17 @@ def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[...
     waiting.until("Ada: ", "Ben: ")
 
 
+def test_the_prompt_comes_back_after_what_breaks_in(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
+    mover, waiting = seated()
+    waiting.until_last_line(">")
+    waiting.type("say hello\r")
+    mover.until("says: hello")
+    waiting.until_last_line(">")
+    mover.type("say good luck\r")
+    waiting.until("says: good luck")
+    waiting.until_last_line(">")
+
+
 def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_painted_anew(
     seated: Callable[..., tuple[Terminal, Terminal]],
 ) -> None:
@@ -213,7 +224,7 @@ def test_a_match_is_picked_from_a_list_and_left_again(
 ) -> None:
     seated()
     watcher = terminal("c", "watch")
-    watcher.until("Which match?")
+    watcher.until("Which one?")
     listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
     # Others may be playing on this machine; only numbers are unique then.
     watcher.type(f"{listed[0].split()[0]}\r")
