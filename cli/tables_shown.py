@@ -69,13 +69,15 @@ def describe(row: Listed) -> str:
     """Return a table in one line."""
     from protocol.addresses import format_address
     from protocol.advertisement import PLAYING
+    from protocol.version import PROTOCOL_VERSION
 
     table = row.advertisement
+    version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
     state = "playing" if table.status == PLAYING else f"{table.seats_taken} of {table.seats} seats taken"
     others = len(row.sightings) - 1
     more = f" and {number(others)} other {'address' if others == 1 else 'addresses'}" if others else ""
     where = f"{escape(format_address(row.addresses[0]))}{more}"
-    return f"{escape(table.name)}: {escape(table.rules)}, {state}, at {where}"
+    return f"{escape(table.name)}: {escape(table.rules)}, {state}, {version}at {where}"
 
 
 def data(row: Listed) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from protocol.agreement import Agreement
 from protocol.errors import SEE_MATCHES, NodeError
-from protocol.genesis import MalformedGenesisError, match_id, parse_genesis
+from protocol.genesis import MalformedGenesisError, match_id, parse_genesis, version_of
 from protocol.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
 from protocol.match_names import LAST, is_name, meant, short_id
@@ -22,6 +22,7 @@ from protocol.record import RejectedMessageError
 from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
 from protocol.transcript import write_transcript
 from protocol.transcript_files import transcripts, written
+from protocol.version import PROTOCOL_VERSION, written_by
 
 
 def open_store(home: Home) -> Store:
@@ -42,8 +43,24 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 
     A proposal that its owner signed last and never saw formed is among them: the others may have.
     """
-    open_ones = [stored for stored in matches if not stored.over]
+    open_ones = [stored for stored in matches if not stored.over and not is_old(stored)]
     return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
+
+
+def is_old(stored: StoredMatch) -> bool:
+    """Tell whether a stored match was played by another version of the protocol."""
+    return version_of(stored.genesis) != PROTOCOL_VERSION
+
+
+def check_version(stored: StoredMatch) -> None:
+    """Refuse to do anything with an old match.
+
+    :raises NodeError: saying so.
+    """
+    if is_old(stored):
+        hint = "the program that played it can go on with it and show it"
+        what = f"{stored.name or short_id(stored.match, [])} was {written_by(version_of(stored.genesis))}"
+        raise NodeError("version", what, hint)
 
 
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
@@ -137,9 +154,10 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
     if not os.path.lexists(home.identity):
         for stored in store.matches():
             with suppress(MalformedGenesisError, StoreError):
+                who = "whoever" if is_old(stored) else f"{fingerprint(owner(stored))}, who"
                 raise KeyFileError(
-                    f"{home.identity} is missing, the key of {fingerprint(owner(stored))}, who plays the matches that "
-                    "are kept here; put it back from a backup, or begin as somebody new in another folder: --home DIR"
+                    f"{home.identity} is missing, the key of {who} plays the matches that are kept here; "
+                    "put it back from a backup, or begin as somebody new in another folder: --home DIR"
                 )
     return Identity.load_or_create(home.path)
 
@@ -170,8 +188,10 @@ def describe(loss: Loss) -> str:
 def transcript(store: Store, stored: StoredMatch) -> bytes:
     """Return the transcript of a stored match, however far it has come: who is awaited can be read from it.
 
+    :raises NodeError: if it is an old one.
     :raises StoreError: if what is stored is damaged.
     """
+    check_version(stored)
     try:
         agreement = Agreement(stored.genesis, seat(stored))
         agreement.take_stored(store.messages(stored.match))

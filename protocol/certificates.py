@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -26,8 +26,11 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.x509.oid import NameOID
 
 from protocol.keys import is_strict_public_key
+from protocol.version import PROTOCOL_VERSION
 
-ALPN: Final = "p2pdice/1"
+ALPN: Final = {f"p2pdice/{version}": version for version in range(PROTOCOL_VERSION, 0, -1)}
+"""Versions of the protocol by what TLS calls them, this program's first. The highest that both sides name is chosen.
+That is the version of the older one, so that the newer one can say that they differ."""
 
 _AUTHORITY_SEED: Final = sha256(b"p2pdice: a public authority that vouches for nothing").digest()
 _AUTHORITY_NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "p2pdice (vouches for nothing)")])
@@ -109,7 +112,7 @@ def _context(protocol: int, identity: Ed25519PrivateKey) -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.options |= ssl.OP_NO_TICKET
-    context.set_alpn_protocols([ALPN])
+    context.set_alpn_protocols(list(ALPN))
     context.load_verify_locations(cadata=authority_certificate().public_bytes(Encoding.DER))
     _load_identity(context, identity)
     return context
@@ -131,15 +134,25 @@ def _load_identity(context: ssl.SSLContext, identity: Ed25519PrivateKey) -> None
         Path(name).unlink(missing_ok=True)
 
 
-def authenticate(connection: ssl.SSLObject) -> bytes:
-    """Return the identity of the other side of a connection whose handshake is done.
+class Peer(NamedTuple):
+    """The other side of a connection whose handshake is done."""
 
-    :raises ssl.SSLError: if it shows no admissible key, or does not speak this protocol.
+    key: bytes
+    """The identity that it has proved."""
+    version: int
+    """Of the protocol: the highest that both sides speak or know of."""
+
+
+def authenticate(connection: ssl.SSLObject) -> Peer:
+    """Return who the other side of a connection is whose handshake is done.
+
+    :raises ssl.SSLError: if it shows no admissible key, or does not speak this protocol in any version.
     """
-    if connection.selected_alpn_protocol() != ALPN:
+    version = ALPN.get(connection.selected_alpn_protocol() or "")
+    if version is None:
         # A peer that offers no common protocol passes the handshake of OpenSSL all the same.
-        raise ssl.SSLError(f"the peer does not speak {ALPN}")
-    return peer_key(connection)
+        raise ssl.SSLError("the peer does not speak p2pdice")
+    return Peer(peer_key(connection), version)
 
 
 def peer_key(connection: ssl.SSLObject | ssl.SSLSocket) -> bytes:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol, cast
 
-from protocol.certificates import authenticate
+from protocol.certificates import Peer, authenticate
 from protocol.limits import (
     HANDSHAKE_FROM_DIALLER,
     HANDSHAKE_FROM_LISTENER,
@@ -43,8 +43,7 @@ class Secured(NamedTuple):
     """A connection whose handshake is done."""
 
     connection: socket.socket
-    peer_key: bytes
-    """The identity that the peer has proved."""
+    peer: Peer
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
     """What has arrived and was not read yet."""
@@ -63,7 +62,7 @@ async def shake_hands(
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_side=is_server)
 
-    def go_on() -> bytes | None:
+    def go_on() -> Peer | None:
         began = time.thread_time()
         try:
             tls.do_handshake()
@@ -75,22 +74,22 @@ async def shake_hands(
             with suppress(RuntimeError):  # the loop is closed: there is nobody to be charged any more
                 loop.call_soon_threadsafe(charge, spent)
 
-    async def compute() -> bytes | None:
-        peer_key = await loop.run_in_executor(_ANSWERING if is_server else _DIALLING, go_on)
+    async def compute() -> Peer | None:
+        peer = await loop.run_in_executor(_ANSWERING if is_server else _DIALLING, go_on)
         if outgoing.pending:
             await loop.sock_sendall(connection, outgoing.read())
-        return peer_key
+        return peer
 
     pieces = _Pieces(connection)
     if not is_server:
         await compute()
     incoming.write(await pieces.take_hello())
     left = HANDSHAKE_FROM_DIALLER if is_server else HANDSHAKE_FROM_LISTENER
-    while (peer_key := await compute()) is None:
+    while (peer := await compute()) is None:
         piece = await pieces.take(left)
         left -= len(piece)
         incoming.write(piece)
-    return Secured(connection, peer_key, tls, incoming, outgoing)
+    return Secured(connection, peer, tls, incoming, outgoing)
 
 
 class _Pieces:
@@ -152,7 +151,7 @@ class Channel(asyncio.Protocol):
     """
 
     def __init__(self, secured: Secured, user: ChannelUser, shutdown: float) -> None:
-        self.peer_key = secured.peer_key
+        self.peer = secured.peer
         self._tls, self._incoming, self._outgoing = secured.tls, secured.incoming, secured.outgoing
         self._user = user
         self._shutdown = shutdown

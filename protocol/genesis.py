@@ -8,6 +8,7 @@ their own record stands there unaltered.
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from typing import Final, NamedTuple, cast
 
@@ -25,9 +26,12 @@ from protocol.limits import (
     PLAYERS,
 )
 from protocol.nicknames import check_written
+from protocol.version import PROTOCOL_VERSION, tag
 
-GENESIS_TAG: Final = "p2pdice/1/genesis"
-JOIN_TAG: Final = "p2pdice/1/join"
+GENESIS_TAG: Final = tag("genesis")
+JOIN_TAG: Final = tag("join")
+_BEGINNING: Final = re.compile(rb"\x95[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/genesis")
+"""An array of five, of which the first is a short text."""
 NONCE_BYTES: Final = 32
 PLEDGES: Final = ("redeemed", "cursed")
 
@@ -92,8 +96,14 @@ class Genesis(NamedTuple):
 
 
 def match_id(genesis_data: bytes) -> bytes:
-    """Return T_0 of the match with this genesis."""
-    return tagged_hash("genesis", genesis_data)
+    """Return T_0 of the match with this genesis, by the version of the protocol that it is of."""
+    return tagged_hash("genesis", genesis_data, version=version_of(genesis_data))
+
+
+def version_of(genesis_data: bytes) -> int:
+    """Return the version of the protocol that a genesis is of, unchecked; this program's if it is no genesis."""
+    found = _BEGINNING.match(genesis_data)
+    return int(found[1]) if found is not None else PROTOCOL_VERSION
 
 
 def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:

@@ -1,7 +1,7 @@
 """The one hash construction of the protocol: SHA-256 over a tag and length-prefixed parts.
 
 ``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, integers as u64be, tags
-``p2pdice/1/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
+``p2pdice/2/…``, one per use. Lengths in front of every part make the input injective: no two lists of parts hash the
 same bytes, so no value can be read in two contexts.
 """
 
@@ -12,26 +12,30 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final, cast
 
+from protocol.version import PROTOCOL_VERSION
+from protocol.version import tag as written_out
+
 HASH_BYTES: Final = 32
 """Size of every hash, and so of match ids, message ids, commitments and seeds."""
 
-_PREFIX: Final = "p2pdice/1/"
 _EIGHT: Final = (8).to_bytes(4, "big")
 
 
 @lru_cache(maxsize=64)  # there are some twenty tags
-def _head(tag: str, count: int) -> bytes:
-    name = (_PREFIX + tag).encode("ascii")
+def _head(tag: str, count: int, version: int) -> bytes:
+    name = written_out(tag, version).encode("ascii")
     return bytes((len(name),)) + name + bytes((count,))
 
 
-def tagged_hash(tag: str, *parts: bytes | int) -> bytes:
-    """Return H(``p2pdice/1/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
+def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) -> bytes:
+    """Return H(``p2pdice/2/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
+
+    :param version: of the protocol, for what outlives one.
 
     >>> tagged_hash("example", b"a", 1).hex()
-    'befd2aeda82f70640c9e6ff951d0ed9acb2b96a73a892034f5213f3d4b577d6a'
+    '3668d587ad2e4b11209d53d43929aa9c023f3e69bb5a8bec0ccad86029a632d9'
     """
-    pieces = [_head(tag, len(parts))]
+    pieces = [_head(tag, len(parts), version)]
     for part in parts:
         if type(part) is bytes:
             pieces += (len(part).to_bytes(4, "big"), part)

@@ -20,12 +20,11 @@ from protocol.keys import fingerprint
 from protocol.limits import Limits
 from protocol.link import BREACH, Link
 from protocol.lobby import Lobby
-from protocol.mesh import RefusedError, versions_differ
+from protocol.mesh import RefusedError, check_version
 from protocol.refusals import refusal, unreachable
 from protocol.transport import DialError, dial
 from protocol.whereabouts import BY_LINE, Target
 from protocol.wire import (
-    PROTOCOL_VERSION,
     Hello,
     MalformedFrameError,
     Propose,
@@ -181,7 +180,12 @@ class _Question:
         self._table = b""
 
     def link_up(self, link: Link) -> None:
-        link.send(encode_frame(Hello((PROTOCOL_VERSION,), 0, WatchAim(b"", ""))))
+        try:
+            check_version(link)
+        except RefusedError as error:
+            self._take(Refuse(error.code, str(error)))
+        else:
+            link.send(encode_frame(Hello(0, WatchAim(b"", ""))))
 
     def frame_received(self, link: Link, data: bytes) -> None:
         try:
@@ -190,8 +194,6 @@ class _Question:
             link.drop(f"{BREACH}: it sent what is no message ({error})")
             return
         match frame:
-            case Welcome(version=version) if version != PROTOCOL_VERSION:
-                self._take(Refuse("version", versions_differ(version, PROTOCOL_VERSION)))
             case Welcome(aim=aim):
                 link.widen()
                 self._table = aim.table if isinstance(aim, TableAim) else b""

@@ -169,10 +169,12 @@ def _check_character(text: str) -> str:
 def fingerprint(identity: bytes) -> str:
     """Return what people compare: 95 bits of the key's hash and a check character, in five groups of four.
 
+    An identity outlives versions of the protocol; so does its fingerprint, which people may have written down.
+
     >>> fingerprint(bytes(32))
     'T4Z5-WFHY-2XDW-PX45-WP3P'
     """
-    data = b32encode(tagged_hash("fingerprint", identity)).decode("ascii")[:_FINGERPRINT_DATA]
+    data = b32encode(tagged_hash("fingerprint", identity, version=1)).decode("ascii")[:_FINGERPRINT_DATA]
     text = data + _check_character(data)
     return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
 

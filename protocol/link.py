@@ -49,6 +49,9 @@ class Link:
 
     peer_key: bytes
     """The identity of the other side, 32 bytes, proved by TLS."""
+    version: int
+    """Of the protocol: the highest that both sides speak or know of. Of another than this program's no more can be done
+    than to say so."""
 
     def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
         self.remote = remote
@@ -161,7 +164,8 @@ class Link:
 
     def connected(self, channel: Channel) -> None:
         """Take the channel, which does not read before the link is started."""
-        self._channel, self.peer_key = channel, channel.peer_key
+        self._channel = channel
+        self.peer_key, self.version = channel.peer
         if self._is_over:
             channel.abort()
 

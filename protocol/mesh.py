@@ -1,7 +1,8 @@
 """The mesh: one welcomed link per peer, dialled again for as long as the peer is wanted.
 
-Between TLS and the first real frame stands the exchange of HELLO and WELCOME: the dialler says which versions it
-speaks and what it wants, the dialled node accepts or refuses. Only then does a peer exist for the rest of the node.
+Between TLS and the first real frame stands the exchange of HELLO and WELCOME: the dialler says what it wants, the
+dialled node accepts or refuses. Only then does a peer exist for the rest of the node. A node of another version of the
+protocol is never greeted: TLS has told its version, and all that is left is to say so.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from protocol.certificates import Credentials
 from protocol.limits import Limits
 from protocol.link import BREACH, ENDED, Link
 from protocol.transport import EVERYWHERE, Accept, DialError, Listener, anybody, dial_any, listen
+from protocol.version import PROTOCOL_VERSION, versions_differ
 from protocol.wire import (
-    PROTOCOL_VERSION,
     Aim,
     Frame,
     Hello,
@@ -31,22 +32,21 @@ from protocol.wire import (
 )
 
 
-def versions_differ(there: int, *here: int) -> str:
-    """Return why two nodes cannot talk, in the words of the dialler.
-
-    >>> versions_differ(1, 2, 3)
-    'the program there speaks version 1 of the protocol, this one 2, 3: update the older one'
-    """
-    spoken = ", ".join(map(str, here))
-    return f"the program there speaks version {there} of the protocol, this one {spoken}: update the older one"
-
-
 class RefusedError(Exception):
     """The other node answered, and said no. ``code`` is that of its REFUSE frame."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
+
+
+def check_version(link: Link) -> None:
+    """Refuse to greet who was dialled and speaks an older version of the protocol.
+
+    :raises RefusedError: saying so.
+    """
+    if link.version != PROTOCOL_VERSION:
+        raise RefusedError("version", versions_differ(link.version))
 
 
 class MeshOwner(Protocol):
@@ -168,8 +168,8 @@ class Mesh:
         link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
         answer = self._answers[link]
         try:
-            hello = Hello((PROTOCOL_VERSION,), self.port, aim)
-            link.send(encode_frame(hello))
+            check_version(link)
+            link.send(encode_frame(Hello(self.port, aim)))
             await answer
         except BaseException:
             link.close()
@@ -266,6 +266,11 @@ class Mesh:
             self._owner.peer_down(link.peer_key, reason)
 
     def frame_received(self, link: Link, data: bytes) -> None:
+        if link.version != PROTOCOL_VERSION:  # what it says is of another form
+            reason = versions_differ(PROTOCOL_VERSION, link.version)
+            link.send(encode_frame(Refuse("version", reason)))
+            link.close()
+            return
         try:
             frame = decode_frame(data)
         except MalformedFrameError as error:
@@ -290,8 +295,6 @@ class Mesh:
             answer.set_exception(RefusedError(frame.code, frame.reason))
         elif not isinstance(frame, Welcome):
             link.drop(f"{BREACH}: it did not answer the greeting")
-        elif frame.version != PROTOCOL_VERSION:
-            answer.set_exception(RefusedError("version", versions_differ(frame.version, PROTOCOL_VERSION)))
         else:
             answer.set_result(frame)
             self._establish(link, frame.aim, link.remote)
@@ -300,15 +303,12 @@ class Mesh:
         if not isinstance(frame, Hello):
             link.drop(f"{BREACH}: it did not greet first")
             return
-        if PROTOCOL_VERSION not in frame.versions:
-            answer: Aim | Refuse = Refuse("version", versions_differ(PROTOCOL_VERSION, *frame.versions))
-        else:
-            answer = self._owner.welcome(link.peer_key, frame)
+        answer = self._owner.welcome(link.peer_key, frame)
         if isinstance(answer, Refuse):
             link.send(encode_frame(answer))
             link.close()
         elif self._may_replace(link):
-            link.send(encode_frame(Welcome(PROTOCOL_VERSION, answer)))
+            link.send(encode_frame(Welcome(answer)))
             self._establish(link, frame.aim, (link.remote[0], frame.port))
         else:
             link.close()

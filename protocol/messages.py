@@ -24,8 +24,9 @@ from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES, tagged_hash
 from protocol.keys import SIGNATURE_BYTES, MatchKey
 from protocol.limits import MESSAGE, MOVE_CHARACTERS, PLAYERS, STEPS
+from protocol.version import tag
 
-MESSAGE_TAG: Final = "p2pdice/1/message"
+MESSAGE_TAG: Final = tag("message")
 
 
 class MalformedMessageError(ValueError):

@@ -382,14 +382,19 @@ class Node:
 
         :raises NodeError: if there is none like that.
         """
+        matches = self._store.matches()
         if match is not None and match.strip().lower() != LAST:
-            return archive.find(self._store.matches(), match)
-        unfinished = self.unfinished()
+            found = archive.find(matches, match)
+            archive.check_version(found)
+            return found
+        unfinished = archive.unfinished(matches)
         loss = self._store.loss
         if loss is not None and not any(each.match == loss.match for each in (*unfinished[:1], *self._finished())):
             hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
             raise NodeError("no-match", self.loss, hint, SEE_MATCHES)
         if not unfinished:
+            for old in (stored for stored in matches if stored.formed and not stored.over):
+                archive.check_version(old)
             raise NodeError("no-match", "there is no unfinished match here", choices=SEE_MATCHES)
         return unfinished[0]
 

@@ -2,7 +2,7 @@
 
 A sequence of canonical msgpack arrays, one behind the other and nothing between::
 
-    ("p2pdice/1/transcript", genesis)
+    ("p2pdice/2/transcript", genesis)
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
 If somebody was missing when a step was closed, the votes of a majority to close it so follow the step's messages, by
@@ -14,12 +14,13 @@ A *proof of misconduct* is one of two files. Where the offending message can be 
 illegal move, a wrong opening), it is a transcript up to that step with the message at its end. Where two messages
 contradict each other, they are all that is needed::
 
-    ("p2pdice/1/proof", genesis)
+    ("p2pdice/2/proof", genesis)
     (signed bytes, signature)          twice
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
@@ -29,9 +30,10 @@ from protocol.canonical import encode
 from protocol.keys import SIGNATURE_BYTES
 from protocol.messages import MalformedMessageError, Signed, parse_signed, read_pair
 from protocol.record import MisconductError, Record
+from protocol.version import tag
 
-TRANSCRIPT_TAG: Final = "p2pdice/1/transcript"
-PROOF_TAG: Final = "p2pdice/1/proof"
+TRANSCRIPT_TAG: Final = tag("transcript")
+PROOF_TAG: Final = tag("proof")
 
 
 class MalformedTranscriptError(ValueError):
@@ -41,6 +43,8 @@ class MalformedTranscriptError(ValueError):
 class Opened(NamedTuple):
     """A transcript whose header was read."""
 
+    version: int
+    """Of the protocol. What stands behind the header can be read if it is this program's."""
     is_proof: bool
     """Two messages that contradict each other, not a history."""
     genesis: bytes
@@ -81,8 +85,8 @@ def _until(record: Record, step: int) -> Iterator[Signed]:
         yield from position.certificate
 
 
-def _pieces(tag: str, record: Record, messages: Iterable[Signed]) -> Iterator[bytes]:
-    yield encode((tag, record.genesis_data))
+def _pieces(header: str, record: Record, messages: Iterable[Signed]) -> Iterator[bytes]:
+    yield encode((header, record.genesis_data))
     yield from (encode(signed.wire) for signed in messages)
 
 
@@ -94,12 +98,11 @@ def open_transcript(data: bytes) -> Opened:
 
     :raises MalformedTranscriptError: if there is none.
     """
-    for tag in (TRANSCRIPT_TAG, PROOF_TAG):
-        start = _PAIR + encode(tag)
-        if data.startswith(start):
-            genesis, place = _byte_string(data, len(start), limits.GENESIS)
-            return Opened(tag == PROOF_TAG, genesis, _messages(data, place))
-    raise MalformedTranscriptError("not a p2pdice transcript")
+    found = _BEGINNING.match(data)
+    if found is None or found[0] != _PAIR + encode(tag(found[2].decode(), int(found[1]))):
+        raise MalformedTranscriptError("not a p2pdice transcript")
+    genesis, place = _byte_string(data, found.end(), limits.GENESIS)
+    return Opened(int(found[1]), found[2] == b"proof", genesis, _messages(data, place))
 
 
 def _messages(data: bytes, place: int) -> Iterator[Signed]:
@@ -121,6 +124,8 @@ def _messages(data: bytes, place: int) -> Iterator[Signed]:
 
 _PAIR: Final = b"\x92"
 """How msgpack begins an array of two."""
+_BEGINNING: Final = re.compile(_PAIR + rb"[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/(transcript|proof)")
+"""Of a pair, of which the first is a short text: version and kind of the file."""
 _BINARY: Final = {0xC4: (1, 0), 0xC5: (2, 0x100), 0xC6: (4, 0x10000)}
 """By msgpack's first byte of a byte string: how many bytes hold its length, and the least length that needs them."""
 

@@ -23,6 +23,7 @@ from protocol.proofs import contradiction
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.rulesets import ruleset_label
 from protocol.transcript import MalformedTranscriptError, open_transcript
+from protocol.version import PROTOCOL_VERSION, written_by
 
 
 class Judgement(StrEnum):
@@ -34,6 +35,8 @@ class Judgement(StrEnum):
     ALTERED = "altered"
     UNPROVEN = "unproven"
     """Fair, but with claims that nothing in the file can prove, such as a player's absence."""
+    OTHER_VERSION = "other version"
+    """Of another version of the protocol: nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Exa
         return Examined(Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes"))
     try:
         opened = open_transcript(data)
+        if opened.version != PROTOCOL_VERSION:
+            return Examined(Verdict(Judgement.OTHER_VERSION, written_by(opened.version)))
         reading = _Reading(Record(opened.genesis), kept)
     except (MalformedTranscriptError, MalformedGenesisError) as error:
         return Examined(Verdict(Judgement.ALTERED, str(error)))

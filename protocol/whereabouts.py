@@ -27,7 +27,7 @@ from protocol.lobby import HostedTable
 from protocol.match import Match
 from protocol.rulesets import ruleset_label
 from protocol.sightings import Sighting
-from protocol.wire import PROTOCOL_VERSION
+from protocol.version import PROTOCOL_VERSION
 
 FINDING: Final = 3.0
 """Seconds to look for a table by its name."""

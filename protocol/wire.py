@@ -3,9 +3,9 @@
 =====  ========  ======================================================================================
 type   name      fields
 =====  ========  ======================================================================================
-1      HELLO     versions, listening port, aim
-2      WELCOME   version, aim
-3      REFUSE    code, reason
+1      HELLO     listening port, aim
+2      WELCOME   aim
+3      REFUSE    code, reason; the same in all versions of the protocol
 4      JOIN      join record
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
 6      PROPOSE   genesis
@@ -36,8 +36,6 @@ from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
 from protocol.messages import read_pair
-
-PROTOCOL_VERSION: Final = 1
 
 
 class MalformedFrameError(ValueError):
@@ -74,7 +72,6 @@ Aim = TableAim | MatchAim | WatchAim
 class Hello(NamedTuple):
     """First frame of the dialler."""
 
-    versions: tuple[int, ...]
     port: int
     """Where the dialler listens itself."""
     aim: Aim
@@ -83,7 +80,6 @@ class Hello(NamedTuple):
 class Welcome(NamedTuple):
     """The dialled node accepts the link."""
 
-    version: int
     aim: Aim
 
 
@@ -254,14 +250,13 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
             return Carried(message, signature)
         case _Type.SAY, (bytes() as word, bytes() as signature):
             return Say(word, signature)
-        case _Type.HELLO, (tuple() as versions, int() as port, tuple() as aim):
+        case _Type.HELLO, (int() as port, tuple() as aim):
             goal = _aim(aim)
-            known = 0 < len(versions) <= 16 and all(type(version) is int for version in versions)
-            if goal and known and 0 <= port < 65536:
-                return Hello(cast("tuple[int, ...]", versions), port, goal)
-        case _Type.WELCOME, (int() as version, tuple() as aim):
+            if goal and 0 <= port < 65536:
+                return Hello(port, goal)
+        case _Type.WELCOME, (tuple() as aim,):
             if goal := _aim(aim):
-                return Welcome(version, goal)
+                return Welcome(goal)
         case _Type.REFUSE, (str() as code, str() as reason) if _is_text(code) and _is_text(reason):
             return Refuse(code, reason)
         case _Type.JOIN, (tuple() as record,):

@@ -22,8 +22,9 @@ from protocol.hashing import HASH_BYTES
 from protocol.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, PublicKey
 from protocol.nicknames import flaw, is_unseen
 from protocol.pace import Bucket
+from protocol.version import tag
 
-SAY_TAG: Final = "p2pdice/1/say"
+SAY_TAG: Final = tag("say")
 NUMBERS: Final = 2**63
 """Numbers of words are below this."""
 

@@ -39,7 +39,8 @@ Examples:
 Exit codes: 0 shown, and the match was fair, with or without claims that
 cannot be proven; 10 shown, and somebody's misconduct is proven; 11 shown as
 far as it goes, as the match is unfinished; 12 unreadable or altered, so
-nothing was shown; 1 no such file, or one without a match in it.
+nothing was shown; 4 of another version of the protocol; 1 no such file, or
+one without a match in it.
 """
 
 app = application()
@@ -106,11 +107,11 @@ def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
     report = Report(path, examined.verdict)
     if examined.record is not None:
         return path, Replay(examined, path)
-    if examined.verdict.verdict is Judgement.ALTERED:
+    if examined.verdict.verdict in (Judgement.ALTERED, Judgement.OTHER_VERSION):
         if as_json:
             print(json.dumps(report.to_json()))
         complain("\n".join(describe(report)))
-        raise typer.Exit(ExitCode.ALTERED)
+        raise typer.Exit(report.code)
     hint = f"What it proves: {command_line('verify', str(path))}"
     raise Failure(f"{escape(str(path))} is a proof of misconduct; there is no match in it to look at.", hint=hint)
 

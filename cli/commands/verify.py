@@ -38,8 +38,9 @@ Examples:
 \b
 Exit codes: 0 fair, 10 misconduct proven, 11 incomplete, 12 unreadable or
 altered, 13 fair but with claims that cannot be proven, or played by somebody
-whom --trust does not name, 1 a file is missing or is not a regular file. With
-several files the worst one counts, in the order 10, 12, 1, 11, 13, 0.
+whom --trust does not name, 4 of another version of the protocol, 1 a file is
+missing or is not a regular file. With several files the worst one counts, in
+the order 10, 12, 4, 1, 11, 13, 0.
 """
 
 app = application()
@@ -126,6 +127,7 @@ def _fingerprints(given: Iterable[str]) -> frozenset[str]:
 WORST_FIRST: Final = (
     ExitCode.MISCONDUCT,
     ExitCode.ALTERED,
+    ExitCode.MISMATCH,
     ExitCode.FAILURE,
     ExitCode.INCOMPLETE,
     ExitCode.UNPROVEN,
@@ -137,6 +139,7 @@ CODES: Final = {
     "incomplete": ExitCode.INCOMPLETE,
     "altered": ExitCode.ALTERED,
     "unproven": ExitCode.UNPROVEN,
+    "other version": ExitCode.MISMATCH,
 }
 
 
@@ -216,6 +219,7 @@ def describe(report: Report) -> list[str]:
         "incomplete": "INCOMPLETE.",
         "altered": "UNREADABLE OR ALTERED; this blames nobody.",
         "unproven": "FAIR, but with claims that cannot be proven.",
+        "other version": "OF ANOTHER VERSION.",
     }[verdict.verdict]
     step = "" if verdict.step is None else f" This is at step {verdict.step}."
     lines = [sentence(escape(verdict.reason)) + step]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.output import say
 from cli.render import command_line, listing
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from protocol.store import StoredMatch
 
 
+_OLD: Final = "old"
+
+
 class Listed(NamedTuple):
     """One match of the list."""
 
@@ -26,7 +29,8 @@ class Listed(NamedTuple):
     match: bytes
     genesis: bytes
     state: str
-    """``unfinished``, ``proposed``, ``finished``; ``transcript`` for one that was only watched, or is forgotten."""
+    """``unfinished``, ``proposed``, ``finished``; ``transcript`` for one that was only watched, or is forgotten;
+    ``old`` for one of another version of the protocol, whatever became of it."""
     begun: int | None
     """Seconds since 1970, if that is known."""
     table: str
@@ -68,15 +72,17 @@ class Listed(NamedTuple):
         :param width: columns for the name.
         """
         from protocol.events import PlayerInfo
-        from protocol.genesis import MalformedGenesisError, parse_genesis
+        from protocol.genesis import MalformedGenesisError, parse_genesis, version_of
         from protocol.keys import fingerprint
         from protocol.rulesets import ruleset_label
+        from protocol.version import written_by
 
         start = f"{self.name.ljust(width)}  {self.match.hex()[:8]}  {self.state:10}"
         try:
             genesis = parse_genesis(self.genesis)
         except MalformedGenesisError:
-            return f"{start}  damaged: nobody can tell who plays"
+            why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
+            return f"{start}  {why}"
         players = display_names(
             [PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in genesis.roster]
         )
@@ -90,7 +96,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds: what names a match names no other of these.
     """
-    from protocol.archive import name_of
+    from protocol.archive import is_old, name_of
     from protocol.transcript_files import transcripts
 
     files = dict(transcripts(home))
@@ -99,7 +105,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             name_of(each, kept),
             each.match,
             each.genesis,
-            "finished" if each.over else "unfinished" if each.formed else "proposed",
+            _OLD if is_old(each) else "finished" if each.over else "unfinished" if each.formed else "proposed",
             each.created,
             each.table,
             each.winners,
@@ -111,15 +117,19 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
     """Yield the matches of which there is nothing but a transcript, the last written first: watched, or forgotten."""
+    from protocol.genesis import version_of
     from protocol.match_names import is_name, short_id
     from protocol.transcript_files import genesis_of, transcripts, written
+    from protocol.version import PROTOCOL_VERSION
 
     known = {each.match for each in kept}
     files = {match: path for match, path in transcripts(home) if match not in known}
     for match, path in sorted(files.items(), key=lambda item: written(item[1]), reverse=True):
         # A file that came from elsewhere may be called anything.
         name = path.stem if is_name(path.stem) else short_id(match, [*files, *known])
-        yield Listed(name, match, genesis_of(path) or b"", "transcript", None, "", (), path)
+        genesis = genesis_of(path) or b""
+        state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
+        yield Listed(name, match, genesis, state, None, "", (), path)
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
@@ -132,6 +142,6 @@ def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
         say(each.line(width))
     commands = (("resume", "Return to", True), ("replay", "See again", False), ("verify", "Judge", False))
     for command, what, can_go_on in commands:
-        newest = next((each.name for each in matches if each.can_go_on is can_go_on), None)
+        newest = next((each.name for each in matches if each.state != _OLD and each.can_go_on is can_go_on), None)
         if newest is not None:
             print(f"{what + ':':10} {command_line(command, newest, *home_words(home.path))}")

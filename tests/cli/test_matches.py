@@ -33,7 +33,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 @pytest.fixture
 def match(tmp_path: Path) -> str:
     """Put an unfinished match, in which somebody is to move, into the home of the commands; return its id."""
-    world = World(CLASSIC, 2, 1)
+    world = World(CLASSIC, 2, 3)
     while not any(machine.turn for machine in world.machines):
         assert world.step()
     with stored(tmp_path / "home", world, 0, table="Friday \u202e../") as (_, match):
@@ -86,7 +86,7 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     home = Home(tmp_path / "home")
     states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
     order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
-    ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order)]
+    ids = [kept(home, seed, formed=states[each][0], over=states[each][1]) for seed, each in enumerate(order, 5)]
     listed = [(each["match"], each["state"]) for each in json.loads(here("matches", "--json").stdout)["matches"]]
     assert listed == [(ids[place], order[place]) for place in (3, 1, 2, 4, 0)]
     lines = here("matches").stdout.splitlines()

@@ -154,7 +154,7 @@ class Siege:
 
     async def chatter(self) -> None:
         """Strangers who say HELLO to a table and then much that is well-formed."""
-        said = framed(encode_frame(Hello((1,), 1, TableAim(b"", "")))) + framed(*valid_frames()) * 100
+        said = framed(encode_frame(Hello(1, TableAim(b"", "")))) + framed(*valid_frames()) * 100
 
         async def act(writer: asyncio.StreamWriter) -> None:
             for _ in range(20):  # after that whoever has not been cut off waits for it

@@ -14,6 +14,7 @@ from contextlib import suppress
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from protocol.canonical import encode
 from protocol.certificates import client_context
 from protocol.events import LobbyChanged, MatchOver, MatchStarted, Misbehaved, Notice, PeerBack, PeerLost
 from protocol.framing import frame_header
@@ -49,8 +50,8 @@ def framed(*frames: bytes) -> bytes:
     return b"".join(frame_header(frame) + frame for frame in frames)
 
 
-def hello(versions: tuple[int, ...] = (1,), aim: TableAim | MatchAim | None = None) -> bytes:
-    return encode_frame(Hello(versions, 1, aim or TableAim(b"", "")))
+def hello(aim: TableAim | MatchAim | None = None) -> bytes:
+    return encode_frame(Hello(1, aim or TableAim(b"", "")))
 
 
 class Stranger:
@@ -104,7 +105,7 @@ BAD_WORDS = {
     "a map": framed(b"\x81\x01\x02"),
     "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32)))),
     "no HELLO but JOIN": framed(encode_frame(JoinTable((b"", b"", b"")))),
-    "a HELLO of another version": framed(hello((2, 3))),
+    "a HELLO of another version": framed(encode((1, (1,), "stranger", 1, (b"", "")))),
     "a HELLO for a table where none is open": framed(hello()),
     "a HELLO for another match": framed(hello(aim=ANOTHER_MATCH)),
     "two HELLOs": framed(hello(), hello()),

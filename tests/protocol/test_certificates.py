@@ -164,7 +164,7 @@ def test_the_handshake_fails_on_a_key_that_is_not_admissible(monkeypatch: pytest
         shake_hands(ours.client, theirs.server)
 
 
-@pytest.mark.parametrize("protocols", [["p2pdice/2"], ["h2", "http/1.1"], []])
+@pytest.mark.parametrize("protocols", [["p2pdice/9"], ["h2", "http/1.1"], []])
 def test_the_handshake_fails_on_another_protocol(protocols: list[str]) -> None:
     ours = client_context(identity(1))
     ours.set_alpn_protocols(protocols)

@@ -114,7 +114,7 @@ def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
 @pytest.mark.parametrize(
     ("index", "value"),
     [
-        (0, "p2pdice/2/message"),
+        (0, "p2pdice/1/message"),
         (1, b"h" * 31),
         (2, -1),
         (2, 2**32),

@@ -28,8 +28,8 @@ from protocol.link import Link
 from protocol.node import NodeError, TableSettings
 from protocol.sightings import Sighting
 from protocol.transport import listen
+from protocol.version import PROTOCOL_VERSION
 from protocol.wire import (
-    PROTOCOL_VERSION,
     Carried,
     Frame,
     Hello,
@@ -225,7 +225,7 @@ class FakeHost:
 
 
 async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: Company) -> None:
-    impostor = FakeHost(Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")))
+    impostor = FakeHost(Welcome(TableAim(bytes(16), "")))
     line = (await impostor.open())._replace(fingerprint=Identity.generate().fingerprint, token="SECRET")
     guest = await people.sit("guest")
     assert await refused(guest, str(line)) == "unreachable"
@@ -267,13 +267,12 @@ async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, e
 @pytest.mark.parametrize(
     ("answers", "code"),
     [
-        ((Refuse("version", "we speak 2 here"),), "version"),
-        ((Welcome(2, TableAim(bytes(16), "")),), "version"),
+        ((Refuse("version", "we speak 9 here"),), "version"),
         ((Refuse("rules", "other rules"),), "rules"),
         ((Refuse("something new", "because"),), "refused"),
-        ((Welcome(PROTOCOL_VERSION, MatchAim(bytes(32))),), "unreachable"),
-        ((Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")), Refuse("full", "too late")), "full"),
-        ((Welcome(PROTOCOL_VERSION, TableAim(bytes(16), "")),), "unreachable"),
+        ((Welcome(MatchAim(bytes(32))),), "unreachable"),
+        ((Welcome(TableAim(bytes(16), "")), Refuse("full", "too late")), "full"),
+        ((Welcome(TableAim(bytes(16), "")),), "unreachable"),
         ((), "unreachable"),
     ],
 )
@@ -290,18 +289,6 @@ async def test_nobody_at_the_address_is_unreachable_and_no_address_is_not_found(
     guest = await people.sit("guest")
     assert await refused(guest, "127.0.0.1:1") == "unreachable"
     assert await refused(guest, "127.0.0.1:1/TYPO") == "not-found"
-
-
-async def test_a_node_of_another_version_is_told_so(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = await people.sit("host")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
-    guest = await people.sit("guest")
-
-    def as_version_9(frame: Frame) -> bytes:
-        return encode_frame(frame._replace(versions=(9,)) if isinstance(frame, Hello) else frame)
-
-    monkeypatch.setattr("protocol.mesh.encode_frame", as_version_9)
-    assert await refused(guest, opened.join_line) == "version"
 
 
 def told(host: Player, name: str = "Friday", table: bytes | None = None) -> Sighting:
@@ -410,7 +397,7 @@ async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spec
     right, wrong = (
         await people.sit("Ada"),
         FakeHost(
-            Welcome(PROTOCOL_VERSION, TableAim(b"x" * 16, "")),
+            Welcome(TableAim(b"x" * 16, "")),
             Table("Friday", CLASSIC.options(), 3, (120, 15), ()),
         ),
     )

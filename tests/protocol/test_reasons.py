@@ -23,12 +23,12 @@ from protocol.events import MatchStarted, TableClosed
 from protocol.limits import Limits
 from protocol.link import _how_it_ended
 from protocol.node import NodeError, TableSettings
-from protocol.wire import PROTOCOL_VERSION, Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
+from protocol.wire import Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
 from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost
 
 TABLE = bytes(16)
-WELCOME = Welcome(PROTOCOL_VERSION, TableAim(TABLE, ""))
+WELCOME = Welcome(TableAim(TABLE, ""))
 SHORT = Limits(handshake=0.5, keepalive=0.1, silence=0.4, started_frame=0.4)
 BREACH = "the other program does not keep to the protocol"
 
@@ -128,12 +128,8 @@ async def test_what_a_host_says_reaches_no_terminal_as_it_is_from_a_bot_either(p
 
 ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
     "version": ((Refuse("version", "x"),), "x"),
-    "later": (
-        (Welcome(2, TableAim(TABLE, "")),),
-        "the program there speaks version 2 of the protocol, this one 1: update the older one",
-    ),
     "match": (
-        (Welcome(PROTOCOL_VERSION, MatchAim(bytes(32))),),
+        (Welcome(MatchAim(bytes(32))),),
         "somebody answers there, but gives us no seat",
     ),
     "table": ((shown(FakeHost()),), f"nobody let us in: {BREACH}: it did not answer the greeting"),

@@ -88,7 +88,7 @@ def test_a_file_of_anything_else_is_not_written_over(home: Home, played: World, 
 
 def test_proofs_and_what_cannot_be_read_are_no_transcripts(home: Home, played: World) -> None:
     path = put(home, played)
-    write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/1/transcript\xc6\xff\xff\xff\xff")
+    write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/2/transcript\xc6\xff\xff\xff\xff")
     write_whole(home.matches / "y.p2pdice", b"")
     assert list(transcripts(home)) == [(match(played), path)]
     assert match_of(home.matches / "x.p2pdice") is None

@@ -411,7 +411,7 @@ async def test_what_is_no_node_never_becomes_a_link(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        context.set_alpn_protocols([certificates.ALPN])
+        context.set_alpn_protocols(list(certificates.ALPN))
     elif flaw == "another authority":
         foreign_certificate(context, tmp_path, name=NAME, key=key, issuer=identity())
     elif flaw == "inadmissible key":

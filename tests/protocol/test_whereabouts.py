@@ -21,8 +21,8 @@ from protocol.genesis import Genesis, JoinRecord, Patience
 from protocol.match import Match
 from protocol.node import TableSettings
 from protocol.sightings import Sighting
+from protocol.version import PROTOCOL_VERSION
 from protocol.whereabouts import SETTLING, Whereabouts, called, running_match
-from protocol.wire import PROTOCOL_VERSION
 from tests.network.company import CLASSIC, HOST, company
 from tests.network.namespaces import HAS_OWN_NETWORK
 from tests.programs import PATIENCE

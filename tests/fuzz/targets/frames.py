@@ -38,9 +38,9 @@ def frames() -> tuple[Frame, ...]:
     roster = played.genesis.roster
     players = tuple((record.join.nickname, record.join.identity) for record in roster)
     return (
-        Hello((1,), 7000, TableAim(bytes(16), "TOKEN")),
-        Hello((1, 2), 7000, MatchAim(match)),
-        Welcome(1, TableAim(b"", "")),
+        Hello(7000, TableAim(bytes(16), "TOKEN")),
+        Hello(7000, MatchAim(match)),
+        Welcome(TableAim(b"", "")),
         Refuse("full", "all seats are taken"),
         JoinTable(roster[1].wire),
         Table("Friday", played.genesis.ruleset.options(), 4, tuple(played.genesis.patience), players),

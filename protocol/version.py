@@ -1,0 +1,35 @@
+"""The version of the protocol that this program speaks, and what is named after it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROTOCOL_VERSION: Final = 2
+"""Nodes of other versions are met, to say so; nothing else is done with them, or with what they have written."""
+
+
+def tag(name: str, version: int = PROTOCOL_VERSION) -> str:
+    """Return what stands in front of anything that is hashed or signed, so that it can be read as nothing else.
+
+    >>> tag("genesis")
+    'p2pdice/2/genesis'
+    """
+    return f"p2pdice/{version}/{name}"
+
+
+def versions_differ(there: int, here: int = PROTOCOL_VERSION) -> str:
+    """Return why two nodes cannot talk, in the words of the node ``here``.
+
+    >>> versions_differ(1)
+    'the program there speaks version 1 of the protocol, this one version 2: update the older one'
+    """
+    return f"the program there speaks version {there} of the protocol, this one version {here}: update the older one"
+
+
+def written_by(version: int) -> str:
+    """Return why a match of another version of the protocol can be neither read nor gone on with here.
+
+    >>> written_by(1)
+    'played by version 1 of the protocol, and this program speaks version 2'
+    """
+    return f"played by version {version} of the protocol, and this program speaks version {PROTOCOL_VERSION}"
