@@ -374,8 +374,6 @@ def _player_out(event: game.PlayerOut, eviction: node.Eviction | None, seating: 
         return out + _REASONS[event.reason]
     if eviction.misconduct:
         return f"{out} for breaking the rules in step {eviction.step}: {escape(eviction.misconduct)}."
-    if not eviction.witnesses:
-        return f"{out}, having given up before the seats were drawn."
     them = "you" if event.seat == seating.me else "them"
     what = "no move" if eviction.was_on_turn else "nothing"
     have = "has" if len(eviction.witnesses) == 1 and eviction.witnesses[0] != seating.me else "have"

@@ -33,7 +33,7 @@ from typing import NamedTuple
 from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
 from protocol.messages import VOTES, Kind, Message, Signed
-from protocol.position import Position
+from protocol.position import FORMED, Position
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
 from protocol.votes import read_vote
@@ -114,6 +114,8 @@ class Agreement:
         """Highest step of a message that there was no room to keep for later: it must be asked for again."""
         self.lacks_decided = False
         """A step is decided, but a message that belongs to the decision is not here."""
+        self.is_called_off = False
+        """The match is not formed and will not be: so says who uses this, who has a clock."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
         """Messages for steps not open yet, by author and (step, kind, vote round)."""
         self._second: dict[tuple[bytes, int], Signed] = {}
@@ -141,13 +143,24 @@ class Agreement:
     def tail(self) -> Sequence[Place]:
         """Return the steps that a vote can still change."""
         record, position = self.record, self.record.position
-        if position.step == 0:
-            return ()  # before the match is formed anybody leaves freely
+        if position.step < FORMED and not self.may_vote:
+            return ()
         if self._tail_before != position.tip:
             last = position.step - (position.kind is None)
             self._tail = tuple(record.place(step) for step in range(max(1, position.locked), last + 1))
             self._tail_before = position.tip
         return self._tail
+
+    @property
+    def may_vote(self) -> bool:
+        """Everybody has signed COMMIT of the first roll, as this node knows or others have decided.
+
+        Before that nobody is voted absent.
+        """
+        position = self.record.position
+        ballot = self.absence.ballots.get(position.tip)
+        is_decided = ballot is not None and bool(ballot.decided)
+        return position.step >= FORMED or (position.step > 0 and (self.record.is_complete or is_decided))
 
     def closed(self, step: int) -> Entries | None:
         """Return what a step was closed with."""
@@ -302,6 +315,9 @@ class Agreement:
             self.proven[error.author] = error
         if is_second:
             self._second[last.message.tip, error.author] = last
+        if not self.is_called_off:
+            with suppress(RejectedMessageError, MisconductError):
+                self.record.hold_to(last)
         if is_first or is_second:
             self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
         return Reception.KNOWN

@@ -70,11 +70,15 @@ class Conceded(NamedTuple):
     """The owner wants to give up."""
 
 
+class Withdrawn(NamedTuple):
+    """The owner will not play this match, unless it is formed already."""
+
+
 class Ticked(NamedTuple):
     """The time that the match asked to be woken at has come."""
 
 
-MatchInput = Received | Needed | Paged | Severed | Linked | Left | Played | Conceded | Ticked
+MatchInput = Received | Needed | Paged | Severed | Linked | Left | Played | Conceded | Withdrawn | Ticked
 
 
 # Effects
@@ -134,7 +138,13 @@ class Accuse(NamedTuple):
 
 
 class Formed(NamedTuple):
-    """Every roster member has locked the genesis."""
+    """Every roster member has signed the genesis, and COMMIT of the first roll."""
+
+
+class CalledOff(NamedTuple):
+    """The match is none, and will not be formed: these players have resigned before."""
+
+    authors: tuple[int, ...]
 
 
 class Ended(NamedTuple):
@@ -154,4 +164,18 @@ class WakeAt(NamedTuple):
     time: float
 
 
-Effect = Choose | Persist | Overheard | Replace | Send | Broadcast | Show | Accuse | Formed | Ended | Over | WakeAt
+Effect = (
+    Choose
+    | Persist
+    | Overheard
+    | Replace
+    | Send
+    | Broadcast
+    | Show
+    | Accuse
+    | Formed
+    | CalledOff
+    | Ended
+    | Over
+    | WakeAt
+)

@@ -162,8 +162,7 @@ class Eviction:
     was_on_turn: bool
     """It was a move that was due."""
     witnesses: tuple[int, ...]
-    """Seats of the others, whose signed votes say that nothing came; none if the player resigned before the seats were
-    drawn."""
+    """Seats of the others, whose signed votes say that nothing came."""
     misconduct: str = ""
     """The rule that the player broke, if this node holds the proof."""
 

@@ -8,11 +8,13 @@ from typing import Final
 
 from protocol import limits
 from protocol.audience import Audience
+from protocol.effects import Withdrawn
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo
-from protocol.genesis import Genesis
+from protocol.genesis import Genesis, JoinRecord, match_id
 from protocol.lobby import NO_TABLE, HostedTable, NotAdmittedError
 from protocol.playing import Playing
+from protocol.refusals import LEFT
 from protocol.shell import Shell
 from protocol.talking import Floor
 from protocol.wire import JoinTable, Propose, Refuse, TableAim, WatchAim
@@ -22,12 +24,14 @@ FORMING_PATIENCE: Final = 2.0
 free again."""
 KEPT: Final = 10.0
 """Seconds for which seats are kept for those who have played here before: a few rounds of asking."""
+SILENT: Final = "the match begins without you, as nothing came from you"
 
 
 class Hosting:
     """The convenor's table on the network.
 
     :param audience: who watches, here before the start.
+    :param sign_on: makes another join record of the convenor's for the table with this id.
     :param begin: takes part in a proposed match.
     :param advertise: tells the network what has become of the table.
     :param returning: players of the match before, whose links are not refused for the sake of strangers.
@@ -38,6 +42,7 @@ class Hosting:
         shell: Shell,
         table: HostedTable,
         audience: Audience,
+        sign_on: Callable[[bytes], JoinRecord],
         begin: Callable[[bytes, Genesis], Playing],
         advertise: Callable[[], None],
         returning: Collection[bytes] = (),
@@ -45,12 +50,17 @@ class Hosting:
         self.table = table
         self._shell = shell
         self._audience = audience
+        self._sign_on = sign_on
         self._begin = begin
         self._advertise = advertise
         self._returning = frozenset(returning)
         table.expected = {identity for identity in returning if shell.mesh.is_linked(identity)}
         self._keeping = shell.loop.call_later(KEPT, table.expected.clear)
         self._proposal: Playing | None = None
+        """The one that is neither withdrawn nor called off."""
+        self._withdrawn: set[bytes] = set()
+        """Ids of those that were."""
+        self._patience: asyncio.TimerHandle | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
         """Guests who were lost while the match forms."""
 
@@ -79,16 +89,54 @@ class Hosting:
             raise NodeError("failed", "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError("failed", "a match needs two players", "wait until somebody joins")
+        if self._proposal is not None and self._proposal.match.record.genesis == self.table.genesis():
+            return  # it was proposed, and some have not signed yet
+        self._withdraw()
+        if match_id(self.table.genesis().encoded()) in self._withdrawn:
+            self.table.renew(self._sign_on(self.table.table))
         genesis = self.table.genesis()
-        self._proposal = self._begin(genesis.encoded(), genesis)
-        for identity in self._proposal.authors:
+        self._proposal = proposal = self._begin(genesis.encoded(), genesis)
+        for identity in proposal.authors:
             self._shell.post(identity, Propose(genesis.encoded()))
+        self._patience = self._shell.loop.call_later(genesis.patience.human, self._lose_patience)
+
+    def _withdraw(self) -> None:
+        """Resign from the match that was proposed: without the convenor it is none, whatever the others have signed."""
+        proposal, self._proposal = self._proposal, None
+        if self._patience is not None:
+            self._patience.cancel()
+        if proposal is not None:
+            self._withdrawn.add(proposal.match.record.match)
+            proposal.feed(Withdrawn())
+
+    def _lose_patience(self) -> None:
+        """Propose the match anew without those from whom nothing comes."""
+        if self._proposal is None or self.has_begun:
+            return
+        record = self._proposal.match.record
+        silent = [record.genesis.roster[author].join.identity for author in record.missing()]
+        with self._shell.stopping_at_disk_errors():
+            self._withdraw()
+            for identity in silent:
+                if identity != self._shell.identity.public:
+                    self._shell.post(identity, Refuse("closed", SILENT))
+                    self._shell.loop.call_soon(self._shell.mesh.disconnect, identity)
+                    self._give_away(identity)
+            if len(self.table.records) > 1:
+                self.propose()
+
+    def called_off(self, proposal: Playing, by: Collection[bytes]) -> None:
+        """Note that guests have resigned from what was proposed: they have no seat any more."""
+        if proposal is self._proposal:
+            self._withdraw()
+            for identity in by:
+                self._give_away(identity)
 
     def close(self) -> None:
         """Wait for nobody any more."""
-        self._keeping.cancel()
-        for timer in self._lost.values():
-            timer.cancel()
+        for timer in (self._keeping, self._patience, *self._lost.values()):
+            if timer is not None:
+                timer.cancel()
 
     def floor(self) -> Floor:
         """Return where words are said at this table: the host passes them on."""
@@ -151,14 +199,16 @@ class Hosting:
             self._shell.loop.call_soon(self._shell.mesh.disconnect, identity)
             return
         self._changed(joined=identity)
+        if self._proposal is not None and identity in self._proposal.authors:
+            self._withdraw()  # they sit here with another join record now
         if self.table.is_full:
             self.propose()
 
-    def lost(self, identity: bytes) -> None:
-        """Free the seat of a guest whose link is down: at once, or while the match forms after a while."""
+    def lost(self, identity: bytes, reason: str) -> None:
+        """Free the seat of a guest whose link is down: at once, or after a while if it may come back."""
         if self.has_begun:
             return
-        if self._proposal is not None and identity in self._proposal.authors:
+        if self._proposal is not None and identity in self._proposal.authors and reason != LEFT:
             self._lost[identity] = self._shell.loop.call_later(FORMING_PATIENCE, self._release, identity)
         else:
             self._release(identity)
@@ -166,8 +216,13 @@ class Hosting:
     def _release(self, identity: bytes) -> None:
         """Free the seat of a guest who is gone, unless they came back or the match was formed after all."""
         self._lost.pop(identity, None)
-        if self.has_begun or self._shell.mesh.is_linked(identity):
-            return
+        if not self.has_begun and not self._shell.mesh.is_linked(identity):
+            self._give_away(identity)
+
+    def _give_away(self, identity: bytes) -> None:
+        """Free the seat of a guest; a match that was proposed with them is withdrawn."""
+        if self._proposal is not None and identity in self._proposal.authors:
+            self._withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
         if self.table.release(identity):
             self._changed(left=self._shell.player(names[identity], identity))

@@ -33,7 +33,7 @@ class Joining:
         self._shell = shell
         self._sign_on = sign_on
         self._begin = begin
-        self._proposal: Playing | None = None
+        self._proposals: list[Playing] = []
         self._wanted: Target | None = None
         self._seat: Seat | None = None
         self._admission: asyncio.Future[None] | None = None
@@ -111,7 +111,7 @@ class Joining:
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
             elif isinstance(frame, Propose):
-                self._proposal = self._begin(frame.genesis, seat.check_proposal(frame.genesis))
+                self._proposals.append(self._begin(frame.genesis, seat.check_proposal(frame.genesis)))
             else:
                 before = seat.table
                 assert self._wanted is not None
@@ -129,7 +129,7 @@ class Joining:
         """The table is gone with its convenor, unless the match has begun, or forms and the link comes back in time."""
         if self._seat is None or identity != self._seat.convenor or self._has_begun:
             return
-        if self._proposal is None or reason == LEFT:
+        if reason == LEFT or all(each.match.agreement.is_called_off for each in self._proposals):
             self._close("closed", host_gone(reason))
         else:
             self._shell.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
@@ -177,7 +177,7 @@ class Joining:
 
     @property
     def _has_begun(self) -> bool:
-        return self._proposal is not None and self._proposal.match.is_formed
+        return any(each.match.is_formed for each in self._proposals)
 
     def _close(self, code: str, reason: str) -> None:
         """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""

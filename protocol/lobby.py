@@ -135,6 +135,10 @@ class HostedTable:
         """Take a guest's seat back; tell whether there was one."""
         return self._guests.pop(identity, None) is not None
 
+    def renew(self, own: JoinRecord) -> None:
+        """Sit here with another join record: what was withdrawn must not be proposed again under the same id."""
+        self._own = own
+
     def frame(self) -> Table:
         """Return what every guest is told."""
         settings = self.settings

@@ -14,7 +14,7 @@ reached one player only.) Only when patience with the others is over, more than 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +29,7 @@ from protocol.catch_up import CatchUp
 from protocol.effects import (
     Accuse,
     Broadcast,
+    CalledOff,
     Choose,
     Conceded,
     Effect,
@@ -48,12 +49,13 @@ from protocol.effects import (
     Show,
     Ticked,
     WakeAt,
+    Withdrawn,
 )
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.keys import MatchKey, fingerprint
 from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.patience import OVERSLEPT, Party, PatienceClock
-from protocol.position import COMMITMENTS, Position, Purpose, wager
+from protocol.position import COMMITMENTS, FORMED, Position, Purpose, wager
 from protocol.progress import Clock, Progress, in_order, progress
 from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
@@ -97,6 +99,8 @@ class _Timers:
     """When this node, restarted, began to ask what it had sent."""
     round_began: float | None = None
     """When this node came into its round of votes."""
+    declined_at: float | None = None
+    """When this node saw that somebody has resigned before the match is formed."""
     certified: tuple[tuple[bytes, int], float] | None = None
     """The tip and round of the last majority of ABSENTs that this node shall CLOSE on, and when it saw that."""
     wished: float = math.inf
@@ -112,6 +116,7 @@ class Match:
     :param stored: the messages that the store holds, when the match is resumed.
     :param choices: the owner's sealed choices that the store holds, by step.
     :param party: who is here together on this machine, if programs are: a person is in no hurry with nobody else.
+    :param convenes: this node hosts the table, so that it signs last what forms the match.
     :raises MalformedGenesisError: for a genesis that is none.
     :raises RejectedMessageError: if what is stored does not belong to this match.
     """
@@ -125,7 +130,12 @@ class Match:
         choices: Mapping[int, str] | None = None,
         *,
         party: Party | None = None,
+        convenes: bool = False,
     ) -> None:
+        self.convenes = convenes
+        self.may_commit: Callable[[], bool] = lambda: True
+        """Whether this node may sign COMMIT of the first roll: not while its COMMIT may form another one of the
+        table's."""
         self.agreement = Agreement(genesis_data, me)
         self.record = self.agreement.record
         self.me = me
@@ -160,6 +170,7 @@ class Match:
         self._pending: Move | None = None
         """The owner's answer to it, while this node may not sign."""
         self._conceding = False
+        self._withdrawn = False
         self._is_deciding = False
         """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
@@ -187,8 +198,14 @@ class Match:
 
     @property
     def is_formed(self) -> bool:
-        """Everybody has locked the genesis."""
-        return self.record.position.step > 0
+        """Everybody has signed the genesis, and COMMIT of the first roll."""
+        return self.record.position.step >= FORMED
+
+    @property
+    def is_bound(self) -> bool:
+        """This node has signed COMMIT of the first roll, so the match may be formed without its knowing."""
+        sent = self.record.held.get(self.me) if self.me is not None else None
+        return sent is not None and sent.message.kind is Kind.COMMIT and not self.agreement.is_called_off
 
     @property
     def is_ended(self) -> bool:
@@ -280,6 +297,8 @@ class Match:
             case Left():
                 self._timers.doubt_until = now + DOUBT
                 self._unlink(item.author, item.on_purpose)
+            case Withdrawn():
+                self._withdrawn = True
             case Conceded():
                 self._conceding = True
                 told = len(self._effects)
@@ -407,7 +426,11 @@ class Match:
             match item:
                 case agreed.Kept():
                     self._emit(Persist(item.signed))
-                    self._pass_on(item.signed)
+                    author = item.signed.message.author
+                    if author != self.me and author in self.record.declined:
+                        self._emit(Broadcast(Carried(*item.signed.wire)))  # who has resigned tells all, or nobody would
+                    else:
+                        self._pass_on(item.signed)
                 case agreed.Heard():
                     self._emit(Overheard(item.signed))
                     self._pass_on(item.signed)
@@ -530,7 +553,7 @@ class Match:
 
     def _vote(self) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
-        if self.me is None or self._heard is not None or not self.is_formed or self._diverged:
+        if self.me is None or self._heard is not None or not self.agreement.may_vote or self._diverged:
             return False
         agreement, timers = self.agreement, self._timers
         if self._is_early():
@@ -607,11 +630,11 @@ class Match:
                 return False
             self._sign(Kind.RESULT, position.lock)
             return True
-        if me not in position.owed or me in record.held:
+        if me not in position.owed or me in record.held or (not self.is_formed and self._holds_back(position)):
             return False
         kind = position.kind
         assert kind is not None
-        if self._conceding and self._may_resign(position):
+        if (self._conceding and self._may_resign(position)) or (self._withdrawn and not self.is_formed):
             self._sign(Kind.RESIGN, ())
         elif kind is Kind.MOVE:
             self._ask(position, me)
@@ -643,11 +666,21 @@ class Match:
             self._sign(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
         return True
 
+    def _holds_back(self, position: Position) -> bool:
+        """Tell whether this node does not sign what forms the match, or not yet."""
+        if self.record.declined:
+            return True
+        if self._conceding or self._withdrawn:
+            return False
+        # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
+        is_last = not self.convenes or len(self.record.held) == len(position.owed) - 1
+        return not is_last or (position.kind is Kind.COMMIT and not self.may_commit())
+
     @staticmethod
     def _may_resign(position: Position) -> bool:
         # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
         if position.kind is Kind.LOCK:
-            return position.purpose not in (Purpose.FORMING, Purpose.SHOWDOWN)
+            return position.purpose is not Purpose.SHOWDOWN
         return position.kind in (Kind.MOVE, Kind.COMMIT)
 
     def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
@@ -692,7 +725,9 @@ class Match:
         wake: list[float] = []
         if self.is_ended:
             self._mind_the_end(wake)
-        elif self.is_formed:
+        elif not self.is_formed:
+            self._mind_who_declines(wake)
+        if self.agreement.may_vote and not self.is_ended:
             if self._is_early():
                 wake.append(self._clock.earliest)
             elif self.me is not None:
@@ -724,10 +759,24 @@ class Match:
             if due < math.inf:
                 self._emit(WakeAt(due))
 
+    def _mind_who_declines(self, wake: list[float]) -> None:
+        """Call the match off when somebody has resigned, and all had time to show that the same have signed it."""
+        timers = self._timers
+        if not self.record.declined:
+            timers.declined_at = None
+        elif not self.agreement.is_called_off:
+            if timers.declined_at is None:
+                timers.declined_at = self._now
+            if self._now >= timers.declined_at + limits.RELAY:
+                self.agreement.is_called_off = True
+                self._emit(CalledOff(self.record.declined))
+            else:
+                wake.append(timers.declined_at + limits.RELAY)
+
     def _inquire(self, wake: list[float]) -> None:
         """Ask the others now and then for what is waited for: its author may have shown it to them only."""
         timers, position = self._timers, self.record.position
-        if not self.is_formed or not self.record.missing():
+        if not self.record.missing() or self.record.declined:
             return
         if timers.inquired_about != position.tip:
             timers.inquired_about, timers.inquiry_pause = position.tip, INQUIRY

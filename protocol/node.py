@@ -51,6 +51,7 @@ from protocol.messages import MalformedMessageError
 from protocol.nicknames import NicknameError, check_nickname
 from protocol.patience import Party
 from protocol.playing import Playing
+from protocol.proposals import Proposals
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.refusals import LEFT
 from protocol.returning import AGAIN, WayBack, come_back
@@ -134,6 +135,7 @@ class Node:
         """To the table of the last match that this node played as a guest, or watched."""
         self._watching: Watching | None = None
         self._minding: asyncio.Task[None] | None = None
+        self._proposals = Proposals()
         self._is_closed = False
 
     @classmethod
@@ -240,7 +242,9 @@ class Node:
                 self._mesh.disconnect(identity)
         hosted = HostedTable(settings, table, self._sign_on(table), token)
         returning = self._former.authors if self._former is not None else ()
-        self._hosting = Hosting(self._shell, hosted, self._audience, self._begin, self._advertise, returning)
+        self._hosting = Hosting(
+            self._shell, hosted, self._audience, self._sign_on, self._begin, self._advertise, returning
+        )
         await self._whereabouts.withdraw()
         is_advertised = not settings.private and await self._whereabouts.start()
         self._advertise()
@@ -343,8 +347,9 @@ class Node:
                 self._former.close()
             self._former = playing
             playing.retire()
-        elif playing is not None:
-            playing.close()
+        self._proposals.withdraw()
+        self._proposals.close(but=self._former)
+        self._mesh.forget_all()
         self._joining.leave()
         if self._hosting is not None:
             self._hosting.close()
@@ -463,8 +468,9 @@ class Node:
 
     @property
     def _sessions(self) -> tuple[Playing, ...]:
-        """The match that this node plays, and the one before."""
-        return tuple(session for session in (self._playing, self._former) if session is not None)
+        """The match that this node plays, or all that may become it, and the one before."""
+        open_ones = (*self._proposals.sessions, self._playing, self._former)
+        return tuple(dict.fromkeys(session for session in open_ones if session is not None))
 
     async def close(self) -> None:
         """Leave. All who are linked are told; a running match can be resumed; a finished one is served to the end for a
@@ -476,7 +482,7 @@ class Node:
             await self._take_leave()
         if self._minding is not None:
             self._minding.cancel()
-        for room in (self._hosting, self._playing, self._former, self._watching):
+        for room in (self._hosting, self._proposals, self._playing, self._former, self._watching):
             if room is not None:
                 room.close()
         await self._mesh.close()
@@ -493,6 +499,7 @@ class Node:
                     await asyncio.gather(*(session.all_confirmed.wait() for session in ended))
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
+        self._proposals.withdraw()
         self._shell.is_silent = True
         for identity in self._mesh.linked():
             self._shell.post(identity, Leave("left the table"))
@@ -552,10 +559,19 @@ class Node:
             return
         self._shell.in_background(self._whereabouts.advertise(advertisement, self._mesh.port))
 
-    def _formed(self) -> None:
-        assert self._playing is not None
+    def _formed(self, playing: Playing) -> None:
+        """Play a match that everybody has signed, and no other that was proposed."""
+        self._playing = playing
+        self._proposals.withdraw(but=playing)
+        self._mesh.forget_all()
+        playing.keep_links()
         self._audience.post(Propose(self._playing.match.record.genesis_data))
         self._shell.in_background(self._be_found())
+
+    def _called_off(self, proposal: Playing, by: tuple[bytes, ...]) -> None:
+        self._proposals.called_off(proposal)
+        if self._hosting is not None:
+            self._hosting.called_off(proposal, by)
 
     async def _be_found(self) -> None:
         await self._whereabouts.start()
@@ -597,8 +613,10 @@ class Node:
             elif isinstance(aim, MatchAim):
                 if self._former is not None and aim.match == self._former.match.record.match:
                     self._former.greet(identity, at)
-                elif self._playing is not None:
-                    self._playing.greet(identity, at)
+                else:
+                    for session in self._sessions:
+                        if session is not self._former:
+                            session.greet(identity, at)
             elif self._hosting is not None:
                 self._hosting.greet(identity)
             else:
@@ -623,7 +641,7 @@ class Node:
             session.lost(identity, reason)
         self._joining.lost(identity, reason)
         if self._hosting is not None:
-            self._hosting.lost(identity)
+            self._hosting.lost(identity, reason)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self._shell.stopping_at_disk_errors():
@@ -666,14 +684,21 @@ class Node:
         return make_join_record(join, self.identity, match_key)
 
     def _begin(self, data: bytes, genesis: Genesis) -> Playing:
-        """Take part in a proposed match, in place of an earlier proposal."""
+        """Take part in a proposed match, beside earlier proposals that are still alive.
+
+        :raises MalformedGenesisError: if they are too many.
+        """
+        if (known := self._proposals.find(match_id(data))) is not None:
+            return known
+        if self._proposals.is_full:
+            raise MalformedGenesisError("one match after the other is proposed, and none withdrawn")
         match_key = MatchKey(self._seed).public
         table = self._hosting.table.settings.name if self._hosting is not None else self._joining.table_name
         occasion = Occasion(int(time.time()), table)
         is_host = self._hosting is not None
         self._store.add_match(match_id(data), data, match_key, occasion.begun, self._mesh.port, table, is_host)
         me = next(author for author, record in enumerate(genesis.roster) if record.join.match_key == match_key)
-        return self._take_part(Match(data, me, self._seed, party=self.party), occasion, resumed=False)
+        return self._take_part(Match(data, me, self._seed, party=self.party, convenes=is_host), occasion, resumed=False)
 
     def _return_to(self, stored: StoredMatch) -> None:
         """Take part in a stored match.
@@ -683,7 +708,9 @@ class Node:
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
             seat = archive.seat(stored)
-            match = Match(stored.genesis, seat, stored.seed, messages, choices, party=self.party)
+            match = Match(
+                stored.genesis, seat, stored.seed, messages, choices, party=self.party, convenes=stored.hosted
+            )
             self.name = match.record.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
             self._take_part(match, Occasion(stored.created, stored.table), resumed=True)
         except (
@@ -696,15 +723,12 @@ class Node:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> Playing:
-        before = b""
-        if self._playing is not None:
-            before = self._playing.match.record.match
-            self._playing.close()
-            self._shell.outbox.forget(before)
         seated = self._hosting.seated if self._hosting is not None else (self._joining.convenor,)
-        self._playing = Playing(self._shell, match, occasion, self._audience, self._formed)
-        self._playing.start(resumed=resumed, seated=seated, before=before)
-        return self._playing
+        beside = [each.match.record.match for each in self._proposals.sessions]
+        playing = self._playing = Playing(self._shell, match, occasion, self._audience, self._formed, self._called_off)
+        self._proposals.add(playing)
+        playing.start(resumed=resumed, seated=seated, beside=beside)
+        return playing
 
 
 __all__ = ["Node", "NodeError", "TableSettings"]

@@ -11,6 +11,7 @@ from typing import Final
 from protocol.addresses import Address
 from protocol.audience import Audience
 from protocol.effects import (
+    CalledOff,
     Choose,
     Ended,
     Formed,
@@ -43,11 +44,18 @@ class Playing(Session):
 
     :param occasion: when and where it is played.
     :param audience: is sent whatever this node learns.
-    :param formed: told when everybody has signed the genesis and this is stored.
+    :param formed: told when the match is formed and this is stored.
+    :param called_off: told when it will not be, with those who have resigned.
     """
 
     def __init__(
-        self, shell: Shell, match: Match, occasion: Occasion, audience: Audience, formed: Callable[[], None]
+        self,
+        shell: Shell,
+        match: Match,
+        occasion: Occasion,
+        audience: Audience,
+        formed: Callable[[Playing], None],
+        called_off: Callable[[Playing, tuple[bytes, ...]], None],
     ) -> None:
         super().__init__(shell, match, occasion)
         self.all_confirmed = asyncio.Event()
@@ -56,31 +64,36 @@ class Playing(Session):
         """The owner was told the end."""
         self._audience = audience
         self._formed = formed
+        self._called_off = called_off
         self._is_retired = False
 
-    def start(self, *, resumed: bool, seated: Collection[bytes] = (), before: bytes = b"") -> None:
+    def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
         """Link with the other players from now on, whoever dials first, and do what is owed.
 
         :param seated: with whom this node is linked for the table at which the match begins.
-        :param before: id of the proposal that this one replaces.
+        :param beside: ids of other proposals of the table.
         """
-        mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
-        assert me is not None
-        mesh.forget_all()
-        mesh.set_roster(self.authors)
-        for identity, author in self.authors.items():
-            patience = 0.0 if resumed or me < author else LATER_DIALLER
-            addresses = partial(self._addresses, identity, roster[author].join.addresses)
-            mesh.keep(identity, addresses, self.aim, patience)
+        mesh = self._shell.mesh
+        self.keep_links(resumed=resumed)
         self.feed(Ticked())
         for identity in mesh.linked():
             if identity not in self.authors:
                 continue
             aim = mesh.aim(identity)
-            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.record.match, before)):
+            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.record.match, *beside)):
                 self.feed(Linked(self.authors[identity]))
             else:  # left over from a match before: what is said now would be lost, as the other may not be here yet
                 mesh.disconnect(identity)
+
+    def keep_links(self, *, resumed: bool = False) -> None:
+        """Dial the other players whenever they are not linked."""
+        mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
+        assert me is not None
+        mesh.set_roster(self.authors)
+        for identity, author in self.authors.items():
+            patience = 0.0 if resumed or me < author else LATER_DIALLER
+            addresses = partial(self._addresses, identity, roster[author].join.addresses)
+            mesh.keep(identity, addresses, self.aim, patience)
 
     def way_back(self, convenor: bytes, token: str) -> WayBack:
         """Return how to get back to the table of this match.
@@ -177,13 +190,16 @@ class Playing(Session):
         if not self._is_retired:
             super().tell(event)
 
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
         match effect:
             case Show():
                 self.tell(effect.event)
             case Formed():
                 self._shell.store.mark_formed(self.match.record.match)
-                self._formed()
+                self._formed(self)
+            case CalledOff():
+                roster = self.match.record.genesis.roster
+                self._called_off(self, tuple(roster[author].join.identity for author in effect.authors))
             case Ended():
                 self.keep_transcript()
             case Over():

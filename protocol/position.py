@@ -17,7 +17,7 @@ LOCK and the end of a roll or deal, the roll is thrown away and made anew: someb
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, cast
 
@@ -85,6 +85,9 @@ FOR: Final[Mapping[Expect, Purpose]] = {
 }
 """Which script supplies what the engine expects."""
 
+FORMED: Final = 2
+"""The first step of a match that is formed: before it everybody has signed the genesis and COMMIT of the first roll."""
+
 COMMITMENTS: Final[Mapping[Purpose, int]] = {
     Purpose.SEATING: 1,
     Purpose.DEAL: 2,
@@ -134,6 +137,8 @@ class Position(NamedTuple):
     """Author by seat."""
     left: tuple[int, ...] = ()
     """Authors who resigned or were found absent, ascending. Whoever is merely eliminated is not among them."""
+    resigned: tuple[int, ...] = ()
+    """Those of them who resigned, ascending."""
     standing: Standing | None = None
     """The commitments of the script under way."""
     riding: Standing | None = None
@@ -216,13 +221,13 @@ class _Game:
         self.state, events = transition
         self.happened += [(event, self.state) for event in events]
 
-    def leave(self, seats: tuple[int, ...], entries: Mapping[int, Signed], leavers: tuple[int, ...]) -> None:
+    def leave(self, seats: tuple[int, ...], resigned: Collection[int], leavers: Collection[int]) -> None:
         """Take out who resigned or was found absent, in the order of seats, unless the game ended before."""
         for seat, author in enumerate(seats):
             if author not in leavers or self.state is None or self.state.expects.kind is Expect.OVER:
                 continue
             if seat in self.state.live:  # witnesses are out already
-                self.feed(Play(seat, Concede()) if author in entries else Evict(seat))
+                self.feed(Play(seat, Concede()) if author in resigned else Evict(seat))
 
 
 def advance(
@@ -249,10 +254,11 @@ def advance(
     game = _Game(position.state)
     seats, deal = position.seats, position.deal
     standing, riding = position.standing, position.riding
-    left = position.left
+    left, resigned = position.left, position.resigned
     if leavers:
         left = tuple(sorted((*left, *leavers)))
-        game.leave(seats, entries, leavers)
+        resigned = tuple(sorted((*resigned, *(author for author in leavers if author in entries))))
+        game.leave(seats, resigned, leavers)
     # Somebody may have seen what a roll would come to and left: the others roll anew. Witnesses roll nothing.
     is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
     is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
@@ -299,7 +305,7 @@ def advance(
         game.state = new_match(genesis.ruleset, players)
         if game.state.expects.kind is Expect.PLEDGES:
             game.feed(Pledges(tuple(genesis.roster[author].join.pledge for author in seats)))
-        game.leave(seats, {}, left)
+        game.leave(seats, resigned, left)
 
     state = game.state
     is_lock = position.kind is Kind.LOCK
@@ -335,6 +341,7 @@ def advance(
         state,
         seats,
         left,
+        resigned,
         standing,
         riding,
         deal,

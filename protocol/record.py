@@ -8,7 +8,8 @@ only. A step is either a *turn* (one message, by the player whose move it is) or
 
 Which step follows which, and what it is for, is said in :mod:`protocol.position`; here messages are held against it.
 
-A RESIGN fills any slot that its author owes once the match is formed; the author is out when the step closes. A step
+A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no step
+closes with one: the match is called off. A step
 can also be closed with nothing from an author, if a majority of CLOSE votes says so (:mod:`protocol.absence`): the
 author is evicted.
 
@@ -33,7 +34,7 @@ from protocol.genesis import match_id, parse_genesis
 from protocol.keys import PublicKey
 from protocol.limits import STATES_APART
 from protocol.messages import VOTES, Kind, Message, Signed, message_id
-from protocol.position import COMMITMENTS, Position, Purpose, Transition, advance, play, state_hash, wager
+from protocol.position import COMMITMENTS, FORMED, Position, Purpose, Transition, advance, play, state_hash, wager
 from protocol.proofs import contradiction, short
 from protocol.randomness import hand_commitment, share_commitment, stake_commitment
 from protocol.votes import read_vote
@@ -224,7 +225,23 @@ class Record:
     @property
     def is_complete(self) -> bool:
         """Everything that the open step is owed is there."""
-        return len(self.held) == len(self.position.owed) and self.position.kind is not None
+        is_full = len(self.held) == len(self.position.owed) and self.position.kind is not None
+        return is_full and not self.declined
+
+    @property
+    def declined(self) -> tuple[int, ...]:
+        """Authors who have resigned before the match is formed: then it is not, unless they have signed it, too."""
+        if self.position.step >= FORMED:
+            return ()
+        return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
+
+    def hold_to(self, signed: Signed) -> None:
+        """Take what somebody who has resigned has signed to form the match in the same step: others may have seen it
+        formed."""
+        position, message = self.position, signed.message
+        is_other = message.tip == position.tip and message.author in self.declined
+        if is_other and message.kind is position.kind and self._judge(position, signed) is None:
+            self.held[message.author] = signed
 
     def close(self) -> None:
         """Close the open step with all that is held for it."""
@@ -347,8 +364,6 @@ class Record:
         if author not in position.owed:
             raise misconduct("sent a message out of turn")
         if message.kind is Kind.RESIGN:
-            if position.purpose is Purpose.FORMING:
-                raise misconduct("resigned from a match that had not begun")
             return None
         if message.kind is not position.kind:
             assert position.kind is not None

@@ -25,7 +25,7 @@ from protocol.events import (
     TakenBack,
 )
 from protocol.messages import Kind
-from protocol.position import Position, Purpose
+from protocol.position import FORMED, Position, Purpose
 from protocol.record import MisconductError, Record
 
 
@@ -53,7 +53,7 @@ class Course:
 
     def between(self, before: Position, after: Position) -> Iterator[NodeEvent]:
         """Yield what has happened from one position to the next."""
-        if after.step == 1:
+        if after.step == FORMED:
             yield MatchFormed(self.record.match.hex())
         if before.state is None and after.state is not None:
             yield self._start(after, resumed=False)
@@ -87,7 +87,7 @@ class Course:
             return None
         witnesses = tuple(sorted(position.seats.index(witness) for witness in left.witnesses))
         proof = self._proven.get(author)
-        if proof is not None and witnesses:
+        if proof is not None:
             return Eviction(proof.step, False, witnesses, proof.reason)
         return Eviction(left.step, left.kind is Kind.MOVE, witnesses)
 
@@ -133,7 +133,7 @@ class Report:
             before = chain[self._told]
             self._told += 1
             position = chain[self._told]
-            if self._told == 1:
+            if self._told == FORMED:
                 has_formed = True
                 self._emit(Formed())
             for event in self._course.between(before, position):

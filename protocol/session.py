@@ -13,6 +13,7 @@ from typing import NamedTuple
 from protocol.effects import (
     Accuse,
     Broadcast,
+    CalledOff,
     Choose,
     Effect,
     Ended,
@@ -151,7 +152,7 @@ class Session(ABC):
         self._shell.post(self.match.record.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
         """Do what is due when everything was stored and sent."""
 
     def tell(self, event: NodeEvent) -> None:

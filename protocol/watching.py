@@ -17,7 +17,7 @@ from typing import Final
 from p2pdice import events as game
 from protocol import limits
 from protocol.addresses import Address
-from protocol.effects import Choose, Ended, Formed, Over, Overheard, Persist, Replace, Show, Ticked
+from protocol.effects import CalledOff, Choose, Ended, Formed, Over, Overheard, Persist, Replace, Show, Ticked
 from protocol.errors import NodeError
 from protocol.events import (
     Continued,
@@ -398,11 +398,11 @@ class Followed(Session):
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
         """A spectator needs nothing again that its players cannot send again."""
 
-    def carry_out(self, effect: Ended | Formed | Over | Show) -> None:
+    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
         match effect:
             case Show():
                 self._show(effect.event)
-            case Formed():
+            case Formed() | CalledOff():
                 pass  # the store keeps matches that can be resumed
             case Ended():
                 self.keep_transcript()

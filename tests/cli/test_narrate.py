@@ -103,11 +103,6 @@ def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: s
             "Ben is out for breaking the rules in step 38: signed two messages for one slot.",
             "You are out for breaking the rules in step 38: signed two messages for one slot.",
         ),
-        (
-            node.Eviction(2, False, ()),
-            "Ben is out, having given up before the seats were drawn.",
-            "You are out, having given up before the seats were drawn.",
-        ),
     ],
 )
 def test_who_is_put_out_is_told_why(eviction: node.Eviction, mine: str, theirs: str) -> None:

@@ -407,10 +407,7 @@ def other_kinds(history: History, place: int, rng: Random) -> Iterator[tuple[byt
     """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
     message, position = history.messages[place].message, history.position(place)
     for kind, body in _BODIES.items():
-        if kind not in (position.kind, Kind.RESIGN, Kind.RESULT) or (kind, position.purpose) == (
-            Kind.RESIGN,
-            Purpose.FORMING,
-        ):
+        if kind not in (position.kind, Kind.RESIGN, Kind.RESULT):
             yield history.sign(message, kind=kind, body=body), message.author
 
 

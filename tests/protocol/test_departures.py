@@ -79,17 +79,17 @@ def test_a_broken_rule_is_told_by_its_name() -> None:
             assert (why.step, why.misconduct.split(":")[0]) == (position.step, "illegal move")
 
 
-def test_who_resigns_before_the_seats_are_drawn_is_out_by_nobodys_vote() -> None:
+def test_who_resigns_while_the_seats_are_drawn_has_conceded() -> None:
     world = World(CLASSIC, 3, seed=1)
-    while world.machines[0].match.record.position.kind is not Kind.COMMIT:
+    while not world.machines[1].match.is_bound:
         assert world.step()
     world.feed(1, Conceded())
     world.run()
     for me in range(3):
-        ((seat, why),) = evictions(world, me)
-        assert seats(world)[seat] == 1
-        assert why is not None
-        assert (why.witnesses, why.misconduct) == ((), "")
+        assert evictions(world, me) == []
+        state = world.machines[me].match.record.position.state
+        assert state is not None
+        assert state.exits[0] == ((seats(world).index(1),), "conceded")
 
 
 def test_whoever_is_silent_is_no_witness_of_it() -> None:

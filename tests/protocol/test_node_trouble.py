@@ -25,6 +25,7 @@ from protocol.events import (
     YourTurn,
 )
 from protocol.genesis import Patience
+from protocol.messages import Kind, parse_signed
 from protocol.node import Node, NodeError, TableSettings
 from protocol.store import StoreError
 from protocol.verifier import verify
@@ -135,19 +136,25 @@ def say_nothing(player: Player) -> None:
     )
 
 
-def lose(player: Player, *kinds: type[Frame]) -> None:
-    """Let a node lose what it is sent."""
-    hear = player.node.peer_frame
-    player.node.peer_frame = (  # type: ignore[method-assign]
-        lambda identity, frame: None if isinstance(frame, kinds) else hear(identity, frame)
-    )
+def lose_commitments(player: Player) -> None:
+    """Let a node lose what it is sent of them."""
+    take = player.node.peer_frame
+
+    def hear(identity: bytes, frame: Frame) -> None:
+        messages = frame.messages if isinstance(frame, Page) else [frame] if isinstance(frame, Carried) else []
+        if all(parse_signed(*signed).message.kind is not Kind.COMMIT for signed in messages):
+            take(identity, frame)
+
+    player.node.peer_frame = hear  # type: ignore[method-assign]
 
 
-async def test_who_signed_the_genesis_and_died_before_hearing_that_all_did_comes_back(people: Company) -> None:
+async def test_who_signed_all_that_forms_the_match_and_died_before_hearing_that_all_did_comes_back(
+    people: Company,
+) -> None:
     """For the others the match has begun: it must not be lost to its last signer."""
     (host, second), line = await open_table(people, 3)
     dying = await people.sit("C")
-    lose(dying, Carried, Page)
+    lose_commitments(dying)
     await dying.node.join(line)
     await host.until(MatchFormed)
     await second.until(MatchFormed)

@@ -18,8 +18,13 @@ from tests.simulation.world import World
 
 HURRIED = Patience(5, 5)
 PHASES = [(purpose, kind) for purpose, script in SCRIPTS.items() for kind in script if purpose is not Purpose.FORMING]
+FORMING = [(Purpose.FORMING, Kind.LOCK), (Purpose.SEATING, Kind.COMMIT)]
 ROLLS = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
 MOTES = PRESETS["motes"]
+
+
+def named(phase: tuple[Purpose, Kind]) -> str:
+    return f"{phase[0].value}-{phase[1].name}"
 
 
 class Silent(Match):
@@ -58,7 +63,7 @@ def happened(world: World, me: int, kind: type) -> list[object]:
     return [event for position in record.chain for event, _ in position.happened if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: f"{phase[0].value}-{phase[1].name}")
+@pytest.mark.parametrize("phase", [each for each in PHASES if each not in FORMING], ids=named)
 def test_whoever_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, Kind]) -> None:
     world = play(phase, (1,), 3)
     records = [world.machines[me].match.record for me in (0, 2)]
@@ -76,7 +81,7 @@ def test_whoever_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, 
     assert world.machines[1].match.record.genesis.roster[1].join.nickname in verdict.reason
 
 
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase[0] in ROLLS], ids=lambda phase: phase[0].value)
+@pytest.mark.parametrize("phase", [each for each in PHASES if each[0] in ROLLS and each not in FORMING], ids=named)
 def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tuple[Purpose, Kind]) -> None:
     """After the LOCK the one who leaves may know the outcome: nothing of that roll may be used again."""
     purpose, kind = phase
@@ -144,10 +149,14 @@ def test_two_players_never_deal_anew_without_each_other() -> None:
     assert not world.machines[0].transcript
 
 
-def test_who_sits_down_and_signs_no_genesis_keeps_the_match_from_beginning_and_no_more() -> None:
-    world = play((Purpose.FORMING, Kind.LOCK), (1,), 3)
+@pytest.mark.parametrize("phase", FORMING, ids=named)
+def test_who_signs_no_genesis_or_no_first_commitment_keeps_the_match_from_beginning_and_no_more(
+    phase: tuple[Purpose, Kind],
+) -> None:
+    world = play(phase, (1,), 3)
     for machine in world.machines:
-        assert machine.match.record.position.purpose is Purpose.FORMING
+        position = machine.match.record.position
+        assert (position.purpose, position.kind) == phase
         assert not machine.match.is_formed
         assert not machine.proofs
         assert not machine.transcript

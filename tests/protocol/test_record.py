@@ -18,7 +18,8 @@ from protocol.hashing import tagged_hash
 from protocol.keys import MatchKey
 from protocol.match import Match
 from protocol.messages import Kind, Message, Signed, parse_signed, sign
-from protocol.position import SCRIPTS, Position, Purpose
+from protocol.position import FORMED, SCRIPTS, Position, Purpose
+from protocol.randomness import Context, share_commitment
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.transcript import write_transcript
 from protocol.verifier import verify
@@ -116,7 +117,6 @@ def test_the_order_within_a_step_does_not_matter() -> None:
 
 
 SLOTS = {
-    "commit of the seats": (Purpose.SEATING, Kind.COMMIT),
     "lock of the seats": (Purpose.SEATING, Kind.LOCK),
     "reveal of the seats": (Purpose.SEATING, Kind.REVEAL),
     "commit of a deal": (Purpose.DEAL, Kind.COMMIT),
@@ -198,41 +198,41 @@ def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
 
 
 def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
-    record = record_at(1)
+    record = record_at(FORMED)
     for author in (0, 1):
         record.add(resigns(record, author))
-    record.add(next(signed for signed in said(1) if signed.message.author == 2))
+    record.add(next(signed for signed in said(FORMED) if signed.message.author == 2))
     assert record.position.purpose is Purpose.END
     assert record.position.state is not None
     assert [record.position.seats[seat] for seat in record.position.state.winners] == [2]
 
 
-def test_who_left_before_the_seats_were_drawn_has_a_seat_and_is_evicted_at_the_start() -> None:
-    record, quitter = resigned(at(Purpose.SEATING, Kind.COMMIT))
+def test_who_resigned_before_the_seats_were_drawn_has_a_seat_and_concedes_at_the_start() -> None:
+    record, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
     left = finish(record)
     start = next(position for position in left.chain if position.state is not None)
     assert start.state is not None
     assert sorted(start.seats) == list(range(record.players))
-    assert start.state.exits == (((start.seats.index(quitter),), "evicted"),)
+    assert start.state.exits == (((start.seats.index(quitter),), "conceded"),)
     assert start.left == (quitter,)
 
 
 @pytest.mark.parametrize("staying", [(), (1,)])
-def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_evicted_in_order(
+def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_out_in_order(
     staying: tuple[int, ...],
 ) -> None:
-    record = record_at(1)
+    record = record_at(FORMED)
     for author in range(record.players):
         if author not in staying:
             record.add(resigns(record, author))
-    for signed in said(1):
+    for signed in said(FORMED):
         if signed.message.author in staying:
             record.add(signed)
     state = record.position.state
     assert state is not None
     assert record.position.seats == tuple(range(record.players))
     assert record.position.purpose is Purpose.END
-    assert state.exits == tuple(((seat,), "evicted") for seat in ((0, 2) if staying else (0, 1)))
+    assert state.exits == tuple(((seat,), "conceded") for seat in ((0, 2) if staying else (0, 1)))
     assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
 
 
@@ -249,9 +249,14 @@ def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] =
     for author in range(5):
         record.add(said(author, Kind.LOCK, record.position.lock))
     if left is not None:
+        context, share = Context(record.match, 1, record.position.tip), bytes(32)
         for author in range(5):
-            record.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.COMMIT, (bytes(32),)))
-    kind, body = (Kind.COMMIT, (bytes(32),)) if left is None else (Kind.LOCK, record.position.lock)
+            record.add(said(author, Kind.COMMIT, (share_commitment(context, author, share),)))
+        for author in range(5):
+            record.add(said(author, Kind.LOCK, record.position.lock))
+        for author in range(5):
+            record.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.REVEAL, share))
+    kind, body = Kind.COMMIT, (bytes(32),)
     assert record.position.kind is kind
     owed = record.position.owed
     for author in owed:
@@ -264,7 +269,7 @@ def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] =
 
 
 def test_who_left_before_a_step_does_not_vote_on_it() -> None:
-    assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 3
+    assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
     with pytest.raises(RejectedMessageError, match="by somebody who has none there"):
         of_five(0, 1, 2, absent=(4,), left=1)
 
@@ -287,10 +292,30 @@ def test_nodes_and_records_count_the_same_votes() -> None:
         assert not ballot.decided
 
 
-def test_nobody_resigns_from_a_match_that_has_not_begun() -> None:
-    record = record_at(0)
-    with pytest.raises(MisconductError, match="had not begun"):
-        record.add(resigns(record, 0))
+@pytest.mark.parametrize("step", range(FORMED))
+def test_who_resigns_before_the_match_is_formed_keeps_it_from_being_and_proves_nothing(step: int) -> None:
+    record = record_at(step)
+    record.add(resigns(record, 0))
+    for signed in said(step):
+        if signed.message.author != 0:
+            record.add(signed)
+    assert record.position.step == step
+    assert record.declined == (0,)
+    assert verify(write_transcript(record)).verdict == "incomplete"
+
+
+@pytest.mark.parametrize("step", range(FORMED))
+def test_what_forms_the_match_counts_where_its_author_has_resigned_as_well(step: int) -> None:
+    record = record_at(step)
+    record.add(resigns(record, 0))
+    for signed in said(step):
+        if signed.message.author != 0:
+            record.add(signed)
+    own = next(signed for signed in said(step) if signed.message.author == 0)
+    with pytest.raises(MisconductError):
+        record.add(own)
+    record.hold_to(own)
+    assert record.is_complete
 
 
 # What is refused, and what proves misconduct

@@ -16,6 +16,7 @@ from protocol import outbox
 from protocol.effects import (
     Accuse,
     Broadcast,
+    CalledOff,
     Choose,
     Conceded,
     Ended,
@@ -82,6 +83,8 @@ class Machine:
         self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
+        self.is_called_off = False
+        """The match will not be formed."""
         self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
@@ -315,7 +318,7 @@ class Machine:
                 self._encoded = bent, data
             self.world.network.send(self.node, author, data)
 
-    def _carry_out(self, effect: Show | Accuse | Formed | Ended | Over) -> None:
+    def _carry_out(self, effect: Show | Accuse | Formed | CalledOff | Ended | Over) -> None:
         match = self.match
         assert match is not None
         match effect:
@@ -326,6 +329,9 @@ class Machine:
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case Formed():
                 self.disk.mark_formed()
+            case CalledOff():
+                self.is_called_off = True
+                self.world.note("called off", self.node)
             case Ended():
                 self._point("before the transcript")
                 self.transcript = write_transcript(match.record, match.agreement.proven.values())

@@ -17,7 +17,7 @@ from protocol.genesis import Genesis, make_join_record
 from protocol.keys import Identity, MatchKey
 from protocol.match import Match
 from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
-from protocol.position import COMMITMENTS, Position, Purpose
+from protocol.position import COMMITMENTS, FORMED, Position, Purpose
 from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
 from protocol.wire import Carried, Frame, Hello, MatchAim, Page, encode_frame
@@ -382,6 +382,9 @@ class TwoTooLate(WithheldReveal):
     least = 4
     is_proven = True
     kind = Kind.COMMIT
+
+    def withholds(self, position: Position) -> bool:
+        return position.step >= FORMED and super().withholds(position)  # before that nobody votes
 
     def noticed(self) -> None:
         author, chain = self.machine.author, self.match.record.chain

@@ -203,7 +203,7 @@ ONCE: Final[Mapping[str, Once]] = {
         mends.the_end_waits_for_a_vote_on_the_last_step,
         Check.ONE_HISTORY,
         Plan(
-            seed=7786,
+            seed=65,
             preset="plain",
             mode="faulty core",
             players=5,
@@ -221,7 +221,7 @@ ONCE: Final[Mapping[str, Once]] = {
         mends.proofs_of_dropped_histories_are_left_out,
         Check.THE_VERIFIER_ACCEPTS,
         Plan(
-            seed=10825,
+            seed=36,
             preset="perudo",
             mode="misbehaviour",
             players=5,
@@ -259,7 +259,7 @@ ONCE: Final[Mapping[str, Once]] = {
         mends.backups_are_forgotten_at_once,
         Check.ONE_MESSAGE_PER_SLOT,
         Plan(
-            seed=18011,
+            seed=63,
             preset="spot-on",
             mode="faults",
             players=3,

@@ -277,11 +277,15 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
     return replaced(Agreement, Agreement._keep_for_later, bad)
 
 
-def nobody_asks_on_a_new_link(plant: Plant) -> AbstractContextManager[None]:
-    """What was lost with a link is not asked for over the next, nor for a while after it."""
+@contextmanager
+def nobody_asks_on_a_new_link(plant: Plant) -> Iterator[None]:
+    """What was lost with a link is not asked for over the next, nor when it has been waited for."""
     link = Match._link
 
     def asks_nobody(match: Match, author: int, step: int) -> None:
+        plant.runs()
+
+    def waits(match: Match, wake: list[float]) -> None:
         plant.runs()
 
     def bad(match: Match, author: int) -> None:
@@ -289,7 +293,8 @@ def nobody_asks_on_a_new_link(plant: Plant) -> AbstractContextManager[None]:
             link(match, author)
         match._timers.doubt_until = 0.0
 
-    return replaced(Match, Match._link, bad)
+    with replaced(Match, Match._link, bad), replaced(Match, Match._inquire, waits):
+        yield
 
 
 def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
@@ -444,10 +449,10 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 29),
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 39),
+    "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 55),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 134),
-    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 49),
+    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 607),
     "silence is misconduct": Bug(silence_is_misconduct, Check.NO_HONEST_PLAYER_IS_BLAMED, 9),
     "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 17),
