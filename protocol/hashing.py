@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final, cast
+from typing import Final
 
 from protocol.version import PROTOCOL_VERSION
 from protocol.version import tag as written_out
@@ -37,10 +37,10 @@ def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) 
     """
     pieces = [_head(tag, len(parts), version)]
     for part in parts:
-        if type(part) is bytes:
+        if isinstance(part, bytes):
             pieces += (len(part).to_bytes(4, "big"), part)
         else:
-            pieces += (_EIGHT, cast("int", part).to_bytes(8, "big"))
+            pieces += (_EIGHT, part.to_bytes(8, "big"))
     return sha256(b"".join(pieces)).digest()
 
 
