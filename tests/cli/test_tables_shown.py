@@ -19,8 +19,9 @@ from cli.picking import pick, pick_one
 from cli.tables_shown import changes, data, describe, listed
 from protocol.advertisement import LOBBY, PLAYING, Advertisement
 from protocol.sightings import Sighting
+from protocol.version import PROTOCOL_VERSION
 
-FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, 1)
+FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION)
 MATCH = replace(FRIDAY, id="cd" * 32, seats_taken=3, status=PLAYING)
 
 
@@ -40,7 +41,7 @@ def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "lie", [{"name": "Sunday"}, {"rules": "motes"}, {"seats": 4}, {"seats_taken": 2}, {"status": LOBBY}, {"version": 2}]
+    "lie", [{"name": "Sunday"}, {"rules": "motes"}, {"seats": 4}, {"seats_taken": 2}, {"status": LOBBY}, {"version": PROTOCOL_VERSION + 1}]
 )
 def test_a_false_record_of_a_match_hides_no_true_one(lie: dict[str, object]) -> None:
     false = replace(MATCH, **lie)  # type: ignore[arg-type]

@@ -224,7 +224,7 @@ def test_a_match_is_picked_from_a_list_and_left_again(
 ) -> None:
     seated()
     watcher = terminal("c", "watch")
-    watcher.until("Which one?")
+    watcher.until("Which match?")
     listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
     # Others may be playing on this machine; only numbers are unique then.
     watcher.type(f"{listed[0].split()[0]}\r")
