@@ -41,7 +41,15 @@ def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "lie", [{"name": "Sunday"}, {"rules": "motes"}, {"seats": 4}, {"seats_taken": 2}, {"status": LOBBY}, {"version": PROTOCOL_VERSION + 1}]
+    "lie",
+    [
+        {"name": "Sunday"},
+        {"rules": "motes"},
+        {"seats": 4},
+        {"seats_taken": 2},
+        {"status": LOBBY},
+        {"version": PROTOCOL_VERSION + 1},
+    ],
 )
 def test_a_false_record_of_a_match_hides_no_true_one(lie: dict[str, object]) -> None:
     false = replace(MATCH, **lie)  # type: ignore[arg-type]
