@@ -32,8 +32,9 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.hashing import tagged_hash
 from protocol.messages import VOTES, Kind, Message, Signed
-from protocol.position import FORMED, Position
+from protocol.position import FORMED
 from protocol.proofs import contradiction
 from protocol.record import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
 from protocol.votes import read_vote
@@ -45,9 +46,9 @@ class Reception(Enum):
     NEWS = "news"
     KNOWN = "known"
     LATER = "later"
-    """For a step that is not open yet: kept, or to be asked for again if there was no room."""
+    """For a step that is not open yet: kept, if there was room."""
     FOREIGN = "foreign"
-    """Of this match, but on another history: its sender should be asked how it came to that."""
+    """Of this match, but on another history."""
 
 
 class Kept(NamedTuple):
@@ -110,18 +111,12 @@ class Agreement:
         """What proves that an author broke the rules, by author."""
         self.news: list[News] = []
         """What has happened and was not fetched yet."""
-        self.overflow = -1
-        """Highest step of a message that there was no room to keep for later: it must be asked for again."""
-        self.lacks_decided = False
-        """A step is decided, but a message that belongs to the decision is not here."""
         self.is_called_off = False
         """The match is not formed and will not be: so says who uses this, who has a clock."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
         """Messages for steps not open yet, by author and (step, kind, vote round)."""
         self._second: dict[tuple[bytes, int], Signed] = {}
         """The other message of an equivocator, by tip and author."""
-        self._has_met_others = False
-        """Somebody was on another history, and it is not known yet how they came to that."""
         self._final = 0
         """The last completed LOCK when votes were forgotten."""
         self._stored_votes: set[bytes] = set()
@@ -213,7 +208,6 @@ class Agreement:
             with suppress(RejectedMessageError):
                 reception = self._place(signed)
             self._prove(MisconductError(message.author, message.step, contradiction(other, signed), (other, signed)))
-        self._has_met_others |= reception is Reception.FOREIGN
         return reception
 
     def _said(self, message: Message) -> list[Signed]:
@@ -304,7 +298,7 @@ class Agreement:
         if slot not in kept:
             kept[slot] = signed
             if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
-                self.overflow = max(self.overflow, kept.pop(max(kept)).message.step)
+                del kept[max(kept)]
         return Reception.LATER
 
     def _prove(self, error: MisconductError) -> Reception:
@@ -382,7 +376,6 @@ class Agreement:
 
     def _decide(self) -> bool:
         """Close a step as it was decided, if it does not stand so."""
-        self.lacks_decided = False
         decision = self.absence.decision(self) if self.absence.ballots else None
         if decision is None:
             return False
@@ -395,8 +388,7 @@ class Agreement:
                     draft.hold(known[entry])
             draft.close_without([vote.source for vote in votes])
         except (KeyError, RejectedMessageError, MisconductError):
-            self.lacks_decided = True
-            return False
+            return False  # a message that belongs to the decision is not here yet
         is_rewind = self.record.closed(place.step) is not None
         self.store_votes(votes)
         self._go_over(draft, place.step)
@@ -454,40 +446,72 @@ class Agreement:
             self._left = ()
             if self._stored_votes:
                 self._stored_votes.clear()
-                self.news.append(Settled(tuple(self.history(0))))
+                self.news.append(Settled(tuple(self.history())))
 
     # Showing others what is here, and being shown
 
-    def history(self, step: int) -> Iterator[Signed]:
-        """Yield all messages from a step on, so that who folds them in this order comes to where this node is."""
-        record = self.record
-        for position in record.chain[step + 1 :]:
-            yield from position.entries.values()
-            yield from position.certificate
+    def history(self) -> Iterator[Signed]:
+        """Yield all messages, so that who folds them in this order comes to where this node is."""
+        yield from self._closed_with(0)
         # Votes and proofs before what they keep from closing the open step.
-        for place in self.tail():
-            ballot = self.absence.ballots.get(place.tip)
-            if ballot is not None:
-                yield from (vote.source for vote in ballot.votes())
-        for author in sorted(self.proven):
-            yield from self.proven[author].evidence
-        yield from (self._second[slot] for slot in sorted(self._second))
-        yield from (record.held[author] for author in sorted(record.held))
-        yield from (record.results[author] for author in sorted(record.results))
+        yield from self._votes()
+        yield from self._proofs()
+        yield from self._open()
+
+    def shown(self, step: int) -> Iterator[Signed]:
+        """Yield all messages from a step on for somebody who may lack them, what the match goes on with first."""
+        yield from self._closed_with(step)
+        yield from self._proofs()
+        yield from self._open()
+        yield from self._votes()
         # What does not fit yet may be all that is left of a message that its author lost.
         for author in sorted(self._later):
             yield from (self._later[author][slot] for slot in sorted(self._later[author]))
 
-    def follow(self, peer: int, step: int, messages: Iterable[Signed]) -> Position | None:
+    def _closed_with(self, step: int) -> Iterator[Signed]:
+        for place in range(step + 1, len(self.record.chain)):
+            position = self.record.chain[place]
+            yield from position.entries.values()
+            yield from position.certificate
+
+    def _votes(self) -> Iterator[Signed]:
+        for place in self.tail():
+            ballot = self.absence.ballots.get(place.tip)
+            if ballot is not None:
+                yield from (vote.source for vote in ballot.votes())
+
+    def _proofs(self) -> Iterator[Signed]:
+        for author in sorted(self.proven):
+            yield from self.proven[author].evidence
+        yield from (self._second[slot] for slot in sorted(self._second))
+
+    def _open(self) -> Iterator[Signed]:
+        record = self.record
+        yield from (record.held[author] for author in sorted(record.held))
+        yield from (record.results[author] for author in sorted(record.results))
+
+    def digests(self) -> tuple[bytes, bytes]:
+        """Return digests of what is held for the open step, and of the votes that may still matter with the names of
+        who is proven to have broken the rules; empty for nothing. Where two nodes differ one lacks something.
+        """
+        tip = self.record.position.tip
+        held = {signed.id for signed in self._open()}
+        held.update(signed.id for (place, _), signed in self._second.items() if place == tip)
+        votes = {signed.id for signed in self._votes()}
+        culprits = bytes(sorted(self.proven))
+        return (
+            tagged_hash("held", b"".join(sorted(held))) if held else b"",
+            tagged_hash("votes", b"".join(sorted(votes)), culprits) if votes or culprits else b"",
+        )
+
+    def follow(self, peer: int, messages: Iterable[Signed]) -> None:
         """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer completed LOCK or
         the latest majority of votes.
-
-        :return: where the peer's history was left off, if it is worth asking for more of it.
         """
         record = self.record
         draft = self._drafts.pop(peer, None)
         if draft is None or not draft.goes_through(record.chain[record.position.locked]):
-            draft = record.fork(max(record.position.locked, min(step, record.position.step)))
+            draft = record.fork(record.position.locked)
         votes = [signed for signed in messages if signed.message.kind in VOTES]
         for signed in messages:
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
@@ -501,9 +525,8 @@ class Agreement:
                     self._prove(error)
         if draft.position.locked > record.position.locked or self._is_led_by(draft, votes):
             self._adopt(draft, votes)
-            return None
-        self._drafts[peer] = draft
-        return draft.position
+        else:
+            self._drafts[peer] = draft
 
     def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
         """Tell whether the latest majority of votes is on a step of a peer's history that is none of ours."""
@@ -531,7 +554,7 @@ class Agreement:
         for signed in votes:
             with suppress(RejectedMessageError):
                 self.take(signed)
-        messages = (*self.history(0), *self._own_elsewhere())
+        messages = (*self.history(), *self._own_elsewhere())
         self._stored_votes.update(signed.id for signed in messages if signed.message.kind in VOTES)
         self.news.append(Replaced(messages, since))
 
@@ -545,8 +568,7 @@ class Agreement:
     @property
     def is_calm(self) -> bool:
         """Nothing is here but the history and messages of the open step."""
-        is_else = self._later or self._aside or self.absence.ballots or self.proven
-        return not is_else and not self.lacks_decided and not self._has_met_others
+        return not (self._later or self._aside or self.absence.ballots or self.proven)
 
     @property
     def is_diverged(self) -> bool:
@@ -574,18 +596,9 @@ class Agreement:
 
     @property
     def is_astray(self) -> bool:
-        """This node cannot go on by itself where it is: it has voted, others are on another history, or the open step
-        waits only for a vote about a cheat, and the others may have left it behind before they knew."""
-        return self._has_met_others or self.absence.round >= 0 or self.record.is_complete
-
-    def find_way(self) -> None:
-        """Forget that somebody was on another history: what was to be learnt from it has been."""
-        self._has_met_others = False
-
-    @property
-    def is_waiting(self) -> bool:
-        """Messages for later steps are here, so messages for this one are on their way or lost."""
-        return bool(self._later)
+        """This node cannot go on by itself where it is: it has voted, or the open step waits only for a vote about a
+        cheat, and the others may have left it behind before they knew."""
+        return self.absence.round >= 0 or self.record.is_complete
 
 
 __all__ = ["Agreement", "Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Settled", "TakenBack"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from p2pdice import Move
 from protocol.events import NodeEvent
 from protocol.messages import Signed
-from protocol.wire import Frame, Need, Page
+from protocol.wire import Frame, Have, Need, Page
 
 # Inputs
 
@@ -36,6 +36,13 @@ class Paged(NamedTuple):
 
     sender: int
     page: Page
+
+
+class Announced(NamedTuple):
+    """A roster member says what it holds."""
+
+    sender: int
+    have: Have
 
 
 class Linked(NamedTuple):
@@ -78,7 +85,7 @@ class Ticked(NamedTuple):
     """The time that the match asked to be woken at has come."""
 
 
-MatchInput = Received | Needed | Paged | Severed | Linked | Left | Played | Conceded | Withdrawn | Ticked
+MatchInput = Received | Needed | Paged | Announced | Severed | Linked | Left | Played | Conceded | Withdrawn | Ticked
 
 
 # Effects
@@ -120,6 +127,12 @@ class Broadcast(NamedTuple):
     """Send a frame to every linked roster member."""
 
     frame: Frame
+
+
+class Announce(NamedTuple):
+    """Tell every linked roster member, and spectators, what this node holds. It may leave though nothing is stored."""
+
+    have: Have
 
 
 class Show(NamedTuple):
@@ -171,6 +184,7 @@ Effect = (
     | Replace
     | Send
     | Broadcast
+    | Announce
     | Show
     | Accuse
     | Formed

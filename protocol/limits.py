@@ -153,10 +153,21 @@ nothing was said for longest is forgotten first."""
 SPEAKERS: Final = 64
 """Authors of whom it is remembered what they said last: many more than sit together in an evening. Who has said nothing
 for longest is forgotten first."""
-NEED_ANSWER: Final = 1.0
-"""A NEED is answered once per peer, step and this time."""
-NEED_ANSWERS: Final = 8
-"""Answers to one peer in that time, whatever the steps: pages made for nothing must not fill the memory."""
+NEED_RATE: Final = 8.0
+"""Answers a second to one peer: what is made for nothing must fill neither memory nor network."""
+NEED_BURST: Final = 8
+"""Answers to one peer at once."""
+ASKERS: Final = 64
+"""Peers whose requests are counted; who has not asked for longest is forgotten first."""
+WASTE_RATE: Final = 50.0
+"""Messages a second in one peer's answers that bring the history no further: each takes a few tenths of a millisecond,
+as its signature must be checked. Above it that peer is asked for no more pages."""
+WASTE_BURST: Final = 1500
+"""Such messages at once: all the votes since a LOCK that a node comes back to find."""
+WASTE_KNOWN: Final = 0.1
+"""What one counts for that is known already: nobody checks its signature."""
+CHECKED: Final = 512
+"""Messages whose signatures are remembered as right: what comes again is not checked again."""
 
 # Patience (defaults; the genesis holds the values of a match)
 

@@ -28,6 +28,8 @@ from protocol.canonical import Value
 from protocol.catch_up import CatchUp
 from protocol.effects import (
     Accuse,
+    Announce,
+    Announced,
     Broadcast,
     CalledOff,
     Choose,
@@ -53,7 +55,7 @@ from protocol.effects import (
 )
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.keys import MatchKey, fingerprint
-from protocol.messages import Kind, MalformedMessageError, Message, Signed, parse_signed, sign
+from protocol.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed, sign
 from protocol.patience import OVERSLEPT, Party, PatienceClock
 from protocol.position import COMMITMENTS, FORMED, Position, Purpose, wager
 from protocol.progress import Clock, Progress, in_order, progress
@@ -64,15 +66,6 @@ from protocol.transcript import write_proof
 from protocol.votes import spell_vote
 from protocol.wire import Carried, Cut, Need, Page
 
-ASK_AGAIN: Final = 1.0
-"""Seconds after which a node that knows it lacks messages asks its peers for them."""
-INQUIRY: Final = 2.0
-"""Seconds after the first question for what is waited for, until the next; then twice as long each time."""
-LONGEST_INQUIRY: Final = 300.0
-"""Seconds between two of these questions at most."""
-DOUBT: Final = 3.0
-"""Seconds after a link came or went during which missing messages are asked for: a player who was cut off or restarted
-may have reached, or have been given back, what others still lack."""
 RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
 
@@ -85,15 +78,6 @@ class StaleMoveError(Exception):
 class _Timers:
     """When what is awaited would be asked for or reported, by the owner's monotonic clock."""
 
-    lacking_since: float | None = None
-    """Since when this node knows or suspects that it lacks messages that others hold."""
-    doubt_until: float = 0.0
-    """Until when it suspects so because links changed."""
-    inquired_about: bytes = b""
-    """The tip of the step of which what is missing was asked for last, for no other reason than that."""
-    inquiry_pause: float = INQUIRY
-    """Seconds until it is asked again after the next time."""
-    next_inquiry: float = 0.0
     ended_at: float | None = None
     resumed_at: float | None = None
     """When this node, restarted, began to ask what it had sent."""
@@ -282,6 +266,7 @@ class Match:
                 self._take(item.sender, item.signed)
                 if was_calm and self._is_calm() and not self.record.is_complete:
                     self._fetch_news()
+                    self._be_woken(self._catch_up.due(now))
                     return self._fetch_effects()
             case Played():
                 self._play(item.move, item.token)
@@ -289,13 +274,16 @@ class Match:
                 self._answer(item.sender, item.need)
             case Paged():
                 self._take_page(item.sender, item.page)
+            case Announced():
+                self._catch_up.take(item.sender, item.have, now)
+                if self._is_calm() and self._catch_up.due(now) > now:
+                    self._be_woken(self._catch_up.due(now))
+                    return self._fetch_effects()
             case Severed():
                 self._cut[item.sender] = tuple(sorted(set(item.authors)))
             case Linked():
-                self._timers.doubt_until = now + DOUBT
                 self._link(item.author)
             case Left():
-                self._timers.doubt_until = now + DOUBT
                 self._unlink(item.author, item.on_purpose)
             case Withdrawn():
                 self._withdrawn = True
@@ -381,9 +369,12 @@ class Match:
         self._clock.came_back(author, self._now)
         if not had_quorum and self._has_quorum():
             self._restart_patience()  # what the others said meanwhile is on its way
-        self._catch_up.linked(author)
         self._report.back(author)
-        self._need(author, self.record.position.locked)
+        self._catch_up.linked(author, self._now)
+        if self.me is not None:
+            self._emit(Send(author, self._catch_up.have()))
+        if self.me is None or self._heard is not None:  # whatever they hold may be news here
+            self._catch_up.ask(author, self._now)
         self._tell_cut(author)
 
     def _unlink(self, author: int, on_purpose: bool) -> None:
@@ -407,21 +398,22 @@ class Match:
 
     # Messages from others
 
-    def _take(self, sender: int, signed: Signed) -> None:
+    def _take(self, sender: int, signed: Signed) -> Reception | None:
+        """Take a message; return what became of it, None if it was refused."""
         position = self.record.position
         try:
             reception = self.agreement.take(signed)
         except RejectedMessageError as error:
             self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
-            return
-        if reception is Reception.FOREIGN and not self._catch_up.is_asked(sender):
-            # The sender's history parts from ours after the last LOCK: what came since shows who wrote two messages.
-            self._need(sender, position.locked)
-        elif reception is Reception.NEWS and signed.message.author in position.owed:
+            return None
+        if reception is Reception.NEWS and signed.message.author in position.owed:
             self._clock.arrived(signed.message.author, self._now)
+        return reception
 
     def _fetch_news(self) -> None:
         news, self.agreement.news = self.agreement.news, []
+        if news:
+            self._catch_up.changed(self._now)
         for item in news:
             match item:
                 case agreed.Kept():
@@ -453,7 +445,6 @@ class Match:
                     self._emit(Send(peer, Carried(signed.data, signed.signature)))
 
     def _take_back(self, since: int) -> None:
-        self._timers.doubt_until = self._now + DOUBT
         self._asked = b""  # what comes back is asked again
         if self._report.take_back(since):
             self._timers.ended_at = None
@@ -468,16 +459,6 @@ class Match:
 
     # Catching up
 
-    def _need(self, author: int, step: int) -> None:
-        self._ask_for(author, self.record.chain[step])
-
-    def _need_of_all(self, step: int) -> None:
-        for author in sorted(self._linked):
-            self._need(author, step)
-
-    def _ask_for(self, author: int, position: Position) -> None:
-        self._emit(Send(author, self._catch_up.ask(author, position)))
-
     def _answer(self, sender: int, need: Need) -> None:
         page = self._catch_up.answer(sender, need, self._now)
         if page is not None:
@@ -486,28 +467,34 @@ class Match:
     def _take_page(self, sender: int, page: Page) -> None:
         if not self._catch_up.accept(sender):
             return
-        before = self.record.position.step
         messages: list[Signed] = []
         for data, signature in page.messages:
             try:
                 messages.append(parse_signed(data, signature))
             except MalformedMessageError as error:
                 self._report.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
+                self._catch_up.give_up(sender)
                 return
+        waste, is_foreign = 1.0, False  # a page costs something by itself
         for signed in messages:
-            self._take(sender, signed)
+            reception = self._take(sender, signed)
             self.agreement.settle()
-        if self.agreement.is_astray:
-            since = messages[0].message.step if messages else before
-            more = self.agreement.follow(sender, since, messages)
-            if more is not None and not page.last and more.step > since:
-                self._ask_for(sender, more)
-                return
-        self.agreement.find_way()
-        if not page.last and self.record.position.step > before:
-            self._need(sender, self.record.position.step)
-        elif page.last and self._heard is not None:
+            is_foreign = is_foreign or reception is Reception.FOREIGN
+            if reception is not Reception.NEWS or signed.message.kind in VOTES:  # of votes there is no end
+                waste += limits.WASTE_KNOWN if reception is Reception.KNOWN else 1
+        if is_foreign or self.agreement.is_astray:
+            self.agreement.follow(sender, messages)
+        if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
             self._heard.add(sender)
+
+    def _compare_notes(self, wake: list[float]) -> None:
+        """Tell the others what this node holds, and ask those who hold more."""
+        have = self._catch_up.tell(self._now)
+        if have is not None and self.me is not None:
+            self._emit(Announce(have))
+        for author, need in self._catch_up.questions(self._now):
+            self._emit(Send(author, need))
+        wake.append(self._catch_up.due(self._now))
 
     def _has_heard_enough(self) -> bool:
         """Tell whether the others have shown enough of what they hold for this node to sign again."""
@@ -536,14 +523,13 @@ class Match:
             self._fetch_news()
             self._mind_divergence()
             if self._report.bring_up_to_date():
-                # Whom this node never reached at all: no link will change and say so.
-                self._timers.doubt_until = self._now + DOUBT
-                self._tell_cut()
+                self._tell_cut()  # also whom this node never reached at all
             position = self.record.position
             self._clock.open_step(position.tip, position.is_choice, self._now)
             self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
+                self._catch_up.ask_nobody()
             if not self._vote() and not self._do_what_is_owed():
                 break
         self._mind_the_time()
@@ -740,22 +726,13 @@ class Match:
             wake.append(timers.certified[1] + limits.RELAY)
         if self._heard is not None and timers.resumed_at is not None:
             wake.append(timers.resumed_at + self._clock.round)
-        if self._is_lacking():
-            if timers.lacking_since is None:
-                timers.lacking_since = now
-            elif now >= timers.lacking_since + ASK_AGAIN:
-                timers.lacking_since = now
-                position = self.record.position
-                astray = self.agreement.is_astray or self.agreement.lacks_decided
-                self._need_of_all(position.locked if astray else position.step)
-            wake.append(timers.lacking_since + ASK_AGAIN)
-        else:
-            timers.lacking_since = None
-        self._inquire(wake)
-        due = min((time for time in wake if time > now), default=math.inf)
-        # Being woken too early costs little, and less than to be woken at another time in every step.
-        if due < timers.wished or timers.wished <= now:
-            timers.wished = due
+        self._compare_notes(wake)
+        self._be_woken(min((time for time in wake if time > now), default=math.inf))
+
+    def _be_woken(self, due: float) -> None:
+        """Ask the owner for that. Too early costs little, and less than to be woken at another time in every step."""
+        if due < self._timers.wished or self._timers.wished <= self._now:
+            self._timers.wished = due
             if due < math.inf:
                 self._emit(WakeAt(due))
 
@@ -772,30 +749,6 @@ class Match:
                 self._emit(CalledOff(self.record.declined))
             else:
                 wake.append(timers.declined_at + limits.RELAY)
-
-    def _inquire(self, wake: list[float]) -> None:
-        """Ask the others now and then for what is waited for: its author may have shown it to them only."""
-        timers, position = self._timers, self.record.position
-        if not self.record.missing() or self.record.declined:
-            return
-        if timers.inquired_about != position.tip:
-            timers.inquired_about, timers.inquiry_pause = position.tip, INQUIRY
-            timers.next_inquiry = self._clock.earliest
-        if self._now >= timers.next_inquiry:
-            timers.next_inquiry = self._now + timers.inquiry_pause
-            timers.inquiry_pause = min(2 * timers.inquiry_pause, LONGEST_INQUIRY)
-            self._need_of_all(position.step)
-        wake.append(timers.next_inquiry)
-
-    def _is_lacking(self) -> bool:
-        """Tell whether this node knows or suspects that others hold messages that it lacks."""
-        agreement = self.agreement
-        if agreement.is_waiting or agreement.lacks_decided or self._heard is not None:
-            return True
-        if agreement.overflow >= self.record.position.step and not self._over:
-            return True
-        in_doubt = self._now < self._timers.doubt_until and bool(self.record.missing())
-        return in_doubt or (agreement.is_astray and not self.is_ended)
 
     def _mind_the_end(self, wake: list[float]) -> None:
         if self._over:

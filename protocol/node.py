@@ -69,6 +69,7 @@ from protocol.wire import (
     Carried,
     Cut,
     Frame,
+    Have,
     Hello,
     JoinTable,
     Leave,
@@ -652,7 +653,7 @@ class Node:
                     self._talking.hear(identity, frame, self._floors())
             elif self._watching is not None:
                 self._watching.take(identity, frame)
-            elif isinstance(frame, Carried | Need | Page | Cut):
+            elif isinstance(frame, Carried | Need | Page | Cut | Have):
                 for session in self._sessions:
                     session.hear(identity, frame)
             elif identity not in self._audience:

@@ -79,10 +79,15 @@ class Outbox(Generic[Letter]):
         self._unwritten.setdefault(signed.message.match, []).append(signed)
 
     def keep_only(self, messages: Iterable[Signed]) -> None:
-        """Have these messages stored instead of all that is stored of their match."""
-        all_of_them = list(messages)
-        match = all_of_them[0].message.match
-        self._unwritten[match] = all_of_them
+        """Have these messages stored instead of all that is stored of their match.
+
+        What is still to be stored of it stays so, behind them: frames of this turn may rest on it.
+        """
+        by_id = {signed.id: signed for signed in messages}
+        match = next(iter(by_id.values())).message.match
+        for signed in self._unwritten.get(match, ()):
+            by_id.setdefault(signed.id, signed)
+        self._unwritten[match] = list(by_id.values())
         self._replacing.add(match)
 
     def forget(self, match: bytes) -> None:

@@ -33,7 +33,7 @@ from protocol.returning import Host, WayBack, hosts_among
 from protocol.session import Occasion, Session
 from protocol.shell import Shell
 from protocol.talking import Floor
-from protocol.wire import Carried, Cut, Frame, MatchAim, Need, Page, Refuse, WatchAim
+from protocol.wire import Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, WatchAim
 
 LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
@@ -138,7 +138,7 @@ class Playing(Session):
             return Refuse("refused", "you have a seat in this match: resume it, you cannot watch it")
         return self.aim()
 
-    def hear(self, identity: bytes, frame: Carried | Need | Page | Cut) -> None:
+    def hear(self, identity: bytes, frame: Carried | Need | Page | Cut | Have) -> None:
         """Take a frame: anything from a player, from a spectator nothing but NEED."""
         if identity in self.authors:
             if isinstance(frame, Need):
@@ -161,7 +161,7 @@ class Playing(Session):
 
     def _answer(self, asker: int, need: Need) -> None:
         record = self.match.record
-        if need.match == record.match and need.step <= record.position.step:
+        if need.match == record.match:
             self.feed(Needed(asker, need))
 
     def feed(self, item: MatchInput) -> None:
@@ -175,6 +175,10 @@ class Playing(Session):
             super().send(author, frame)
         else:
             self._audience.answer(author - self.match.record.players, frame)
+
+    def announce(self, have: Have) -> None:
+        super().announce(have)
+        self._audience.relay(have)
 
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
         if isinstance(effect, Choose):

@@ -32,7 +32,7 @@ from p2pdice import RulesError, check_wager
 from protocol.absence import Entries, Place, Vote, elect
 from protocol.genesis import match_id, parse_genesis
 from protocol.keys import PublicKey
-from protocol.limits import STATES_APART
+from protocol.limits import CHECKED, STATES_APART
 from protocol.messages import VOTES, Kind, Message, Signed, message_id
 from protocol.position import COMMITMENTS, FORMED, Position, Purpose, Transition, advance, play, state_hash, wager
 from protocol.proofs import contradiction, short
@@ -115,6 +115,8 @@ class Record:
         """Votes to close the open step that were added while there are too few."""
         self._transition: Transition | None = None
         """What the move that is held makes of the game."""
+        self._checked: dict[bytes, Signed] = {}
+        """Messages whose signatures were checked last, by signature; shared by all forks."""
 
     @property
     def position(self) -> Position:
@@ -166,9 +168,16 @@ class Record:
             raise RejectedMessageError("a message by nobody in the roster")
         if signed.checked:
             return signed
+        known = self._checked.get(signed.signature)
+        if known is not None and known.data == signed.data:
+            return known
         if not self.keys[message.author].verifies(signed.signature, signed.data):
             raise RejectedMessageError("the signature is wrong")
-        return Signed(signed.data, signed.signature, message, signed.id, checked=True)
+        if len(self._checked) >= CHECKED:
+            del self._checked[next(iter(self._checked))]
+        checked = Signed(signed.data, signed.signature, message, signed.id, checked=True)
+        self._checked[signed.signature] = checked
+        return checked
 
     def add(self, signed: Signed) -> Outcome:
         """Fold one message in; close the open step if it was the last one owed, or the last vote to close it without.

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from protocol.effects import (
     Accuse,
+    Announce,
+    Announced,
     Broadcast,
     CalledOff,
     Choose,
@@ -41,7 +43,7 @@ from protocol.refusals import LEFT
 from protocol.shell import Shell
 from protocol.transcript import write_transcript
 from protocol.transcript_files import transcript_path
-from protocol.wire import Carried, Frame, MatchAim, Page, encode_frame
+from protocol.wire import Carried, Frame, Have, MatchAim, Page, encode_frame
 
 log = logging.getLogger(__name__)
 
@@ -90,12 +92,13 @@ class Session(ABC):
         if identity in self.authors:
             self.feed(Left(self.authors[identity], on_purpose=reason == LEFT))
 
-    def take(self, identity: bytes, frame: Carried | Page) -> None:
+    def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
         """Take what a player says; one who sends what is no message is cut off."""
         record = self.match.record
-        if isinstance(frame, Page):
+        if isinstance(frame, Page | Have):
             if frame.match == record.match:
-                self.feed(Paged(self.authors[identity], frame))
+                author = self.authors[identity]
+                self.feed(Paged(author, frame) if isinstance(frame, Page) else Announced(author, frame))
             return
         try:
             signed = parse_signed(frame.data, frame.signature)
@@ -130,6 +133,8 @@ class Session(ABC):
                 self.keep(effect)
             case Send():
                 self.send(effect.author, effect.frame)
+            case Announce():
+                self.announce(effect.have)
             case Broadcast():
                 shell.post_encoded(tuple(self.authors), encode_frame(effect.frame))
             case WakeAt():
@@ -142,6 +147,10 @@ class Session(ABC):
                 if isinstance(effect, Ended):
                     shell.outbox.write_all()
                 shell.outbox.afterwards(partial(self.carry_out, effect))
+
+    def announce(self, have: Have) -> None:
+        """Tell all who are linked what this node holds."""
+        self._shell.relay(tuple(self.authors), encode_frame(have))
 
     @abstractmethod
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:

@@ -48,7 +48,7 @@ from protocol.shell import Shell
 from protocol.talking import Floor
 from protocol.transport import DialError
 from protocol.whereabouts import Target
-from protocol.wire import Carried, Frame, MatchAim, Page, Propose, Refuse, Table, TableAim, WatchAim
+from protocol.wire import Carried, Frame, Have, MatchAim, Page, Propose, Refuse, Table, TableAim, WatchAim
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class Watching:
     def take(self, identity: bytes, frame: Frame) -> None:
         """Take what a player says, or before the match whoever answered first."""
         if self.followed is not None:
-            if isinstance(frame, Carried | Page) and identity in self.followed.authors:
+            if isinstance(frame, Carried | Page | Have) and identity in self.followed.authors:
                 self.followed.take(identity, frame)
             elif isinstance(frame, Table) and self.followed.match.is_ended and self._may_host(identity):
                 self._next = identity, frame
@@ -388,9 +388,9 @@ class Followed(Session):
         if not self._up and not self.match.is_ended:
             self._shell.tell(Notice("No player can be reached at the moment. You will see more as soon as one can."))
 
-    def take(self, identity: bytes, frame: Carried | Page) -> None:
+    def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
         super().take(identity, frame)
-        if isinstance(frame, Page) and frame.last and self.match.is_formed:
+        if isinstance(frame, Page) and not frame.cursor and self.match.is_formed:
             self._shell.outbox.afterwards(self._become_current)
 
     # The match

@@ -10,11 +10,12 @@ type   name      fields
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
 6      PROPOSE   genesis
 7      MESSAGE   signed bytes, signature
-8      NEED      match, step, tip: send me that step's messages and all that follow
-9      PAGE      match, last: 0 or 1, ((signed bytes, signature)…): the answer, in pages
+8      NEED      match, step, tip, cursor: send me that step's messages and all that follow, but so many
+9      PAGE      match, cursor to go on from or 0, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
 11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.words`)
+13     HAVE      match, step, tip, digest of what is held for that step, digest of votes and proofs
 14     PURSE     reserved for the heads of purses
 =====  ========  ======================================================================================
 
@@ -126,14 +127,16 @@ class Need(NamedTuple):
     match: bytes
     step: int
     tip: bytes
+    cursor: int
+    """How many of them were shown before."""
 
 
 class Page(NamedTuple):
     """Answer to :class:`Need`."""
 
     match: bytes
-    last: bool
-    """Nothing follows that the sender holds."""
+    cursor: int
+    """How many were shown with these; 0 if nothing follows that the sender holds."""
     messages: tuple[tuple[bytes, bytes], ...]
 
 
@@ -157,6 +160,19 @@ class Say(NamedTuple):
     signature: bytes
 
 
+class Have(NamedTuple):
+    """What the sender holds of a match. A digest of nothing is empty."""
+
+    match: bytes
+    step: int
+    """The open one."""
+    tip: bytes
+    held: bytes
+    """Digest of the messages for the open step."""
+    votes: bytes
+    """Digest of the votes, and of who is proven to have broken the rules."""
+
+
 class Unknown(NamedTuple):
     """A frame of a type that this program does not know, or that is reserved: it is ignored."""
 
@@ -164,7 +180,8 @@ class Unknown(NamedTuple):
     fields: tuple[Value, ...]
 
 
-Frame = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say | Unknown
+Known = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say | Have
+Frame = Known | Unknown
 
 
 class _Type(IntEnum):
@@ -180,6 +197,7 @@ class _Type(IntEnum):
     LEAVE = 10
     CUT = 11
     SAY = 12
+    HAVE = 13
 
 
 _TYPES: Final = frozenset(map(int, _Type))
@@ -198,6 +216,7 @@ _TYPE_OF: Final = {
     Leave: _Type.LEAVE,
     Cut: _Type.CUT,
     Say: _Type.SAY,
+    Have: _Type.HAVE,
 }
 _MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
 """How the frames begin that are by far the most."""
@@ -212,9 +231,7 @@ def encode_frame(frame: Frame) -> bytes:
     if isinstance(frame, Unknown):
         return encode((frame.type, *frame.fields))
     fields: tuple[object, ...] = tuple(frame)
-    if isinstance(frame, Page):
-        fields = (frame.match, int(frame.last), frame.messages)
-    elif isinstance(frame, Hello | Welcome):
+    if isinstance(frame, Hello | Welcome):
         aim = frame.aim
         fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
     return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
@@ -266,13 +283,17 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
                 return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players))
         case _Type.PROPOSE, (bytes() as genesis,):
             return Propose(genesis)
-        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip) if _is_place(match, step, tip):
-            return Need(match, step, tip)
+        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, int() as cursor):
+            if _is_place(match, step, tip) and 0 <= cursor < 2**32:
+                return Need(match, step, tip, cursor)
+        case _Type.HAVE, (bytes() as match, int() as step, bytes() as tip, bytes() as held, bytes() as votes):
+            if _is_place(match, step, tip) and {len(held), len(votes)} <= {0, HASH_BYTES}:
+                return Have(match, step, tip, held, votes)
         case _Type.CUT, (bytes() as match, tuple() as authors) if len(match) == HASH_BYTES and _are_authors(authors):
             return Cut(match, cast("tuple[int, ...]", authors))
-        case _Type.PAGE, (bytes() as match, 0 | 1 as last, tuple() as messages):
-            if len(match) == HASH_BYTES and _are_messages(messages):
-                return Page(match, last == 1, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
+            if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
+                return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
         case _Type.LEAVE, (str() as reason,) if _is_text(reason):
             return Leave(reason)
     return None

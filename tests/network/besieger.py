@@ -195,8 +195,8 @@ def valid_frames() -> list[bytes]:
     return [
         b"",
         encode_frame(Carried(*stray.wire)),
-        encode_frame(Need(bytes(32), 0, bytes(32))),
-        encode_frame(Page(bytes(32), True, (stray.wire,) * 10)),
+        encode_frame(Need(bytes(32), 0, bytes(32), 0)),
+        encode_frame(Page(bytes(32), 0, (stray.wire,) * 10)),
     ]
 
 

@@ -57,13 +57,13 @@ def future(match: Match) -> list[bytes]:
 def needs(match: Match) -> list[bytes]:
     """Requests for everything since every step."""
     last = match.record.position.step
-    return [encode_frame(Need(match.record.match, step, bytes(32))) for step in range(max(0, last - 200), last)]
+    return [encode_frame(Need(match.record.match, step, bytes(32), 0)) for step in range(max(0, last - 200), last)]
 
 
 def pages(match: Match) -> list[bytes]:
     """Pages that nobody has asked for."""
     wires = [signed.wire for signed in history(match)] or [(b"", b"")]
-    return [encode_frame(Page(match.record.match, True, tuple(wires * 200)[:150]))]
+    return [encode_frame(Page(match.record.match, 0, tuple(wires * 200)[:150]))]
 
 
 def keepalives(match: Match) -> list[bytes]:

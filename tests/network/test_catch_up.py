@@ -5,11 +5,20 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.effects import Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
+from protocol import limits
+from protocol.effects import Announce, Announced, Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
+from protocol.genesis import Patience
+from protocol.keys import MatchKey, PublicKey
 from protocol.limits import FUTURE_PER_AUTHOR
 from protocol.match import Match
-from protocol.wire import Need, Page
+from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
+from protocol.position import Purpose
+from protocol.wire import Carried, Frame, Have, Need, Page
+from tests.simulation.replacing import replaced
 from tests.simulation.world import World
+
+CLASSIC = PRESETS["classic"]
+HURRIED = Patience(30, 5)
 
 
 @pytest.mark.parametrize("behind", range(FUTURE_PER_AUTHOR - 2, FUTURE_PER_AUTHOR + 4))
@@ -28,11 +37,13 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
         onlooker.handle(Linked(author), 0.0)
     now = 100.0  # long after the links came up
     effects: list[Effect] = []
+    have = source._catch_up.have()
     for signed in [signed for signed in history if signed.message.step < early]:
         onlooker.handle(Received(signed.message.author, signed), now)
     for author in (1, 0):
         for signed in [*(each for each in said[author] if each.message.step >= early), receipts[author]]:
             effects += onlooker.handle(Received(author, signed), now)
+    effects += onlooker.handle(Announced(0, have), now)
     while now < 110:
         now += 1
         effects += onlooker.handle(Ticked(), now)
@@ -44,3 +55,181 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
                     effects += onlooker.handle(Paged(0, answer.frame), now)
     assert effects == [Over(confirmed=True)]
     assert onlooker.record.position.tip == source.record.position.tip
+
+
+# What others hold
+
+
+def deaf_now_and_then(world: World, share: float) -> None:
+    """Let messages be lost on their way while all links stand."""
+    send = world.send
+
+    def lossy(me: int, other: int, frame: Frame) -> None:
+        if not isinstance(frame, Carried) or world.random.random() >= share:
+            send(me, other, frame)
+
+    world.send = lossy  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("players", "seed"), [(2, 0), (3, 1), (5, 2)])
+def test_whatever_one_linked_player_holds_reaches_all_others(players: int, seed: int) -> None:
+    """Every third message is lost, those to their only witness included: HAVE, NEED and PAGE bring them all."""
+    world = World(CLASSIC.with_options({"dice": "2"}), players, seed, patience=Patience(120, 60))
+    deaf_now_and_then(world, 1 / 3)
+    world.run()
+    positions = [machine.match.record.position for machine in world.machines]
+    assert {position.purpose for position in positions} == {Purpose.END}
+    assert len({position.tip for position in positions}) == 1
+    assert positions[0].state is not None
+    assert {reason for _, reason in positions[0].state.exits} == {"lost"}
+    assert len({machine.match._catch_up.have() for machine in world.machines}) == 1
+
+
+def test_who_holds_the_same_is_asked_for_nothing() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    asked: list[Frame] = []
+    send = world.send
+
+    def watched(me: int, other: int, frame: Frame) -> None:
+        if isinstance(frame, Need):
+            asked.append(frame)
+        send(me, other, frame)
+
+    while not all(machine.match.is_formed for machine in world.machines):
+        assert world.step()
+    world.send = watched  # type: ignore[method-assign]
+    world.run()
+    world.cut(0, 1)
+    world.link(0, 1)
+    world.run()
+    assert asked == []
+
+
+# Beside liars
+
+
+def in_a_round(world: World, steps: int) -> None:
+    """Play on until so many bids were made since the last LOCK and everybody has seen them."""
+    while True:
+        assert world.step()
+        positions = [machine.match.record.position for machine in world.machines]
+        assert positions[0].purpose is not Purpose.END
+        is_long = positions[0].step >= positions[0].locked + steps
+        if is_long and positions[0].purpose is Purpose.TURN and len({position.tip for position in positions}) == 1:
+            return
+
+
+def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
+    """Return votes that each step of the segment stands as it was closed, in many rounds."""
+    record = world.machines[liar].match.record
+    votes = []
+    for step in range(record.position.locked, record.position.step):
+        for number in rounds:
+            for kind in VOTES:
+                body = (number, record.closed(step) or (), -1)[: 3 if kind is Kind.ABSENT else 2]
+                message = Message(record.match, step, record.chain[step].tip, liar, kind, body)
+                votes.append(sign(message, MatchKey(world.seeds[liar])))
+    return votes
+
+
+def test_a_restarted_player_signs_again_in_time_beside_two_of_six_who_flood_and_answer_nobody() -> None:
+    world = World(CLASSIC, 6, seed=4, patience=HURRIED)
+    in_a_round(world, 8)
+    send = world.send
+
+    def unhelpful(me: int, other: int, frame: Frame) -> None:
+        if me not in (4, 5) or not isinstance(frame, Page):
+            send(me, other, frame)
+
+    world.send = unhelpful  # type: ignore[method-assign]
+    flood = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(limits.VOTES_PER_AUTHOR))]
+    assert sum(len(vote.data) + len(vote.signature) for vote in flood) > limits.PAGE + 7 * limits.KIB
+    for vote in flood:
+        for me in range(4):
+            world.feed(me, Received(vote.message.author, vote))
+    position = world.machines[0].match.record.position
+    me = next(me for me in range(4) if me not in position.owed)
+    world.crash(me)
+    world.restart(me)
+    machine, began = world.machines[me], world.now
+    late = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(100, 110))]
+    while machine.match.unheard or machine.match._heard is not None:
+        if late:
+            vote = late.pop()
+            world.feed(me, Received(vote.message.author, vote))
+        assert world.step()
+        assert world.now <= began + HURRIED.automatic + 2
+    assert machine.match.record.position.step >= position.step
+
+
+def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
+    world = World(CLASSIC, 6, seed=4)
+    in_a_round(world, 8)
+    for liar in (4, 5):
+        for vote in votes_of(world, liar, range(limits.VOTES_PER_AUTHOR)):
+            world.feed(0, Received(liar, vote))
+    match = world.machines[0].match
+    record = match.record
+    shown: list[Signed] = []
+    cursor, now = 0, world.now + 100
+    while not shown or cursor:
+        need = Need(record.match, record.position.locked, record.chain[record.position.locked].tip, cursor)
+        (page,) = [
+            effect.frame
+            for effect in match.handle(Needed(1, need), now)
+            if isinstance(effect, Send) and isinstance(effect.frame, Page)
+        ]
+        assert page.cursor in (0, cursor + len(page.messages))
+        shown += [parse_signed(*wire) for wire in page.messages]
+        cursor, now = page.cursor, now + 1
+    is_vote = [signed.message.kind in VOTES for signed in shown]
+    assert is_vote == sorted(is_vote)
+    missing = [signed for place in record.chain[record.position.locked + 1 :] for signed in place.entries.values()]
+    assert [signed.id for signed in shown[: len(missing)]] == [signed.id for signed in missing]
+    assert len(shown) == len({signed.id for signed in shown})
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+def test_a_peer_who_shows_a_history_of_its_own_making_costs_a_bounded_number_of_checks(is_ahead: bool) -> None:
+    """It says that it holds more, and every page that it is asked for says that more follows."""
+    world = World(CLASSIC, 4, seed=2)
+    in_a_round(world, 4)
+    match, key = world.machines[0].match, MatchKey(world.seeds[3])
+    place = match.record.position
+    number = 0
+
+    def foreign() -> tuple[bytes, bytes]:
+        nonlocal number
+        number += 1
+        tip = number.to_bytes(32, "big")
+        return sign(Message(match.record.match, place.step, tip, 3, Kind.LOCK, bytes(32)), key).wire
+
+    checks = 0
+
+    def verifies(key: PublicKey, signature: bytes, data: bytes) -> bool:
+        nonlocal checks
+        checks += 1
+        return True
+
+    now = began = world.now + 10
+    with replaced(PublicKey, PublicKey.verifies, verifies):
+        while now < began + 60:
+            now += 0.1
+            have = Have(match.record.match, place.step + is_ahead, number.to_bytes(32, "big"), bytes(32), bytes(32))
+            effects = match.handle(Announced(3, have), now) + match.handle(Ticked(), now)
+            while asked := [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]:
+                page = Page(match.record.match, asked[0].cursor + 100, tuple(foreign() for _ in range(100)))
+                effects = match.handle(Paged(3, page), now)
+    assert 0 < number <= limits.WASTE_BURST + 60 * limits.WASTE_RATE + 100
+    assert checks <= number
+
+
+def test_what_is_held_is_told_when_it_changes_and_now_and_then() -> None:
+    world = World(CLASSIC, 2, seed=1)
+    in_a_round(world, 3)
+    match, now = world.machines[0].match, world.now + 100
+    told: list[float] = []
+    for tick in range(200):
+        effects = match.handle(Ticked(), now + tick / 10)
+        told += [tick / 10 for effect in effects if isinstance(effect, Announce)]
+    assert told == [0.0, 5.0, 10.0, 15.0]

@@ -103,7 +103,7 @@ BAD_WORDS = {
     "deep nesting": framed(b"\x91" * 4000),
     "arrays that promise much": framed(b"\xdd\xff\xff\xff\xff"),
     "a map": framed(b"\x81\x01\x02"),
-    "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32)))),
+    "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32), 0))),
     "no HELLO but JOIN": framed(encode_frame(JoinTable((b"", b"", b"")))),
     "a HELLO of another version": framed(encode((1, (1,), "stranger", 1, (b"", "")))),
     "a HELLO for a table where none is open": framed(hello()),
@@ -133,7 +133,7 @@ async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(pe
     await in_mid_match(players[0], 2)
     aim = MatchAim(players[0].node.match.record.match)  # type: ignore[union-attr]
     stranger = await Stranger.tls(players[0].node.port)
-    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.match))))
+    await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.match, 0))))
     assert await stranger.is_cut_off()
     players[0].go_on()
     await agree(*players)
@@ -213,12 +213,12 @@ def foreign(node: Node) -> list[bytes]:
     record = node.match.record.genesis.roster[0]  # type: ignore[union-attr]
     return [
         encode_frame(Carried(*signed.wire)),
-        encode_frame(Need(bytes(32), 0, bytes(32))),
-        encode_frame(Need(own, 2**31, position.tip)),
-        encode_frame(Page(bytes(32), True, ())),
-        encode_frame(Page(own, True, ())),
-        encode_frame(Page(own, False, (signed.wire,) * 100)),
-        encode_frame(Page(own, True, ((b"", b""),) * 1000)),
+        encode_frame(Need(bytes(32), 0, bytes(32), 0)),
+        encode_frame(Need(own, 2**31, position.tip, 0)),
+        encode_frame(Page(bytes(32), 0, ())),
+        encode_frame(Page(own, 0, ())),
+        encode_frame(Page(own, 7, (signed.wire,) * 100)),
+        encode_frame(Page(own, 0, ((b"", b""),) * 1000)),
         encode_frame(JoinTable(record.wire)),
         encode_frame(Propose(b"\x90")),
         encode_frame(Table("other", CLASSIC.options(), 2, (120, 15), ())),
@@ -263,7 +263,7 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
         hear(identity, frame)
 
     hostile.node.peer_frame = listen  # type: ignore[method-assign]
-    asked = encode_frame(Need(match.record.match, 0, bytes(32)))
+    asked = encode_frame(Need(match.record.match, 0, bytes(32), 0))
     async with asyncio.timeout(PATIENCE):
         while not pages and honest.node._mesh.is_linked(peer):
             hostile.node._mesh.send(own, asked)
@@ -298,7 +298,7 @@ async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at
     match = hostile.node.match
     assert match is not None
     history = [signed for position in match.record.chain[1:] for signed in position.entries.values()]
-    storm = [encode_frame(Need(match.record.match, step, bytes(32))) for step in range(match.record.position.step)]
+    storm = [encode_frame(Need(match.record.match, step, bytes(32), 0)) for step in range(match.record.position.step)]
     throw(hostile, storm * 100 + [encode_frame(Carried(*signed.wire)) for signed in history] * 20)
     await has_arrived(hostile, players[0])
     players[0].go_on()
@@ -323,7 +323,7 @@ async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> No
     match = hostile.node.match
     assert match is not None
     history = [signed.wire for position in match.record.chain[1:] for signed in position.entries.values()]
-    page = encode_frame(Page(match.record.match, True, tuple(history * 9)[:200]))
+    page = encode_frame(Page(match.record.match, 0, tuple(history * 9)[:200]))
     assert len(page) <= FRAME
     throw(hostile, [page] * 15)
     await has_arrived(hostile, players[0])

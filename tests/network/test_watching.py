@@ -375,16 +375,16 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
         Carried(*mine.wire),
         Carried(b"nonsense", bytes(64)),
         Say(b"nonsense", bytes(64)),
-        Page(record.match, True, (mine.wire,)),
+        Page(record.match, 0, (mine.wire,)),
         Propose(record.genesis_data),
         Table("Friday", (), 2, (), ()),
         JoinTable(()),
         Refuse("full", "no"),
-        Need(bytes(32), 0, bytes(32)),
+        Need(bytes(32), 0, bytes(32), 0),
         Cut(record.match, (0, 1)),
     ):
         stranger.mesh.send(host, encode_frame(frame))
-    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match)))
+    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, 0)))
     await stranger.until(1, Page)
     assert [type(each).__name__ for each in inputs] == ["Needed"]
     assert stranger.is_up
@@ -406,7 +406,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
     stranger = Stranger()
     host = await stranger.watch(players[0])
     for step in range(20):
-        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip)))
+        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip, 0)))
     players[0].go_on()
     await agree(*players)
     assert len(await stranger.until(5, Page)) == 5

@@ -41,7 +41,7 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert (limits.WORD_CHARACTERS, limits.WORD_BURST, limits.WORD_RATE) == (200, 5, 1)
     assert (limits.FLOOR_BURST, limits.FLOOR_RATE) == (20, 4)
     assert limits.REPLACEMENT == 2
-    assert limits.NEED_ANSWER == 1
+    assert limits.NEED_RATE == limits.NEED_BURST == 8
     assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)
 
 
@@ -63,31 +63,35 @@ def finished() -> Match:
     return world.machines[0].match
 
 
-def answers(match: Match, step: int, now: float, sender: int = 1) -> list[Page]:
-    need = Need(match.record.match, step, bytes(32))
+def answers(match: Match, step: int, now: float, sender: int = 1, cursor: int = 0) -> list[Page]:
+    need = Need(match.record.match, step, match.record.chain[step].tip, cursor)
     effects: list[Effect] = match.handle(Needed(sender, need), now)
     frames = [effect.frame for effect in effects if isinstance(effect, Send)]
     return [frame for frame in frames if isinstance(frame, Page)]
 
 
-def test_a_request_is_answered_once_per_peer_step_and_second() -> None:
+def test_a_peer_is_answered_eight_times_a_second_whatever_it_asks_for() -> None:
     match = finished()
-    assert len(answers(match, 3, now=100.0)) == 1
-    assert answers(match, 3, now=100.9) == []
-    assert len(answers(match, 4, now=100.9)) == 1
-    assert len(answers(match, 3, now=100.9, sender=2)) == 1
-    assert len(answers(match, 3, now=101.0)) == 1
+    assert sum(len(answers(match, step % 3, now=100.0)) for step in range(20)) == 8
+    assert answers(match, 4, now=100.1) == []
+    assert len(answers(match, 3, now=100.1, sender=2)) == 1
+    assert sum(len(answers(match, 3, now=101.1)) for _ in range(20)) == 8
 
 
-def test_a_page_fits_into_a_frame_and_says_whether_it_is_the_last() -> None:
+def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
     match = finished()
-    total = sum(len(position.entries) for position in match.record.chain)
-    (page,) = answers(match, 0, now=100.0)
-    assert len(page.messages) < total
-    assert not page.last
-    assert limits.PAGE - 1024 < len(encode_frame(page)) <= limits.FRAME
-    (rest,) = answers(match, match.record.position.step, now=100.0)
-    assert rest.last
+    shown: list[tuple[bytes, bytes]] = []
+    cursor, now = 0, 100.0
+    while not shown or cursor:
+        (page,) = answers(match, 0, now=now, cursor=cursor)
+        shown += page.messages
+        assert page.cursor in (0, len(shown))
+        assert len(encode_frame(page)) <= limits.FRAME
+        assert not page.cursor or len(encode_frame(page)) > limits.PAGE - 1024
+        cursor, now = page.cursor, now + 1
+    history = [signed.wire for position in match.record.chain for signed in position.entries.values()]
+    assert len(history) > limits.PAGE // limits.KIB
+    assert shown == [*history, *(match.record.results[author].wire for author in sorted(match.record.results))]
 
 
 async def test_of_very_many_addresses_only_the_first_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:

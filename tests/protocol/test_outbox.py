@@ -40,6 +40,8 @@ class Turns(RuleBasedStateMachine):
         """How often a turn was asked for since the last one."""
         self.kept: list[int] = []
         """Numbers of all messages that were to be kept, but for what was replaced."""
+        self.unwritten: list[int] = []
+        """Numbers of those that are on no disk yet."""
         self.disk: list[int] = []
         self.number = 0
         self.posted: list[int] = []
@@ -59,6 +61,7 @@ class Turns(RuleBasedStateMachine):
 
     def message(self) -> Signed:
         self.kept.append(self.next() % len(MESSAGES))
+        self.unwritten.append(self.kept[-1])
         return MESSAGES[self.kept[-1]]
 
     @rule(count=st.sampled_from([1, 1, 1, 2, BATCH - 1, BATCH]))
@@ -68,8 +71,11 @@ class Turns(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def keep_only(self, count: int) -> None:
-        self.kept = []
-        self.outbox.keep_only(self.message() for _ in range(count))
+        """What is on the disk gives way; what is not there yet may be what frames of this turn rest on."""
+        before, self.kept, self.unwritten = self.unwritten, [], []
+        self.outbox.keep_only([self.message() for _ in range(count)])
+        self.kept += [number for number in dict.fromkeys(before) if number not in self.kept]
+        self.unwritten = list(self.kept)
 
     @rule(count=st.integers(1, 3))
     def post(self, count: int) -> None:
@@ -116,6 +122,7 @@ class Turns(RuleBasedStateMachine):
                     written = [signed.message.step for signed in step.messages]
                     self.disk = written if step.replaces else self.disk + written
                     assert self.disk == self.kept
+                    self.unwritten = []
                 case Send():
                     # Nothing that is posted leaves as long as a crash could make this node forget anything.
                     assert step.letter not in posted or self.disk == self.kept

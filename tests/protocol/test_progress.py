@@ -112,7 +112,7 @@ def test_the_clock_stands_still_while_an_earlier_step_is_voted_on() -> None:
     standstills = 0
     for seed in (2, 3):
         world = Observed(CLASSIC, 4, seed, patience=Patience(5, 5))
-        while world.delivered < 400 + seed:
+        while world.delivered < 500 + seed:
             assert world.step()
         until = world.now + 15
         while world.now < until and world.step():

@@ -9,7 +9,7 @@ import pytest
 from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
 from protocol.genesis import Patience
-from protocol.match import DOUBT, Match
+from protocol.match import Match
 from protocol.messages import Kind, Signed, parse_signed
 from protocol.position import SCRIPTS, Position, Purpose
 from protocol.verifier import Judgement, verify
@@ -224,7 +224,6 @@ def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
 
     while not all(machine.match.is_formed for machine in world.machines):
         world.step()
-    world.now += 2 * DOUBT  # links came up so long ago that nobody asks any more what they may have missed
     world.send = lossy  # type: ignore[method-assign]
     world.run()
     assert lost

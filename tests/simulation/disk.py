@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from protocol.messages import Signed, parse_signed
+from protocol.messages import VOTES, Signed, parse_signed
 from protocol.store import Store, StoreError
 
 Point = Callable[[str], None]
@@ -33,6 +33,12 @@ class Stored(NamedTuple):
     is_over: bool
 
 
+def votes_among(messages: Iterable[Signed]) -> dict[bytes, int]:
+    """Return the sizes of all votes among messages, by id."""
+    votes = (signed for signed in messages if signed.message.kind in VOTES)
+    return {signed.id: len(signed.data) + len(signed.signature) for signed in votes}
+
+
 class Disk(ABC):
     """One node's disk. Every write is a transaction: after a crash it is there as a whole or not at all."""
 
@@ -42,18 +48,22 @@ class Disk(ABC):
         self.is_full = False
         self.own: set[bytes] = set()
         """Ids of all messages that were safely on this disk since the process started, or a backup was put back."""
+        self.votes: dict[bytes, int] = {}
+        """Sizes of the votes that are on this disk, by id."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
         batch = tuple(messages)
         self._guarded("store", lambda: self._write(batch))
         self.own |= {signed.id for signed in batch}
+        self.votes |= votes_among(batch)
 
     def replace(self, messages: Iterable[Signed]) -> None:
         """Store messages in place of all others. :raises StoreError: if they are not known to be stored."""
         batch = tuple(messages)
         self._guarded("store", lambda: self._replace(batch))
         self.own |= {signed.id for signed in batch}
+        self.votes = votes_among(batch)
 
     def add_choice(self, step: int, text: str) -> None:
         """Store a choice of the owner. :raises StoreError: if it is not known to be stored."""
@@ -142,6 +152,7 @@ class MemoryDisk(Disk):
                 choices[content[0]] = content[1]
             is_over = is_over or kind == "over"
         self.own = {signed.id for signed in messages}
+        self.votes = votes_among(messages)
         return Stored(tuple(messages), choices, is_over)
 
     def lose(self, share: float) -> None:
@@ -193,6 +204,7 @@ class SqliteDisk(Disk):
         (known,) = store.matches()
         messages = store.messages(self._match)
         self.own = {signed.id for signed in messages}
+        self.votes = votes_among(messages)
         return Stored(messages, store.choices(self._match), known.over)
 
     def lose(self, share: float) -> None:

@@ -17,7 +17,7 @@ from protocol.messages import VOTES, Kind, Message, Signed, parse_signed
 from protocol.position import Position
 from protocol.randomness import derive_secret
 from protocol.verifier import Judgement, verify
-from protocol.wire import Carried, Frame, Page
+from protocol.wire import Carried, Frame, Need, Page
 
 if TYPE_CHECKING:
     from protocol.agreement import Agreement
@@ -31,6 +31,15 @@ WAKES: Final = 16
 
 VOTES_A_SECOND: Final = 16
 """How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
+
+
+VOTES_ON_DISK: Final = 64 * limits.KIB
+"""Bytes of votes on a disk, but for those that history rests on."""
+
+
+QUESTIONS_A_SECOND: Final = 100
+"""How many NEEDs an honest player may send to one other in one virtual second, whose answers hold twenty messages that
+are of no use: fifteen hundred of these may come at once."""
 
 
 class Check(StrEnum):
@@ -55,6 +64,8 @@ class Check(StrEnum):
     NOBODY_RESIGNS_UNASKED = "nobody resigns unasked"
     ONE_MESSAGE_PER_SLOT = "one message per slot"
     VOTES_TAKE_THEIR_TIME = "votes take their time"
+    THE_STORE_GROWS_WITH_THE_MATCH = "the store grows with the match"
+    QUESTIONS_ARE_BOUNDED = "questions are bounded"
     KEPT_FOR_LATER = "kept for later"
     BUFFERS_ARE_BOUNDED = "buffers are bounded"
     NO_GUEST_SIGNS_A_FALSE_PROPOSAL = "no guest signs a false proposal"
@@ -106,6 +117,8 @@ class Checks:
         """How often a node let itself be woken in which second."""
         self._votes: Counter[tuple[int, int]] = Counter()
         """Votes signed, by author and second."""
+        self._questions: Counter[tuple[int, int, int]] = Counter()
+        """NEEDs sent, by node, peer and second."""
 
     def _hold(self, check: Check, holds: bool, text: str) -> None:
         self.counts[check] += 1
@@ -147,12 +160,14 @@ class Checks:
             f"node {machine.node} was woken {wakes} times in second {now}",
         )
 
-    def before_sending(self, machine: Machine, frame: Frame, data: bytes) -> None:
+    def before_sending(self, machine: Machine, author: int, frame: Frame, data: bytes) -> None:
         """A frame is about to leave a node."""
         if not machine.is_honest:
             return
         self._hold(Check.FRAMES_FIT, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
         self._secrets_stay(machine, data)
+        if isinstance(frame, Need):
+            self._questions_are_bounded(machine, author)
         if isinstance(frame, Carried):
             self._leaves(machine, (frame.data, frame.signature))
         elif isinstance(frame, Page):
@@ -204,6 +219,15 @@ class Checks:
                 message.author in agreement.proven,
                 f"node {me} has two of author {message.author} for step {message.step}",
             )
+
+    def stored(self, machine: Machine) -> None:
+        """A node has written to its disk: votes of others do not make that grow (SPEC.md §6)."""
+        if not machine.is_honest or machine.match is None or not machine.disk.votes:
+            return
+        chain = machine.match.record.chain
+        grounds = {signed.id for position in chain for signed in position.certificate}
+        size = sum(size for vote, size in machine.disk.votes.items() if vote not in grounds)
+        self._hold(Check.THE_STORE_GROWS_WITH_THE_MATCH, size <= VOTES_ON_DISK, f"{size} bytes of votes")
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
@@ -386,6 +410,17 @@ class Checks:
         votes = self._votes[second]
         self._hold(
             Check.VOTES_TAKE_THEIR_TIME, votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second"
+        )
+
+    def _questions_are_bounded(self, machine: Machine, author: int) -> None:
+        """What a peer answers costs a node no more than it has to bear (SPEC.md §8)."""
+        second = machine.node, author, int(self.world.scheduler.now)
+        self._questions[second] += 1
+        asked = self._questions[second]
+        self._hold(
+            Check.QUESTIONS_ARE_BOUNDED,
+            asked <= QUESTIONS_A_SECOND,
+            f"node {machine.node} asks {author} {asked} times in a second",
         )
 
     def _is_held(self, message: bytes) -> bool:

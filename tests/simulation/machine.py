@@ -15,6 +15,8 @@ from p2pdice.players import Player
 from protocol import outbox
 from protocol.effects import (
     Accuse,
+    Announce,
+    Announced,
     Broadcast,
     CalledOff,
     Choose,
@@ -44,7 +46,7 @@ from protocol.messages import MalformedMessageError
 from protocol.outbox import Outbox
 from protocol.store import StoreError
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, Cut, Frame, Leave, MalformedFrameError, Need, Page, encode_frame
+from protocol.wire import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
@@ -226,14 +228,16 @@ class Machine:
                 return
             if signed.message.match == match:
                 self._feed(Received(author, signed))
-        elif isinstance(frame, Need | Page | Cut):
+        elif isinstance(frame, Need | Page | Cut | Have):
             if frame.match != match:
                 return
             if isinstance(frame, Page):
                 self._feed(Paged(author, frame))
             elif isinstance(frame, Cut):
                 self._feed(Severed(author, frame.authors))
-            elif frame.step <= self.match.record.position.step:
+            elif isinstance(frame, Have):
+                self._feed(Announced(author, frame))
+            else:
                 self._feed(Needed(author, frame))
         elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
             self.world.network.disconnect(self.node, author)
@@ -262,6 +266,8 @@ class Machine:
                         self._outbox.keep_only(effect.messages)
                     case Send():
                         self._outbox.post((effect.author, effect.frame))
+                    case Announce():
+                        self._outbox.relay(*((author, effect.have) for author in self._peers()))
                     case Broadcast():
                         self._outbox.post(*((author, effect.frame) for author in self._peers()))
                     case WakeAt():
@@ -290,6 +296,7 @@ class Machine:
                     case outbox.Write():
                         write = self.disk.replace if step.replaces else self.disk.write
                         write(step.messages)
+                        self.world.checks.stored(self)
                     case outbox.Send():
                         if not has_sent:
                             has_sent = True
@@ -314,7 +321,7 @@ class Machine:
                 data = self._encoded[1]
             else:
                 data = encode_frame(bent)
-                self.world.checks.before_sending(self, bent, data)
+                self.world.checks.before_sending(self, author, bent, data)
                 self._encoded = bent, data
             self.world.network.send(self.node, author, data)
 

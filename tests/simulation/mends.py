@@ -32,7 +32,7 @@ def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextM
     mended = Agreement.is_astray
 
     def watched(agreement: Agreement) -> bool:
-        unmended = agreement._has_met_others or agreement.absence.round >= 0
+        unmended = agreement.absence.round >= 0
         if not unmended and agreement.record.is_complete:
             plant.runs()
         return unmended or (agreement.record.is_complete and not is_undone)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
-from p2pdice import RulesError, State, Wager, check_wager, stakes
+from p2pdice import Move, RulesError, State, View, Wager, check_wager, stakes
 from protocol import agreement as agreement_module
 from protocol import limits
 from protocol import match as match_module
@@ -18,6 +18,7 @@ from protocol import position as position_module
 from protocol import record as record_module
 from protocol.absence import Absence
 from protocol.agreement import Agreement, Reception
+from protocol.catch_up import CatchUp
 from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.genesis import Genesis
 from protocol.hashing import tagged_hash
@@ -29,10 +30,12 @@ from protocol.position import SCRIPTS, Position, Purpose, Standing, Transition, 
 from protocol.proofs import contradiction
 from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
-from protocol.wire import Page
+from protocol.wire import Have, Need, Page
+from tests.simulation.disk import MemoryDisk
 from tests.simulation.invariants import Check
 from tests.simulation.plant import Bug, NotCaughtError, Plant, first_catch
 from tests.simulation.replacing import replaced, replaced_value
+from tests.simulation.simulation import Owner
 
 
 def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
@@ -156,14 +159,27 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
         yield
 
 
-def signing_before_anybody_answered(plant: Plant) -> AbstractContextManager[None]:
-    """A node that comes back trusts its store alone."""
+@contextmanager
+def signing_before_anybody_answered(plant: Plant) -> Iterator[None]:
+    """A node that comes back trusts its store alone. Backups lack a move, and owners are at random: else nothing that
+    was signed is lost, or the same is signed again.
+    """
+    lose = MemoryDisk.lose
 
     def trust(match: Match) -> None:
         plant.runs()
         match._heard = None
 
-    return _on_resume(trust)
+    def choose(owner: Owner, view: View) -> Move:
+        return owner._world.streams.bots.choice(view.legal)
+
+    def lose_a_move(disk: MemoryDisk, share: float) -> None:
+        moves = [signed for signed in disk.load().messages if signed.message.kind is Kind.MOVE]
+        while moves and moves[-1].id in disk.own:
+            lose(disk, 0.0)
+
+    with _on_resume(trust), replaced(Owner, Owner.choose, choose), replaced(MemoryDisk, MemoryDisk.lose, lose_a_move):
+        yield
 
 
 def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
@@ -277,23 +293,29 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
     return replaced(Agreement, Agreement._keep_for_later, bad)
 
 
+def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
+    """Who says that they hold more than is here is not asked for it."""
+    lacks = CatchUp._lacks
+
+    def bad(catch_up: CatchUp, mine: Have, theirs: Have) -> bool:
+        if lacks(catch_up, mine, theirs):
+            plant.runs()
+        return False
+
+    return replaced(CatchUp, CatchUp._lacks, bad)
+
+
 @contextmanager
-def nobody_asks_on_a_new_link(plant: Plant) -> Iterator[None]:
-    """What was lost with a link is not asked for over the next, nor when it has been waited for."""
-    link = Match._link
+def every_page_is_the_first(plant: Plant) -> Iterator[None]:
+    """An answer begins at the beginning, wherever the one before has ended; pages are small, so that there are many."""
+    answer = CatchUp.answer
 
-    def asks_nobody(match: Match, author: int, step: int) -> None:
-        plant.runs()
+    def bad(catch_up: CatchUp, asker: int, need: Need, now: float) -> Page | None:
+        if need.cursor:
+            plant.runs()
+        return answer(catch_up, asker, need._replace(cursor=0), now)
 
-    def waits(match: Match, wake: list[float]) -> None:
-        plant.runs()
-
-    def bad(match: Match, author: int) -> None:
-        with replaced(Match, Match._need, asks_nobody):
-            link(match, author)
-        match._timers.doubt_until = 0.0
-
-    with replaced(Match, Match._link, bad), replaced(Match, Match._inquire, waits):
+    with replaced(CatchUp, CatchUp.answer, bad), replaced_value(limits, limits.PAGE, 2 * limits.KIB):
         yield
 
 
@@ -437,29 +459,30 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 29),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 44),
-    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 9),
+    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 0),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.ONE_STATE_PER_HISTORY, 0),
     "every duplicate is an equivocation": Bug(every_duplicate_is_an_equivocation, Check.NO_HONEST_PLAYER_IS_BLAMED, 0),
+    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 3),
     "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 17),
     "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 390),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
     "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 15),
     "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
-    "nobody asks on a new link": Bug(nobody_asks_on_a_new_link, Check.EVERY_MATCH_ENDS, 2),
+    "nobody asks who holds more": Bug(nobody_asks_who_holds_more, Check.EVERY_MATCH_ENDS, 2),
     "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 29),
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.NO_HONEST_PLAYER_IS_BLAMED, 55),
+    "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 43),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 134),
-    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 607),
-    "silence is misconduct": Bug(silence_is_misconduct, Check.NO_HONEST_PLAYER_IS_BLAMED, 9),
+    "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 362),
+    "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
     "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
-    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 17),
-    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 79),
+    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 118),
+    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 94),
     "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 3),
     "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 73),
-    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 44),
+    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 117),
 }
 """Every bug by its name."""
 

@@ -75,7 +75,7 @@ def draw(seed: int) -> Plan:
         kinds = stream.choice((tuple(NETWORK), disk, (*NETWORK, *disk), (stream.choice((*NETWORK, *disk)),)))
         count = stream.choice((1, 2, 4, 8, 16))
         # Counted by the events of a short match, so that most of them strike before the end.
-        faults = plan_faults(stream, kinds, count, players, stream.choice((15, 40, 100)) * players * players)
+        faults = plan_faults(stream, kinds, count, players, stream.choice((30, 100, 400)) * players * players)
     backups = any(fault.kind == "restored backup" for fault in faults)
     return Plan(
         seed=seed,

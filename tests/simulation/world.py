@@ -17,6 +17,8 @@ from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
 from protocol.effects import (
     Accuse,
+    Announce,
+    Announced,
     Broadcast,
     Choose,
     Conceded,
@@ -44,7 +46,7 @@ from protocol.keys import Identity, MatchKey
 from protocol.match import Match
 from protocol.messages import Signed, parse_signed
 from protocol.transcript import write_transcript
-from protocol.wire import Carried, Cut, Frame, Need, Page
+from protocol.wire import Carried, Cut, Frame, Have, Need, Page
 
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)
@@ -52,7 +54,7 @@ UNHURRIED = Patience(3600, 3600)
 IDENTITIES: Final[dict[bytes, Identity]] = {}
 """Of all players that were made, by their public keys."""
 STILL: Final = 60.0
-"""Seconds in which nothing will happen: then the world stands still and its time does not go on."""
+"""Seconds in which nobody says anything new: then the world stands still and its time does not go on."""
 
 
 def join_record(seed: bytes, number: int, *, nickname: str = "", table: bytes = TABLE) -> JoinRecord:
@@ -121,6 +123,8 @@ class World:
         self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience)
         self.data = self.genesis.encoded()
         self.links: dict[tuple[int, int], deque[Frame]] = {}
+        self.still_since = 0.0
+        """Since when nobody has said anything but what they hold."""
         self.delivered = 0
         self.machines = [
             Machine(
@@ -192,6 +196,9 @@ class World:
             match effect:
                 case Send():
                     self.send(me, effect.author, effect.frame)
+                case Announce():
+                    for other in range(len(self.machines)):
+                        self.send(me, other, effect.have)
                 case Broadcast():
                     for other in range(len(self.machines)):
                         self.send(me, other, effect.frame)
@@ -216,6 +223,8 @@ class World:
         """Put a frame on a link, if it is up."""
         if (me, other) in self.links:
             self.links[me, other].append(frame)
+            if not isinstance(frame, Have):
+                self.still_since = self.now
 
     def step(self) -> bool:
         """Let one thing happen; tell whether there was anything left to happen."""
@@ -227,7 +236,7 @@ class World:
             self.move(self.random.choice(thinking))
         else:
             due = [machine.wake for machine in self.machines if machine.is_up and machine.wake is not None]
-            if not due or min(due) > self.now + STILL:
+            if not due or min(due) > self.still_since + STILL:
                 return False
             self.now = max(self.now, min(due))
             for me, machine in enumerate(self.machines):
@@ -243,6 +252,8 @@ class World:
         match frame:
             case Carried():
                 self.feed(receiver, Received(sender, parse_signed(frame.data, frame.signature)))
+            case Have():
+                self.feed(receiver, Announced(sender, frame))
             case Need():
                 self.feed(receiver, Needed(sender, frame))
             case Page():

@@ -8,6 +8,7 @@ from protocol.wire import (
     Carried,
     Cut,
     Frame,
+    Have,
     Hello,
     JoinTable,
     Leave,
@@ -46,11 +47,12 @@ def frames() -> tuple[Frame, ...]:
         Table("Friday", played.genesis.ruleset.options(), 4, tuple(played.genesis.patience), players),
         Propose(played.data),
         Carried(*messages[0].wire),
-        Need(match, 1, messages[3].message.tip),
-        Page(match, True, tuple(signed.wire for signed in messages[:6])),
+        Need(match, 1, messages[3].message.tip, 0),
+        Page(match, 0, tuple(signed.wire for signed in messages[:6])),
         Leave("bye"),
         Cut(match, (1,)),
         Say(b"word", bytes(64)),
+        Have(match, 7, bytes(32), bytes(32), b""),
         Unknown(14, (b"head",)),
     )
 

@@ -70,7 +70,7 @@ def check(kind: Kind, data: bytes) -> None:
     match = Match(at.data, 0, at.seed, at.past)
     match.handle(Ticked(), 0.0)
     match.handle(Linked(1), 0.0)
-    page = Page(at.record.match, True, (signed.wire,))
+    page = Page(at.record.match, 0, (signed.wire,))
     severed = Severed(1, (0, 1, signed.message.author))
     for item in (Received(1, unsigned), severed, Received(1, signed), Paged(1, page), Ticked()):
         for effect in match.handle(item, 100.0):
