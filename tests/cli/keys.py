@@ -160,7 +160,7 @@ class KeyPlayer(Terminal):
 
         def is_whole() -> bool:
             rows = self.display()
-            has_head = "verified" in rows[0] and rows[0].startswith(" Ada's table")
+            has_head = "verified" in rows[0] and rows[0].startswith(" Ada's t")
             rule = f"{self.glyphs.rule * 2} "
             rules = [row for row in rows if row.startswith(rule)]
             has_log = all(self.glyphs.bar in row for row in rows[1:-3]) if self._columns >= WIDE else len(rules) == 1
