@@ -53,7 +53,7 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Leave, TEXT),
     st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
     st.builds(Have, HASH, STEP, HASH, st.just(b"") | HASH, st.just(b"") | HASH),
-    st.builds(Unknown, st.just(0) | st.integers(14), SMALL),
+    st.builds(Unknown, st.just(0) | st.integers(14, 2**64 - 1), SMALL),
 )
 
 
