@@ -65,6 +65,7 @@ explored exhaustively for small worlds by tests/simulation/small_worlds.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -88,6 +89,10 @@ class Place(NamedTuple):
     base: tuple[int, ...]
     staying: tuple[int, ...]
     """Those of the base who had not left before this step: only they vote on it."""
+    live: tuple[int, ...]
+    """Who is in the game."""
+    players: tuple[int, ...]
+    """Who was in it when the base was made and has not left: all of them owe the next LOCK."""
     resignations: Entries = ()
     """For each author who owes a message the id that a RESIGN of theirs has."""
 
@@ -99,7 +104,8 @@ class Place(NamedTuple):
     def leavers(self, entries: Entries) -> set[int]:
         """Return who leaves when the step is closed with ``entries``: whoever is absent there, or resigns."""
         leaving = (b"", *self.resignations)
-        return {author for author, entry in zip(self.owed, entries, strict=True) if entry in leaving}
+        # Of a history that was left nobody knows any more who owed what.
+        return {author for author, entry in zip(self.owed, entries, strict=False) if entry in leaving}
 
 
 class Vote(NamedTuple):
@@ -158,7 +164,18 @@ class History(Protocol):
 class Ballot:
     """All votes on one step that one node knows."""
 
-    __slots__ = ("_absents", "_closes", "_majorities", "certificates", "decided", "place", "round", "said")
+    __slots__ = (
+        "_absents",
+        "_backers",
+        "_closes",
+        "_first",
+        "_majorities",
+        "certificates",
+        "culprits",
+        "decided",
+        "place",
+        "round",
+    )
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -167,12 +184,16 @@ class Ballot:
         self._absents: dict[int, tuple[Vote, ...]] = {}
         self._closes: dict[int, tuple[Vote, ...]] = {}
         self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
+        self._backers: dict[Entries, dict[int, Vote]] = {}
+        """What backs the majorities that were found: votes of earlier rounds are not kept for ever."""
         self.certificates: dict[int, tuple[Vote, ...]] = {}
-        """By round: a majority of identical ABSENTs."""
+        """By round: earlier ABSENTs that back it, and a majority of identical ones."""
+        self.culprits: frozenset[int] = frozenset()
+        """Who is proven to have broken the rules."""
         self.decided: tuple[Vote, ...] = ()
-        """Exactly a majority of identical CLOSEs, by author."""
-        self.said: dict[tuple[int, int], tuple[bytes, ...]] = {}
-        """By (voter, place in the entries): up to two different ids that the voter has named there."""
+        """ABSENTs that back it, and exactly a majority of identical CLOSEs, each by author."""
+        self._first: dict[int, Vote] = {}
+        """The ABSENT of the earliest round, by author: what they had closed the step with, or else held."""
 
     def copy(self) -> Ballot:
         """Return an independent copy."""
@@ -181,9 +202,11 @@ class Ballot:
         twin._absents = self._absents.copy()
         twin._closes = self._closes.copy()
         twin._majorities = self._majorities.copy()
+        twin._backers = self._backers.copy()
         twin.certificates = self.certificates.copy()
+        twin.culprits = self.culprits
         twin.decided = self.decided
-        twin.said = self.said.copy()
+        twin._first = self._first.copy()
         return twin
 
     def key(self) -> object:
@@ -191,6 +214,7 @@ class Ballot:
         return (
             self.place.tip,
             self.round,
+            self.culprits,
             tuple(
                 sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._absents.items())
             ),
@@ -198,14 +222,16 @@ class Ballot:
                 sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._closes.items())
             ),
             tuple(sorted(self._majorities)),
+            tuple(sorted((entries, *sorted(votes)) for entries, votes in self._backers.items())),
             self.decided and self.decided[0].entries,
-            tuple(sorted(self.said.items())),
+            tuple(sorted((author, vote[:6]) for author, vote in self._first.items())),
         )
 
     def votes(self) -> Iterator[Vote]:
         """Yield what must be shown to somebody who knows nothing: certificates first, so that all else counts."""
         shown = set()
         groups = [self.certificates[number] for number in sorted(self.certificates)]
+        groups += [(vote,) for _, vote in sorted(self._first.items())]
         groups += [votes for _, votes in sorted(self._absents.items())]
         groups += [votes for _, votes in sorted(self._closes.items())]
         for vote in (vote for group in (*groups, self.decided) for vote in group):
@@ -227,8 +253,8 @@ class Ballot:
             return False
         kept = sorted((*known, vote), key=lambda each: each.round)[-limits.VOTES_PER_AUTHOR :]
         book[vote.author] = tuple(kept)
-        if not vote.is_close:
-            self._note(vote)
+        if not vote.is_close and (vote.author not in self._first or vote.round < self._first[vote.author].round):
+            self._first[vote.author] = vote
         self._count()
         others = self._absents if vote.is_close else self._closes
         for other in (*same_slot, *others.get(vote.author, ())):
@@ -243,6 +269,12 @@ class Ballot:
             return False
         return len(known) < limits.VOTES_PER_AUTHOR or vote.round > known[0].round
 
+    def convict(self, culprits: Iterable[int]) -> None:
+        """Count anew, now that these are proven to have broken the rules."""
+        if not self.culprits.issuperset(culprits):
+            self.culprits = self.culprits.union(culprits)
+            self._count()
+
     def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
         """Tell whether somebody else says the same: then it may be part of a majority that a liar made elsewhere."""
         return any(
@@ -252,18 +284,13 @@ class Ballot:
             for other in votes
         )
 
-    def _note(self, vote: Vote) -> None:
-        for index, entry in enumerate(vote.entries):
-            said = self.said.get((vote.author, index), ())
-            if entry not in said and len(said) < 2:
-                self.said[vote.author, index] = (*said, entry)
-
     def _count(self) -> None:
         """Find all majorities. Two of one round, or two decisions, need a liar: then all choose the same of them."""
         for number in sorted({vote.round for votes in self._absents.values() for vote in votes}):
             valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
             for found in self._agreeing(vote for vote in valid if self._counts(vote)):
                 self._majorities.setdefault((number, found[0].entries), found)
+                self._backers[found[0].entries] = self.backers(found[0].entries)
         for old in sorted({number for number, _ in self._majorities})[: -limits.VOTES_PER_AUTHOR]:
             for slot in [slot for slot in self._majorities if slot[0] == old]:
                 del self._majorities[slot]
@@ -273,9 +300,9 @@ class Ballot:
         for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
             closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
             for found in self._agreeing(closes):
-                is_better = not self.decided or (-number, found[0].entries) < (
-                    -self.decided[0].round,
-                    self.decided[0].entries,
+                is_better = not self.decided or (-number, found[-1].entries) < (
+                    -self.decided[-1].round,
+                    self.decided[-1].entries,
                 )
                 if is_better:
                     self.decided = found
@@ -285,12 +312,21 @@ class Ballot:
         return absent.newest < 0 or (absent.newest, absent.entries) in self._majorities
 
     def _agreeing(self, votes: Iterator[Vote]) -> list[tuple[Vote, ...]]:
-        """Return every majority of identical votes, exactly a majority of each, by author."""
+        """Return every majority of identical votes, exactly a majority of each, and what backs it."""
         groups: dict[Entries, dict[int, Vote]] = {}
         for vote in votes:
             groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
-        elected = ((group, elect(self.place, entries, group)) for entries, group in sorted(groups.items()))
-        return [tuple(group[author] for author in voters) for group, voters in elected if voters]
+        majorities = []
+        for entries, group in sorted(groups.items()):
+            backers = self.backers(entries)
+            if elected := elect(self.place, entries, group, backers, self.culprits):
+                majorities.append(tuple(group.get(author) or backers[author] for author in elected))
+        return majorities
+
+    def backers(self, entries: Entries) -> dict[int, Vote]:
+        """Return who of the players in the game voted ABSENT for these entries in whatever round, with that vote."""
+        votes = (vote for author in self.place.live for vote in self._absents.get(author, ()))
+        return {vote.author: vote for vote in votes if vote.entries == entries} | self._backers.get(entries, {})
 
     def best(self) -> tuple[Vote, ...]:
         """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
@@ -299,7 +335,7 @@ class Ballot:
     def rank(self) -> tuple[int, bool]:
         """Return how far :meth:`best` binds in comparison with other steps: the higher, the more."""
         best = self.best()
-        return (best[0].round, best[0].is_close) if best else (-1, False)
+        return (best[-1].round, best[-1].is_close) if best else (-1, False)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Yield who has voted in which round, for all votes."""
@@ -328,25 +364,42 @@ class Ballot:
             if vote.round == number and vote.entries == entries and author in self.place.staying
         }
 
-    def named(self, index: int, voters: Collection[int]) -> set[bytes]:
-        """Return what any of ``voters`` ever said at this place of the entries, absence included."""
-        return {
-            entry for (voter, place), said in self.said.items() if place == index and voter in voters for entry in said
-        }
+    def first(self, author: int) -> Entries | None:
+        """Return what an author's first ABSENT here said."""
+        vote = self._first.get(author)
+        return None if vote is None else vote.entries
 
 
 def leaves_majority(place: Place, entries: Entries) -> bool:
-    """Tell whether those who are left after closing a step with ``entries`` are more than half of the base."""
-    return len(set(place.staying) - place.leavers(entries)) >= place.majority
+    """Tell whether those who are left after closing a step with ``entries`` are more than half of the base, and at
+    least one of them is in the game."""
+    left = set(place.staying) - place.leavers(entries)
+    return len(left) >= place.majority and not left.isdisjoint(place.live)
 
 
-def elect(place: Place, entries: Entries, voters: Iterable[int]) -> tuple[int, ...]:
-    """Return a majority of those who voted for ``entries``, by author, as many as it takes; nobody if it is none.
+def elect(
+    place: Place, entries: Entries, voters: Iterable[int], backers: Iterable[int] = (), culprits: Iterable[int] = ()
+) -> tuple[int, ...]:
+    """Return a majority of those who voted for ``entries``, as many as it takes; nobody if they are none.
 
-    All votes are counted here: ABSENTs and CLOSEs, by nodes and by whoever reads a transcript.
+    It is more than half of the base, and at least half of the players in the game who stay have voted so once: else
+    those who are out of it, if they are many, could put out whom they like. All votes are counted here: ABSENTs and
+    CLOSEs, by nodes and by whoever reads a transcript.
+
+    :param backers: who voted ABSENT so in whatever round: they may be gone since.
+    :param culprits: who is proven to have broken the rules. Where two or more stay one vote of theirs is not enough, as
+        a liar could vote against a LOCK that it has signed, unless it is that of the only one who is not proven.
+    :return: the backers whom it takes beside the voters, then the voters, each by author.
     """
-    counted = sorted(set(voters).intersection(place.staying))[: place.majority]
-    return tuple(counted) if len(counted) == place.majority and leaves_majority(place, entries) else ()
+    stay = set(place.live) - place.leavers(entries)
+    counted = sorted(set(voters).intersection(place.staying), key=lambda voter: (voter not in stay, voter))
+    chosen = sorted(counted[: place.majority])
+    lacking = max(-(-len(stay) // 2), min(2, len(stay))) - len(stay.intersection(chosen))
+    added = sorted(stay.intersection(backers).difference(chosen))[: max(lacking, 0)]
+    voices = stay.intersection(chosen + added)
+    is_backed = len(added) >= lacking or (2 * len(voices) >= len(stay) and voices >= stay.difference(culprits))
+    is_majority = len(chosen) == place.majority and leaves_majority(place, entries)
+    return (*added, *chosen) if is_majority and is_backed else ()
 
 
 class Absence:
@@ -411,6 +464,8 @@ class Absence:
     def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
         """Return the first step that is decided otherwise than it stands, with the votes that decide it."""
         tail = history.tail()
+        for each in self.ballots.values():
+            each.convict(history.culprits())
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
             if ballot is None or not ballot.decided or self._is_settled(place, tail[index + 1 :]):
@@ -507,28 +562,43 @@ class Absence:
             closes = (ballot.own_close(me) for ballot in self.ballots.values())
             # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
             honest = ballot.supporters(number, entries).difference(history.culprits())
-            if elect(place, entries, honest) and all(own is None or own.round < number for own in closes):
+            backers = ballot.backers(entries).keys() - set(history.culprits())
+            if elect(place, entries, honest, backers, history.culprits()) and all(
+                own is None or own.round < number for own in closes
+            ):
                 return [Vote(place.tip, me, True, number, entries)]
         return []
 
     def _own_entries(self, ballot: Ballot, history: History) -> Entries:
         """Return what this node itself would close a step with."""
         place = ballot.place
-        closed = history.closed(place.step)
-        held = history.held(place.step)
+        closed, held = history.closed(place.step), history.held(place.step)
         culprits = history.culprits()
-        honest = [author for author in place.base if author not in culprits]
-        entries = []
-        for index, author in enumerate(place.owed):
-            own = closed[index] if closed is not None else held.get(author, b"")
-            if author in culprits:
-                # Whoever closed the step with one of their messages stands by it until somebody says otherwise; who
-                # did not follows them only while nobody does. So differences end in absence, whoever sees them first.
-                named = ballot.named(index, honest)
-                if named - {own} or (closed is None and not named):
-                    own = b""
-            entries.append(own)
-        return tuple(entries)
+        own = closed if closed is not None else tuple(held.get(author, b"") for author in place.owed)
+        leaving = place.leavers(own).union(culprits)
+        said = {
+            author: entries for author in place.players if author not in leaving and (entries := ballot.first(author))
+        }
+        if closed is not None and self.me in place.players and self.me not in leaving:
+            said.setdefault(self.me, closed)
+        return tuple(
+            self._of_culprit([entries[index] for entries in said.values()], None if closed is None else closed[index])
+            if author in culprits
+            else own[index]
+            for index, author in enumerate(place.owed)
+        )
+
+    @staticmethod
+    def _of_culprit(said: Sequence[bytes], closed: bytes | None) -> bytes:
+        """Return what counts as a cheat's message: the one on which most of the others go on, who sign the next LOCK.
+
+        So a step on which somebody has gone on stands, whatever its author shows later; if as many have gone on with
+        another message, or nobody has, the cheat is absent.
+        """
+        counts = Counter(entry for entry in said if entry).most_common(2)
+        if not counts:
+            return b"" if said or closed is None else closed
+        return counts[0][0] if len(counts) == 1 or counts[0][1] > counts[1][1] else b""
 
     def forget(self, keep: Collection[bytes]) -> None:
         """Drop the votes on all steps but those with these tips."""

@@ -111,6 +111,9 @@ class Agreement:
         """What proves that an author broke the rules, by author."""
         self.news: list[News] = []
         """What has happened and was not fetched yet."""
+        self.own: dict[bytes, Signed] = {}
+        """What it has signed since the last complete LOCK, by tip, votes apart: the same again if that comes back.
+        """
         self.is_called_off = False
         """The match is not formed and will not be: so says who uses this, who has a clock."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
@@ -225,13 +228,16 @@ class Agreement:
     def _place(self, signed: Signed) -> Reception:
         if signed.message.kind in VOTES:
             return self._take_vote(signed)
+        is_witness = signed.message.kind is Kind.WITNESS
         try:
-            outcome = self.record.hold(signed)
+            outcome = self.record.countersign(signed) if is_witness else self.record.hold(signed)
         except MisconductError as error:
             return self._prove(error)
         except OtherStateError:
             self._put_aside(signed)
             raise
+        if signed.message.author == self.absence.me and outcome is Outcome.ADDED:
+            self.own[signed.message.tip] = signed
         if outcome is Outcome.ADDED:
             self.news.append(Kept(signed))
             return Reception.NEWS
@@ -289,7 +295,7 @@ class Agreement:
     def _remember_own(self, signed: Signed) -> None:
         """Count a vote of this node's on a history that it has left: it binds all the same."""
         with suppress(ContradictionError):
-            self.absence.take(read_vote(signed), Place(signed.message.step, signed.message.tip, (), (), ()))
+            self.absence.take(read_vote(signed), Place(signed.message.step, signed.message.tip, (), (), (), (), ()))
 
     def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
         message = signed.message
@@ -441,6 +447,7 @@ class Agreement:
                     for vote in ballot.votes():
                         self._put_aside(vote.source)
             self.absence.forget(tips)
+            self.own = {tip: signed for tip, signed in self.own.items() if tip in tips}
             self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
             self._drafts.clear()
             self._left = ()
@@ -488,6 +495,7 @@ class Agreement:
     def _open(self) -> Iterator[Signed]:
         record = self.record
         yield from (record.held[author] for author in sorted(record.held))
+        yield from (known[author] for _, known in sorted(record.countersigned.items()) for author in sorted(known))
         yield from (record.results[author] for author in sorted(record.results))
 
     def digests(self) -> tuple[bytes, bytes]:
@@ -559,8 +567,9 @@ class Agreement:
         self.news.append(Replaced(messages, since))
 
     def _own_elsewhere(self) -> Iterator[Signed]:
-        """Yield this node's votes on histories that it has left."""
+        """Yield what this node has signed on histories that it has left."""
         tail = {place.tip for place in self.tail()}
+        yield from (signed for tip, signed in sorted(self.own.items()) if tip not in tail)
         for tip, ballot in sorted(self.absence.ballots.items()):
             if tip not in tail:
                 yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
@@ -590,7 +599,7 @@ class Agreement:
             return False
         base = len(position.base)
         counts = [others.count(body) for body in others]
-        ours = len(held)
+        ours = len(held) + len(self.record.countersigned.get(position.tip, ()))
         unknown = base - ours - len(others)
         return max(counts) > base // 2 or max(ours, *counts) + unknown <= base // 2
 

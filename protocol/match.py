@@ -171,14 +171,16 @@ class Match:
     # What the owner may ask
 
     def goes_on_without(self, fingerprints: Collection[str]) -> bool:
-        """Tell whether the others are enough to put these players out if they stay away: more than half of the base.
+        """Tell whether the others are enough to put these players out if they stay away: more than half of the base,
+        and half of those in the game.
 
         Nobody waits for players who are out by their own message or the others' votes.
         """
         place = self.record.position
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
         staying = set(place.base) - set(place.left)
-        return not gone & staying or len(staying - gone) >= place.majority
+        is_majority = len(staying - gone) >= place.majority and 2 * len(set(place.live) - gone) >= len(place.live)
+        return gone.isdisjoint(place.live) or is_majority
 
     @property
     def is_formed(self) -> bool:
@@ -320,7 +322,8 @@ class Match:
         assert self.me is not None
         sent = self.record.held.get(self.me)
         has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
-        if has_resigned or self.me in self.record.position.left or self.is_ended:
+        position = self.record.position
+        if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
             return ()
         return self._unheard() or tuple(author for author in self.record.missing() if author != self.me)
 
@@ -616,9 +619,16 @@ class Match:
                 return False
             self._sign(Kind.RESULT, position.lock)
             return True
-        if me not in position.owed or me in record.held or (not self.is_formed and self._holds_back(position)):
+        if position.tip in self.agreement.own or me in position.left:
+            return self._send_again()
+        if not self.is_formed and self._holds_back(position):
             return False
         kind = position.kind
+        if kind is Kind.LOCK and me not in position.owed:
+            self._sign(Kind.WITNESS, position.lock)
+            return True
+        if me not in position.owed:
+            return False
         assert kind is not None
         if (self._conceding and self._may_resign(position)) or (self._withdrawn and not self.is_formed):
             self._sign(Kind.RESIGN, ())
@@ -635,7 +645,7 @@ class Match:
         elif kind is Kind.COMMIT:
             self._sign(kind, self._commitments(COMMITMENTS[position.purpose]))
         elif kind is Kind.LOCK:
-            self._sign(kind, position.lock)
+            self._sign(kind, position.lock + record.countersignatures())
         elif kind is Kind.REVEAL:
             assert position.standing is not None
             self._sign(kind, derive_secret(self._seed, position.standing.context, "share"))
@@ -661,6 +671,14 @@ class Match:
         # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
         is_last = not self.convenes or len(self.record.held) == len(position.owed) - 1
         return not is_last or (position.kind is Kind.COMMIT and not self.may_commit())
+
+    def _send_again(self) -> bool:
+        """Sign what this node has signed for the open step already, if the step was taken back and has returned."""
+        signed = self.agreement.own.get(self.record.position.tip)
+        if signed is None or self.me in self.record.held or signed.message.kind is Kind.WITNESS:
+            return False
+        self._send(signed)
+        return True
 
     @staticmethod
     def _may_resign(position: Position) -> bool:
@@ -756,7 +774,7 @@ class Match:
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
         position = self.record.position
-        unconfirmed = {*position.base} - {*position.left} - {*self.record.results}
+        unconfirmed = {*position.players} - {*self.record.results}
         confirmed = not unconfirmed
         if self._is_deciding and self._has_quorum():
             return  # the last step may come to stand otherwise

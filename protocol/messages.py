@@ -18,6 +18,7 @@ the hash of the signed bytes *without* the signature, because a signer can make 
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import pairwise
 from typing import Final, NamedTuple, cast
 
 from protocol.canonical import NotCanonicalError, Value, decode, encode
@@ -39,7 +40,8 @@ class Kind(IntEnum):
     COMMIT = 1
     """(commitment…): to a share of a joint roll, or to a hand key and a share of a deal."""
     LOCK = 2
-    """The hash of the engine's state: its signer has the same history and draws the same conclusion."""
+    """The hash of the engine's state: its signer has the same history and draws the same conclusion. Behind it the
+    signatures of witnesses under the LOCK before that the signer has: :func:`carried`."""
     REVEAL = 3
     """The share that was committed to."""
     MOVE = 4
@@ -57,11 +59,13 @@ class Kind(IntEnum):
     the latest round with a majority of identical votes that the voter knows, or -1: :mod:`protocol.absence`."""
     CLOSE = 10
     """(round, ids): a vote to close the step with what a majority of ABSENTs of this round has named."""
+    WITNESS = 11
+    """The hash that a LOCK signs, outside the history, by who is out of the game: they are there and can vote."""
 
 
 BODY_SHAPES: Final = {
     Kind.COMMIT: "array of 1 or 2 byte strings of 32 bytes",
-    Kind.LOCK: "byte string of 32 bytes",
+    Kind.LOCK: "byte string of 32 bytes, and 65 for each signature, ascending by roster index",
     Kind.REVEAL: "byte string of 32 bytes",
     Kind.MOVE: f"text of 1 to {MOVE_CHARACTERS} characters",
     Kind.OPEN: "array of 3 byte strings of 32 bytes",
@@ -70,6 +74,7 @@ BODY_SHAPES: Final = {
     Kind.STAKE: "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes",
     Kind.ABSENT: "array of a round, an array of byte strings of 32 or 0 bytes, and an earlier round or -1",
     Kind.CLOSE: "array of a round and an array of byte strings of 32 or 0 bytes",
+    Kind.WITNESS: "byte string of 32 bytes",
 }
 """The shape of each kind's body, checked when a message is parsed."""
 
@@ -111,6 +116,23 @@ def _is_hash(value: object) -> bool:
 
 VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
 """The kinds that are about a step and no part of it."""
+ASIDE: Final = (*VOTES, Kind.RESULT, Kind.WITNESS)
+"""The kinds that are no part of the history."""
+CARRIED: Final = 1 + SIGNATURE_BYTES
+"""Bytes of a roster index and a signature in a LOCK."""
+
+
+def carried(body: bytes) -> dict[int, bytes]:
+    """Return the signatures in the body of a LOCK, by roster index."""
+    pairs = range(HASH_BYTES, len(body), CARRIED)
+    return {body[place]: body[place + 1 : place + CARRIED] for place in pairs}
+
+
+def _is_lock(body: object) -> bool:
+    if type(body) is not bytes or len(body) < HASH_BYTES or (len(body) - HASH_BYTES) % CARRIED:
+        return False
+    authors = body[HASH_BYTES::CARRIED]
+    return all(one < other for one, other in pairwise(authors))
 
 
 def _is_round(value: object) -> bool:
@@ -136,6 +158,8 @@ def _body_fits(kind: Kind, body: object) -> bool:
         return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
     if kind is Kind.RESIGN:
         return body == ()
+    if kind is Kind.LOCK:
+        return _is_lock(body)
     if kind is Kind.COMMIT or kind is Kind.OPEN:
         counts = (1, 2) if kind is Kind.COMMIT else (3,)
         return type(body) is tuple and len(body) in counts and all(map(_is_hash, body))

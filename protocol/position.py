@@ -46,7 +46,7 @@ from protocol.absence import majority
 from protocol.canonical import encode
 from protocol.genesis import Genesis
 from protocol.hashing import tagged_hash
-from protocol.messages import Kind, Signed
+from protocol.messages import Kind, Signed, carried
 from protocol.randomness import Context, beacon, hand, public_die, seating
 
 
@@ -128,7 +128,14 @@ class Position(NamedTuple):
     owed: tuple[int, ...]
     """Authors (roster indices, ascending) from whom the step wants a message each."""
     base: tuple[int, ...]
-    """Authors who signed the last completed LOCK, witnesses among them: more than half of them is a majority."""
+    """Authors who can vote since the last complete LOCK: more than half of them is a majority. They follow from the
+    history before it, so that they are the same whatever closed it."""
+    players: tuple[int, ...]
+    """Authors who were in the game when the last complete LOCK was opened, and have not left: they owe the next one."""
+    present: tuple[int, ...] = ()
+    """Authors whose signature of the LOCK before that one stands in the history: who is out and still there."""
+    witnessed: bytes = b""
+    """The tip of the last complete LOCK, and the hash that it signs: what a witness of it has signed."""
     locked: int = 0
     """The step of that LOCK. Nothing before it can change any more."""
     state: State | None = None
@@ -161,8 +168,15 @@ class Position(NamedTuple):
         return majority(self.base)
 
     @property
+    def live(self) -> tuple[int, ...]:
+        """Authors who are in the game."""
+        if self.state is None:
+            return self.players
+        return tuple(sorted(self.seats[seat] for seat in self.state.live))
+
+    @property
     def witnesses(self) -> tuple[int, ...]:
-        """Authors who are out of the game, of whom only LOCKs are wanted."""
+        """Authors who are out of the game, of whom no more than a LOCK is wanted."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
     @property
@@ -309,8 +323,17 @@ def advance(
 
     state = game.state
     is_lock = position.kind is Kind.LOCK
-    base = tuple(given) if is_lock else position.base
-    locked = position.step if is_lock else position.locked
+    base, locked, present, witnessed = position.base, position.locked, position.present, position.witnessed
+    began = position.players
+    if is_lock:
+        base = tuple(sorted({*position.players, *present}.difference(position.left)))
+        locked = position.step
+        witnessed = position.tip + position.lock
+        present = tuple(
+            sorted({*position.players, *(author for body in given.values() for author in carried(cast("bytes", body)))})
+        )
+        began = position.live
+    remaining = tuple(author for author in began if author not in left)
     purpose, stage = next_stage(position, state, riding, is_spoilt)
     if stage == 0:
         standing = None
@@ -323,7 +346,7 @@ def advance(
     elif not script:
         owed = ()
     elif state is None or script[stage] is Kind.LOCK:
-        owed = tuple(author for author in range(players) if author not in left)
+        owed = remaining
     else:
         owed = tuple(sorted(seats[seat] for seat in state.live))
     kind = script[stage] if script else None
@@ -337,6 +360,9 @@ def advance(
         kind,
         owed,
         base,
+        remaining,
+        present,
+        witnessed,
         locked,
         state,
         seats,

@@ -85,7 +85,7 @@ def progress(record: Record, info: tuple[PlayerInfo, ...]) -> Progress:
     """
     position = record.position
     if position.purpose is Purpose.END:
-        owed: set[int] = set(position.base) - set(position.left)
+        owed: set[int] = set(position.players)
         here, stage = owed.intersection(record.results), Stage.CONFIRM
     else:
         assert position.kind is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from p2pdice import Bid, RulesError, parse_move
 from protocol.absence import conflict
-from protocol.messages import VOTES, Kind, Message, Signed
+from protocol.messages import ASIDE, VOTES, Kind, Message, Signed
 from protocol.votes import read_vote
 
 
@@ -27,7 +27,7 @@ def contradiction(first: Signed, second: Signed) -> str:
         reason = conflict(read_vote(first), read_vote(second))
     else:
         # Two receipts of one end say that a program has a bug, not that somebody plays two games.
-        is_history = not {one.kind, other.kind} & {*VOTES, Kind.RESULT}
+        is_history = not {one.kind, other.kind}.intersection(ASIDE)
         reason = "signed two messages for one slot" if is_history else ""
     if not reason:
         return ""
@@ -60,6 +60,8 @@ def statement(message: Message) -> str:
             return f"revealed the share {short(share)}"
         case Kind.RESULT, state:
             return f"confirmed the end {short(state)}"
+        case Kind.WITNESS, state:
+            return f"witnessed the state {short(state)}"
     return "gave up"
 
 

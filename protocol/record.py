@@ -13,8 +13,9 @@ closes with one: the match is called off. A step
 can also be closed with nothing from an author, if a majority of CLOSE votes says so (:mod:`protocol.absence`): the
 author is evicted.
 
-Eliminated players are *witnesses*: they owe LOCKs, until they leave, at no further cost. Whoever signed the last
-complete LOCK is the *base* that votes. Nothing behind a complete LOCK is ever dropped; what came after it can be
+Eliminated players are *witnesses*: they owe the LOCK behind which they went out, and nobody waits for them after that.
+What they sign beside the later ones is carried in the next LOCK of the others, and keeps them in the *base* that votes.
+Nothing behind a complete LOCK is ever dropped; what came after it can be
 (:meth:`Record.fork`, :meth:`Record.adopt`).
 
 The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
@@ -31,9 +32,10 @@ from typing import NamedTuple, cast
 from p2pdice import RulesError, check_wager
 from protocol.absence import Entries, Place, Vote, elect
 from protocol.genesis import match_id, parse_genesis
+from protocol.hashing import HASH_BYTES
 from protocol.keys import PublicKey
 from protocol.limits import CHECKED, STATES_APART
-from protocol.messages import VOTES, Kind, Message, Signed, message_id
+from protocol.messages import VOTES, Kind, Message, Signed, carried, message_id
 from protocol.position import COMMITMENTS, FORMED, Position, Purpose, Transition, advance, play, state_hash, wager
 from protocol.proofs import contradiction, short
 from protocol.randomness import hand_commitment, share_commitment, stake_commitment
@@ -86,7 +88,7 @@ class _Weighed(NamedTuple):
     """What it makes of the game, if it is the move that is due."""
 
 
-_FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=())
+_FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=(), players=())
 """In the place of those that :meth:`Record.forget` has dropped."""
 
 
@@ -103,7 +105,15 @@ class Record:
         self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
         everyone = tuple(range(len(self.keys)))
         first = Position(
-            0, self.match, Purpose.FORMING, 0, Kind.LOCK, owed=everyone, base=everyone, lock=state_hash(None)
+            0,
+            self.match,
+            Purpose.FORMING,
+            0,
+            Kind.LOCK,
+            owed=everyone,
+            base=everyone,
+            players=everyone,
+            lock=state_hash(None),
         )
         self.chain = [first]
         """The position before every step so far; the last one is open."""
@@ -113,6 +123,8 @@ class Record:
         """RESULT messages, by author, once the match has ended."""
         self.closes: list[Signed] = []
         """Votes to close the open step that were added while there are too few."""
+        self.countersigned: dict[bytes, dict[int, Signed]] = {}
+        """What witnesses signed, by the tip of the LOCK and author: of the last complete LOCK and of the open one."""
         self._transition: Transition | None = None
         """What the move that is held makes of the game."""
         self._checked: dict[bytes, Signed] = {}
@@ -134,13 +146,15 @@ class Record:
 
     def place(self, step: int) -> Place:
         """Return what a vote on a step, closed or open, is held against."""
-        position = self.chain[step]
+        position = self.full(step)
         staying = tuple(author for author in position.base if author not in position.left)
         resignations = tuple(
             message_id(Message(self.match, step, position.tip, author, Kind.RESIGN, ()).encoded())
             for author in position.owed
         )
-        return Place(step, position.tip, position.owed, position.base, staying, resignations)
+        return Place(
+            step, position.tip, position.owed, position.base, staying, position.live, position.players, resignations
+        )
 
     def closed(self, step: int) -> Entries | None:
         """Return the ids that a step was closed with, by owing author, empty for the missing; None if it is open."""
@@ -185,8 +199,8 @@ class Record:
         :raises RejectedMessageError: if it does not belong here; nothing changes.
         :raises MisconductError: if its author proved to have broken the rules; nothing changes.
         """
-        if signed.message.kind is Kind.CLOSE:
-            return self._add_close(signed)
+        if signed.message.kind in VOTES:
+            return self._add_vote(signed)
         outcome = self.hold(signed)
         if outcome is Outcome.ADDED and self.is_complete:
             self.close()
@@ -207,6 +221,36 @@ class Record:
                 self.held[signed.message.author] = weighed.signed
         return weighed.outcome
 
+    def countersign(self, signed: Signed) -> Outcome:
+        """Keep what a witness signed for the last complete LOCK or the open one; it closes nothing.
+
+        :raises RejectedMessageError: if it does not belong here.
+        """
+        message = signed.message
+        if message.step > self.position.step:
+            return Outcome.FUTURE
+        position = self.chain[message.step]
+        known = self.countersigned.get(position.tip, {})
+        if message.author in known and known[message.author].id == signed.id:
+            return Outcome.DUPLICATE
+        signed = self.check_signature(signed)
+        if message.tip != position.tip:
+            return Outcome.FOREIGN
+        if position.kind is not Kind.LOCK or message.author in (*position.owed, *position.left):
+            raise RejectedMessageError("a witness of no LOCK, or by nobody who is one there")
+        if message.body != position.lock:
+            raise OtherStateError
+        if message.step < self.position.locked:
+            return Outcome.LATE
+        self.countersigned = {**self.countersigned, position.tip: {**known, message.author: signed}}
+        return Outcome.ADDED
+
+    def countersignatures(self) -> bytes:
+        """Return the signatures of witnesses under the last complete LOCK as the next one carries them."""
+        last = self.chain[self.position.locked]
+        known = sorted(self.countersigned.get(last.tip, {}).items()) if self.position.step else ()
+        return b"".join(bytes((author,)) + signed.signature for author, signed in known)
+
     def judge(self, signed: Signed) -> Outcome:
         """Return what :meth:`hold` would make of a message, and raise what it would; nothing changes."""
         return self._weigh(signed).outcome
@@ -216,8 +260,8 @@ class Record:
         position = self.chain[-1]
         if self._is_known(signed):
             return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
-        if message.kind in VOTES:
-            raise RejectedMessageError("a vote about a step is no part of it")
+        if message.kind in VOTES or message.kind is Kind.WITNESS:
+            raise RejectedMessageError("a vote about a step, or what a witness signs, is no part of it")
         if message.step > position.step:
             return _Weighed(Outcome.FUTURE, signed)
         signed = self.check_signature(signed)
@@ -257,27 +301,30 @@ class Record:
         entries = {author: self.held[author] for author in sorted(self.held)}
         self._close(entries, ())
 
-    def close_without(self, closes: Sequence[Signed]) -> None:
+    def close_without(self, votes: Sequence[Signed]) -> None:
         """Close the open step with what a majority of CLOSE votes names; what else is held for it is dropped.
 
-        :param closes: by author, no more than a majority.
+        :param votes: ABSENTs that back the majority, then no more CLOSEs than it takes, each by author.
         :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
         """
         position = self.chain[-1]
-        votes = [self.check_vote(signed) for signed in closes]
-        if len({(vote.tip, vote.is_close, vote.round, vote.entries) for vote in votes}) != 1 or not votes[0].is_close:
+        read = [self.check_vote(signed) for signed in votes]
+        backers = tuple(vote.author for vote in read if not vote.is_close)
+        closers = tuple(vote.author for vote in read if vote.is_close)
+        if len({(vote.tip, vote.entries) for vote in read}) != 1 or len({v.round for v in read if v.is_close}) != 1:
             raise RejectedMessageError("the votes to close the step differ")
-        if votes[0].tip != position.tip:
+        if read[0].tip != position.tip:
             raise RejectedMessageError("the votes are not on this step")
-        voters = tuple(vote.author for vote in votes)
-        if voters != elect(self.place(position.step), votes[0].entries, voters):
+        place = self.place(position.step)
+        # Here nobody is known to cheat or not: no more than half of those in the game is asked for.
+        if (*backers, *closers) != elect(place, read[0].entries, closers, backers, place.live):
             raise RejectedMessageError("not a majority of votes that leaves one, each once and in order")
-        named = dict(zip(position.owed, votes[0].entries, strict=True))
+        named = dict(zip(position.owed, read[0].entries, strict=True))
         ids = {author: signed.id for author, signed in self.held.items()}
         if any(entry and ids.get(author) != entry for author, entry in named.items()):
             raise RejectedMessageError("a message that the votes name is missing")
         entries = {author: self.held[author] for author in sorted(named) if named[author]}
-        self._close(entries, tuple(closes) if len(entries) < len(named) else ())
+        self._close(entries, tuple(votes) if len(entries) < len(named) else ())
 
     def check_vote(self, signed: Signed) -> Vote:
         """Return what an ABSENT or CLOSE on a step of this history says.
@@ -309,7 +356,7 @@ class Record:
         self.chain, self.held, self.results = other.chain, other.held, other.results
         self.closes, self._transition = [], other._transition
 
-    def _add_close(self, signed: Signed) -> Outcome:
+    def _add_vote(self, signed: Signed) -> Outcome:
         if signed.message.step > self.position.step:
             return Outcome.FUTURE
         if signed.message.step < self.position.step:
@@ -318,7 +365,7 @@ class Record:
         if self._is_known(vote.source):
             return Outcome.DUPLICATE
         closes = [*self.closes, vote.source]
-        if len(closes) >= self.position.majority:
+        if sum(each.message.kind is Kind.CLOSE for each in closes) >= self.position.majority:
             self.close_without(closes)
         else:
             self.closes = closes
@@ -378,8 +425,12 @@ class Record:
             assert position.kind is not None
             raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
         if message.kind is Kind.LOCK:
-            if body != position.lock:
+            body = cast("bytes", body)
+            if body[:HASH_BYTES] != position.lock:
                 raise OtherStateError
+            for witness, signature in carried(body).items():
+                if not self._is_countersigned(position, witness, signature):
+                    raise misconduct("carried a signature of a witness that is none")
         elif message.kind is Kind.MOVE:
             assert type(body) is str
             try:
@@ -419,8 +470,27 @@ class Record:
                 raise misconduct(f"opened another hand key than the one committed to: {committed}")
         return None
 
+    def _is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
+        """Tell whether a witness signed the LOCK before an open one so."""
+        if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
+            return False
+        tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
+        known = self.countersigned.get(tip, {})
+        if witness in known and known[witness].signature == signature:
+            return True  # without the price of a signature check
+        message = Message(self.match, position.locked, tip, witness, Kind.WITNESS, lock)
+        data = message.encoded()
+        if not self.keys[witness].verifies(signature, data):
+            return False
+        signed = Signed(data, signature, message, message_id(data), checked=True)
+        self.countersigned = {**self.countersigned, tip: {**known, witness: signed}}
+        return True
+
     def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
         self.chain.append(self._after(self.position, entries, certificate, self._transition))
+        if self.position.locked == self.position.step - 1:
+            tip = self.chain[-2].tip
+            self.countersigned = {tip: self.countersigned.get(tip, {})}
         self.held, self.closes, self._transition = {}, [], None
 
     def _after(

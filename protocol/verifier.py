@@ -343,9 +343,9 @@ def _absence(record: Record, before: Position, after: Position) -> str:
     return f"{absent} was silent in step {before.step}, say {voters}"
 
 
-def _place(signed: Signed) -> tuple[bool, int]:
-    """Return what the messages of a step are sorted by: the votes to close it stand behind all others."""
-    return signed.message.kind in VOTES, signed.message.author
+def _place(signed: Signed) -> tuple[bool, bool, int]:
+    """Return what the messages of a step are sorted by: the votes to close it stand behind all others, CLOSEs last."""
+    return signed.message.kind in VOTES, signed.message.kind is Kind.CLOSE, signed.message.author
 
 
 def _labels(record: Record) -> tuple[str, ...]:

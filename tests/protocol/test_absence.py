@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 import pytest
 
 from protocol import limits
-from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, leaves_majority
+from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect, leaves_majority
 
 TIP, LOCK = b"step", b"lock"
 ALL: Entries = (b"a", b"b", b"c")
 WITHOUT_C: Entries = (b"a", b"b", b"")
-STEP = Place(0, TIP, (0, 1, 2), (0, 1, 2), (0, 1, 2))
-NEXT = Place(1, LOCK, (0, 1, 2), (0, 1, 2), (0, 1, 2))
+WITHOUT_A: Entries = (b"", b"b", b"c")
+STEP = Place(0, TIP, (0, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2))
+NEXT = Place(1, LOCK, (0, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2))
 
 
 class Past:
@@ -103,26 +104,26 @@ def test_no_close_for_an_older_round() -> None:
 
 
 def test_the_newest_majority_is_voted_for_in_the_next_round() -> None:
-    absence = voter(absent(1, WITHOUT_C), absent(2, WITHOUT_C), absent(0, ALL))
-    assert absence.due(Past(ALL), {TIP}, ()) == [absent(0, WITHOUT_C, 1, newest=0)]
+    absence = voter(absent(1, WITHOUT_A), absent(2, WITHOUT_A), absent(0, ALL))
+    assert absence.due(Past(ALL), {TIP}, ()) == [absent(0, WITHOUT_A, 1, newest=0)]
 
 
 def test_a_vote_that_refers_to_an_unknown_majority_does_not_count() -> None:
-    absence = voter(absent(1, WITHOUT_C, 1, newest=0), absent(2, WITHOUT_C, 1, newest=0))
+    absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(2, WITHOUT_A, 1, newest=0))
     assert absence.ballots[TIP].certificates == {}
-    absence.take(absent(1, WITHOUT_C), STEP)
-    absence.take(absent(2, WITHOUT_C), STEP)
+    absence.take(absent(1, WITHOUT_A), STEP)
+    absence.take(absent(2, WITHOUT_A), STEP)
     assert absence.ballots[TIP].certificates.keys() == {0, 1}
 
 
 def test_exactly_a_majority_decides_also_against_how_the_step_was_closed() -> None:
-    absence = voter(close(1, WITHOUT_C))
+    absence = voter(close(1, WITHOUT_A))
     assert absence.decision(Past(ALL)) is None
-    absence.take(close(2, WITHOUT_C), STEP)
-    assert absence.decision(Past(WITHOUT_C)) is None
+    absence.take(close(2, WITHOUT_A), STEP)
+    assert absence.decision(Past(WITHOUT_A)) is None
     found = absence.decision(Past(ALL))
-    assert found == (STEP, (close(1, WITHOUT_C), close(2, WITHOUT_C)))
-    absence.take(close(0, WITHOUT_C), STEP)
+    assert found == (STEP, (close(1, WITHOUT_A), close(2, WITHOUT_A)))
+    absence.take(close(0, WITHOUT_A), STEP)
     assert len(absence.ballots[TIP].decided) == 2
 
 
@@ -133,15 +134,15 @@ def test_who_left_before_the_step_does_not_count() -> None:
 
 
 def test_the_base_stays_as_it_was() -> None:
-    place = Place(0, TIP, (0, 1, 2), (0, 1, 2, 3, 4), (0, 1, 2))
+    place = Place(0, TIP, (0, 1, 2), (0, 1, 2, 3, 4), (0, 1, 2), (0, 1, 2), (0, 1, 2))
     absence = voter(close(1, ALL), close(2, ALL), place=place)
     assert absence.ballots[TIP].decided == ()
 
 
 def test_who_votes_against_a_closed_step_is_reopened() -> None:
-    absence = voter(absent(1, WITHOUT_C), absent(2, WITHOUT_C))
+    absence = voter(absent(1, WITHOUT_A), absent(2, WITHOUT_A))
     assert absence.is_reopened(Past(ALL))
-    assert not absence.is_reopened(Past(WITHOUT_C))
+    assert not absence.is_reopened(Past(WITHOUT_A))
 
 
 def test_a_later_majority_settles_the_steps_before_it() -> None:
@@ -153,8 +154,8 @@ def test_a_later_majority_settles_the_steps_before_it() -> None:
 
 def test_a_newer_majority_reopens_the_step_before_an_older_one() -> None:
     absence = voter(absent(0, ALL, tip=LOCK), absent(1, ALL, tip=LOCK))
-    absence.take(absent(1, WITHOUT_C, 1), STEP)
-    absence.take(absent(2, WITHOUT_C, 1), STEP)
+    absence.take(absent(1, WITHOUT_A, 1), STEP)
+    absence.take(absent(2, WITHOUT_A, 1), STEP)
     assert absence.leader() == STEP
     assert absence.is_reopened(Past(ALL))
 
@@ -183,7 +184,7 @@ def test_later_rounds_are_joined_but_not_while_the_own_one_is_new() -> None:
 
 
 def test_a_single_voter_far_ahead_is_not_followed_where_two_others_are_a_majority() -> None:
-    place = Place(0, TIP, (0, 1), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4))
+    place = Place(0, TIP, (0, 1), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (0, 1), (0, 1))
     far = limits.VOTE_ROUNDS_AHEAD + 1
     absence = voter(absent(0, (b"a", b"")), absent(4, (b"a", b""), far), place=place)
     assert absence.target(0, 0, 3) == (-1, False)
@@ -213,8 +214,8 @@ def test_voting_against_the_own_close_for_a_newer_majority_is_none() -> None:
 def test_a_third_vote_in_one_round_is_kept_only_if_somebody_else_says_the_same() -> None:
     absence = voter(absent(1, ALL))
     with pytest.raises(ContradictionError):
-        absence.take(absent(1, WITHOUT_C), STEP)
-    third: Entries = (b"a", b"", b"c")
+        absence.take(absent(1, WITHOUT_A), STEP)
+    third = WITHOUT_C
     assert not absence.take(absent(1, third), STEP)
     absence.take(absent(0, third), STEP)
     with pytest.raises(ContradictionError):
@@ -227,11 +228,11 @@ def test_a_liar_makes_nobody_keep_more_than_the_latest_rounds() -> None:
     for number in range(5 * limits.VOTES_PER_AUTHOR):
         absence.take(absent(1, ALL, number), STEP)
         absence.take(close(1, ALL, number), STEP)
-    assert len(list(absence.ballots[TIP].votes())) == 2 * limits.VOTES_PER_AUTHOR
+    assert len(list(absence.ballots[TIP].votes())) == 1 + 2 * limits.VOTES_PER_AUTHOR
 
 
 def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None:
-    votes = [absent(0, ALL), absent(1, WITHOUT_C), absent(2, ALL), absent(2, WITHOUT_C)]
+    votes = [absent(0, ALL), absent(1, WITHOUT_A), absent(2, ALL), absent(2, WITHOUT_A)]
     chosen = []
     for order in (votes, votes[::-1]):
         absence = Absence(0)
@@ -239,7 +240,7 @@ def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None
             with contextlib.suppress(ContradictionError):
                 absence.take(vote, STEP)
         chosen.append(absence.ballots[TIP].best()[0].entries)
-    assert chosen == [WITHOUT_C, WITHOUT_C]
+    assert chosen == [WITHOUT_A, WITHOUT_A]
 
 
 def test_a_proven_culprit_counts_as_absent_for_who_has_not_closed_the_step() -> None:
@@ -247,12 +248,55 @@ def test_a_proven_culprit_counts_as_absent_for_who_has_not_closed_the_step() -> 
     assert voter().due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
 
 
-def test_who_closed_the_step_with_a_culprit_stands_by_it_until_somebody_says_otherwise() -> None:
+def test_a_step_with_a_cheats_message_stands_unless_as_many_have_gone_on_with_another() -> None:
     past = Past(ALL, culprits={2})
     assert voter().due(past, {TIP}, ()) == [absent(0, ALL)]
     assert voter(absent(1, ALL)).due(past, {TIP}, ()) == [absent(0, ALL)]
+    assert voter(absent(1, WITHOUT_C)).due(past, {TIP}, ()) == [absent(0, ALL)]
     assert voter(absent(1, (b"a", b"b", b"C"))).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
-    assert voter(absent(1, WITHOUT_C)).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
+
+
+def test_of_two_messages_of_a_cheat_the_one_counts_on_which_more_of_those_in_the_game_have_gone_on() -> None:
+    """Who is out of it is not counted: no LOCK waits for them."""
+    everyone, other = (0, 1, 2, 3, 4, 5), (b"a", b"b", b"C", b"d")
+    closed: Entries = (b"a", b"b", b"c", b"d")
+    place = Place(0, TIP, (0, 1, 2, 3), everyone, everyone, (0, 1, 2, 3), (0, 1, 2, 3))
+    past = Past(closed, culprits={2}, step=place)
+    ahead = voter(absent(1, other), absent(4, other), absent(5, other), place=place)
+    assert ahead.due(past, {TIP}, ())[0].entries == (b"a", b"b", b"", b"d")
+    ahead.take(absent(3, other), place)
+    assert ahead.due(past, {TIP}, ())[0].entries == other
+    assert voter(absent(3, closed), absent(1, other), place=place).due(past, {TIP}, ())[0].entries == closed
+
+
+OUT = Place(0, TIP, (1,), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (0, 1), (0, 1))
+"""Two are in the game, three are out of it."""
+
+
+def test_those_who_are_out_of_the_game_put_nobody_out_without_half_of_those_in_it() -> None:
+    assert elect(OUT, (b"",), (2, 3, 4)) == ()
+    assert elect(OUT, (b"",), (0, 2, 3, 4)) == (0, 2, 3)
+    assert elect(OUT, (b"",), (2, 3, 4), backers=(0,)) == (0, 2, 3, 4)
+    assert elect(OUT, (b"",), (1, 2, 3, 4)) == ()
+
+
+def test_who_backed_a_majority_and_is_gone_is_counted_in_later_rounds() -> None:
+    absence = voter(*(absent(author, (b"",)) for author in (0, 2, 3)), place=OUT, me=4)
+    for author in (2, 3, 4):
+        absence.take(absent(author, (b"",), 1, newest=0), OUT)
+    assert absence.ballots[TIP].certificates[1] == (
+        absent(0, (b"",)),
+        *(absent(author, (b"",), 1, newest=0) for author in (2, 3, 4)),
+    )
+
+
+def test_where_two_stay_one_liar_is_not_enough() -> None:
+    place = OUT._replace(owed=(0, 1))
+    entries: Entries = (b"a", b"b")
+    assert elect(place, entries, (1, 2, 3)) == ()
+    assert elect(place, entries, (0, 1, 2)) == (0, 1, 2)
+    assert elect(place, entries, (1, 2, 3), culprits={1}) == ()
+    assert elect(place, entries, (0, 2, 3), culprits={1}) == (0, 2, 3)
 
 
 def test_witnesses_vote_and_owe_no_message() -> None:
@@ -279,7 +323,7 @@ def test_a_copy_is_independent_and_equal() -> None:
 
 
 def test_votes_of_a_ballot_convince_whoever_knows_nothing() -> None:
-    absence = voter(absent(1, WITHOUT_C, 1, newest=0), absent(1, WITHOUT_C), absent(2, WITHOUT_C), close(2, WITHOUT_C))
+    absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(1, WITHOUT_A), absent(2, WITHOUT_A), close(2, WITHOUT_A))
     fresh = Ballot(STEP)
     for vote in absence.ballots[TIP].votes():
         fresh.take(vote)

@@ -363,6 +363,37 @@ def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out()
     assert state.places[-1] == (world.machines[0].match.record.position.seats.index(cheat),)
 
 
+@pytest.mark.parametrize("has_friend", [False, True])
+def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bool) -> None:
+    """A friend of the cheat's may vote that the step never had their message: as long as nothing is proven of them."""
+    world = World(CLASSIC, 5, seed=4, patience=Patience(20, 10))
+    record = world.machines[0].match.record
+    while len(record.chain) < 7 or any(position.purpose is not Purpose.TURN for position in record.chain[-7:]):
+        assert world.step()
+    step = next(position.step for position in reversed(record.chain) if position.kind is Kind.REVEAL)
+    position, bids = record.chain[step], record.chain[-1].step
+    tips = [place.tip for place in record.chain]
+    cheat, friend = 1, 4
+    said = record.chain[step + 1].entries
+    second = Message(record.match, step, position.tip, cheat, Kind.REVEAL, bytes(32))
+    if has_friend:
+        world.crash(friend)
+        ids = tuple(b"" if author == cheat else said[author].id for author in position.owed)
+        vote = Message(record.match, step, position.tip, friend, Kind.ABSENT, (0, ids, -1))
+        for other in range(4):
+            world.send(friend, other, Carried(*sign(vote, MatchKey(world.seeds[friend])).wire))
+    for other in range(4):
+        if other != cheat:
+            world.send(cheat, other, Carried(*sign(second, MatchKey(world.seeds[cheat])).wire))
+    world.run()
+    for author in set(range(4)) - {cheat}:
+        chain = world.machines[author].match.record.chain
+        assert [place.tip for place in chain[: bids + 1]] == tips
+        left = next(after.step - 1 for after in chain if cheat in after.left)
+        assert left >= bids
+        assert shown(world, author, Misbehaved)
+
+
 def test_a_spectator_follows_without_a_seat() -> None:
     from protocol.effects import Received
     from protocol.transcript import open_transcript

@@ -22,7 +22,7 @@ KEY = MatchKey(bytes(32))
 HASH = b"h" * 32
 BODIES: dict[Kind, list[Value]] = {
     Kind.COMMIT: [(HASH,), (HASH, HASH)],
-    Kind.LOCK: [HASH],
+    Kind.LOCK: [HASH, HASH + b"\x01" + bytes(64) + b"\x03" + bytes(64)],
     Kind.REVEAL: [HASH],
     Kind.MOVE: ["3x5", "m" * MOVE_CHARACTERS],
     Kind.OPEN: [(HASH, HASH, HASH)],
@@ -31,6 +31,7 @@ BODIES: dict[Kind, list[Value]] = {
     Kind.STAKE: [(0, 0, HASH), (2**63 - 1, 3, HASH)],
     Kind.ABSENT: [(0, (HASH,), -1), (2**32 - 1, (b"", HASH) * 5, 2**32 - 2)],
     Kind.CLOSE: [(0, (b"",)), (7, (HASH, b""))],
+    Kind.WITNESS: [HASH],
 }
 EXAMPLES = [
     Message(HASH, step, HASH, author, kind, body)

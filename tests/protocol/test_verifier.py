@@ -376,14 +376,16 @@ def test_the_reason_says_what_was_committed_to_and_what_was_opened(
 
 def test_the_absent_is_no_witness_of_the_absence() -> None:
     """They may have voted against themselves; it is the others' word that counts."""
-    world = World(CLASSIC, 3, seed=0, patience=Patience(5, 5))
+    world = World(CLASSIC, 4, seed=3, patience=Patience(5, 5))
     while not any(machine.turn for machine in world.machines):
         assert world.step()
     silent = next(me for me, machine in enumerate(world.machines) if machine.turn)
+    world.crash((silent - 2) % 4)  # without whom a majority takes the vote of the silent one
     world.machines[silent].turn = None  # the node is there and votes, but its owner never moves
     while not world.machines[silent - 1].match.record.position.left:
         assert world.step()
         world.machines[silent].turn = None
+    world.restart((silent - 2) % 4)
     world.run()
     transcript = world.machines[silent - 1].transcript
     votes = [signed.message.author for signed in parts(transcript)[1] if signed.message.kind is Kind.CLOSE]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable
 from enum import StrEnum
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -13,7 +14,7 @@ from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.effects import Accuse
-from protocol.messages import VOTES, Kind, Message, Signed, parse_signed
+from protocol.messages import VOTES, Kind, Message, Signed, carried, parse_signed
 from protocol.position import Position
 from protocol.randomness import derive_secret
 from protocol.verifier import Judgement, verify
@@ -269,15 +270,18 @@ class Checks:
             self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
             return
         base = self._base(chain[:step])
+        resigned = {author for author, signed in after.entries.items() if signed.message.kind is Kind.RESIGN}
+        stay = set(before.live) - missing - resigned
         votes = [signed.message for signed in after.certificate]
+        closes = [vote for vote in votes if vote.kind is Kind.CLOSE]
         named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
         is_voted = (
             before.step > 0
-            and 2 * len({vote.author for vote in votes} & base) > len(base)
-            and {(vote.kind, vote.step, vote.tip) for vote in votes} == {(Kind.CLOSE, before.step, before.tip)}
-            and len({vote.body for vote in votes}) == 1
-            and isinstance(votes[0].body, tuple)
-            and votes[0].body[1] == named
+            and 2 * len({vote.author for vote in closes} & base) > len(base)
+            and 2 * len(stay.intersection(vote.author for vote in votes)) >= len(stay)
+            and {(vote.step, vote.tip) for vote in votes} == {(before.step, before.tip)}
+            and len({vote.body for vote in closes}) == 1
+            and all(isinstance(vote.body, tuple) and vote.body[1] == named for vote in votes)
         )
         self._hold(
             Check.NOBODY_IS_EVICTED_BUT_BY_VOTES,
@@ -285,15 +289,19 @@ class Checks:
             f"node {machine.node} closed step {before.step} without {missing}",
         )
         self.evicted |= missing
-        left = len(base - set(before.left) - missing)
+        left = len(base - set(before.left) - missing - resigned)
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _base(self, chain: list[Position]) -> set[int]:
-        """Return who signed the last LOCK that is complete before the open step, whatever the node thinks."""
-        for before, after in zip(chain[-2::-1], chain[:0:-1], strict=True):
-            if before.kind is Kind.LOCK:
-                return {author for author, signed in after.entries.items() if signed.message.kind is Kind.LOCK}
-        return set(range(self.world.plan.players))
+        """Return who votes behind the last LOCK that is complete before the open step, whatever the node thinks."""
+        locks = [(before, after) for before, after in pairwise(chain) if before.kind is Kind.LOCK]
+        if len(locks) < 2:
+            return set(range(self.world.plan.players))
+        there = {author for before, _ in locks[-3:-1] for author in before.live}
+        for signed in locks[-2][1].entries.values():
+            if signed.message.kind is Kind.LOCK and isinstance(signed.message.body, bytes):
+                there.update(carried(signed.message.body))
+        return there.difference(locks[-1][0].left)
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
         """No die and no coin comes from nowhere, and none is lost but by the rules (SPEC.md)."""
@@ -349,7 +357,8 @@ class Checks:
         head = bytes((len(tag),)) + tag + bytes((len(parts),))
         tip = sha256(head + b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
         self._hold(Check.T_IS_THE_HASH_OF_THE_STEP, after.tip == tip, f"step {after.step}")
-        locks = [signed.message.body for signed in after.entries.values() if signed.message.kind is Kind.LOCK]
+        signed_by_all = (signed.message for signed in after.entries.values() if signed.message.kind is Kind.LOCK)
+        locks = [message.body[:32] for message in signed_by_all if isinstance(message.body, bytes)]
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:

@@ -18,9 +18,9 @@ on, and what they prove together with others has come back: no more than :data:`
 as all else may still be under way. A node that is not connected closes at any time. Connected nodes also hear what the
 others would pass on, a liar's messages among it when a LOCK or a vote rests on them, before a round of theirs ends.
 
-That nothing is stuck means: from this state on, every majority of honest nodes that hears each other and nobody else,
-with all their timers ending together, comes to one complete LOCK or finds no majority left. A liar who goes on lying is
-only in the states that this is asked of.
+That nothing is stuck means: from this state on, every majority of honest nodes, at least half of those in the game
+among them, that hears each other and nobody else, with all their timers ending together, comes to one complete LOCK or
+finds no majority left. A liar who goes on lying is only in the states that this is asked of.
 
 ``python -m tests.simulation.small_worlds --help`` explores others than the tests do.
 """
@@ -32,9 +32,10 @@ import itertools
 import random
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
+from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect
 
 FIRST = b"k"
 """The tip of the first step."""
@@ -75,7 +76,10 @@ class ViolationError(AssertionError):
 class Table:
     """What is fixed in a world, and all messages that were ever signed in any of its states.
 
-    :param owed: who owes a message in the first step; everybody if not given.
+    :param owed: who owes a message in the first step; everybody in the game if not given.
+    :param out: who is out of the game from the start, and votes.
+    :param falls: who is out of it once the first step is closed and nobody leaves there.
+    :param resigning: who resigns when they owe a message, by the number of the step.
     :param liar: who signs what they like; None for nobody.
     :param rounds: how many rounds of votes honest players begin by themselves.
     :param rule: the class to explore.
@@ -88,6 +92,9 @@ class Table:
         players: int = 3,
         *,
         owed: Iterable[int] | None = None,
+        out: Collection[int] = (),
+        falls: Collection[int] = (),
+        resigning: Mapping[int, int] = MappingProxyType({}),
         liar: int | None = None,
         rounds: int = 2,
         rule: type[Absence] = Absence,
@@ -95,11 +102,14 @@ class Table:
         is_hasty: bool = False,
     ) -> None:
         everyone = tuple(range(players))
+        live = tuple(player for player in everyone if player not in out)
         self.liar, self.rounds, self.rule = liar, rounds, rule
         self.is_base_fixed, self.is_hasty = is_base_fixed, is_hasty
-        self.owed = everyone if owed is None else tuple(owed)
+        self.falls, self.resigning = falls, resigning
+        self.owed = live if owed is None else tuple(owed)
         self.honest = tuple(player for player in everyone if player != liar)
-        self.places = {FIRST: Place(0, FIRST, self.owed, everyone, everyone)}
+        resignations = tuple(b"r%d" % player for player in self.owed)
+        self.places = {FIRST: Place(0, FIRST, self.owed, everyone, everyone, live, live, resignations)}
         self.before: dict[bytes, Entries] = {}
         """By the tip of a LOCK: what the first step was closed with."""
         self.messages: list[Message | Vote | Evidence] = []
@@ -151,11 +161,22 @@ class Table:
         tip = FIRST + b"|" + b",".join(entry or b"-" for entry in entries)
         if tip not in self.places:
             first = self.places[FIRST]
-            gone = {author for author, entry in zip(first.owed, entries, strict=True) if not entry}
+            gone = first.leavers(entries)
+            fallen = tuple(author for author in first.live if author in self.falls and not gone)
             staying = tuple(author for author in first.staying if author not in gone)
-            self.places[tip] = Place(1, tip, staying, first.base if self.is_base_fixed else staying, staying)
+            live = tuple(author for author in first.live if author in staying and author not in fallen)
+            base = first.base if self.is_base_fixed else staying
+            players = tuple(sorted((*live, *fallen)))
+            resignations = tuple(b"r%d" % player for player in players)
+            self.places[tip] = Place(1, tip, players, base, staying, live, players, resignations)
             self.before[tip] = entries
         return tip
+
+    def own(self, tip: bytes, author: int) -> Message:
+        """Return what an honest player signs in a step."""
+        place = self.places[tip]
+        is_resigning = self.resigning.get(author) == place.step and author in place.owed
+        return Message(tip, author, b"r%d" % author if is_resigning else b"%d" % author)
 
 
 class Node:
@@ -323,7 +344,7 @@ class Node:
                 and (opened.tip, self.me) not in self.messages
                 and not self.absence.is_reopened(self)
             ):
-                self.say(Message(opened.tip, self.me, b"%d" % self.me))
+                self.say(self.table.own(opened.tip, self.me))
                 self.show_grounds(opened.tip)
                 continue
             expired = {*expired, *(place.tip for place in tail if self._is_new(place) and self._is_tainted(place))}
@@ -358,9 +379,13 @@ class Node:
         ballot = self.absence.ballots.get(place.tip)
         return ballot is None or ballot.round < 0
 
+    def is_complete(self, place: Place) -> bool:
+        """Tell whether a step needs no votes."""
+        return all((place.tip, author) in self.messages for author in place.owed)
+
     def close(self, place: Place) -> bool:
         """Close the open step without votes, if that may be."""
-        if self.chain[place.step] is not None or any((place.tip, a) not in self.messages for a in place.owed):
+        if self.chain[place.step] is not None or not self.is_complete(place):
             return False
         is_doubtful = self.absence.has_voted(place.tip) or self.blamed.intersection(place.owed)
         if is_doubtful and place.step == 0:  # a complete LOCK is final, whatever was voted
@@ -375,9 +400,7 @@ class Node:
             if tip == FIRST or tip == self.final:
                 continue
             ballot = self.absence.ballots.get(tip)
-            if (ballot is not None and ballot.decided) or all(
-                (tip, a) in self.messages for a in self.table.places[tip].owed
-            ):
+            if (ballot is not None and ballot.decided) or self.is_complete(self.table.places[tip]):
                 if self.final is not None:
                     self.has_seen_fork = True
                     continue
@@ -453,7 +476,7 @@ class Explorer:
         for me in table.honest:
             node = Node(table, me)
             if me in table.owed:
-                node.say(Message(FIRST, me, b"%d" % me))
+                node.say(table.own(FIRST, me))
             node.react()
             start.append(self._intern(node))
         self.start: State = (*start, 0)
@@ -504,13 +527,13 @@ class Explorer:
             lists = [(FIRST, table.before[node.final])]
             if node.chain[1] is not None:
                 lists.append((node.final, node.chain[1]))
-            gone = set()
             for tip, entries in lists:
-                for author, entry in zip(table.places[tip].owed, entries, strict=True):
-                    if not entry:
-                        evicted |= table.slot(tip, author)
-                        gone.add(author)
-            is_minority = 2 * len(gone) >= len(table.by)
+                place = table.places[tip]
+                absent = [author for author, entry in zip(place.owed, entries, strict=True) if not entry]
+                for author in absent:
+                    evicted |= table.slot(tip, author)
+                if absent and 2 * len(set(place.staying) - place.leavers(entries)) <= len(table.by):
+                    is_minority = True
         shown = said | node.known & ~by_liar
         return Facts(
             node.known,
@@ -748,9 +771,18 @@ class Explorer:
         locks = {node.chain[1] for node in nodes}
         if finals != {None} and len(locks) == 1 and locks != {None}:
             return "completed"
-        place = nodes[0].tail()[-1]
-        is_majority = len({node.me for node in nodes} & {*place.staying}) > len(place.base) // 2
-        return "" if is_majority else "suspended"
+        return "" if self._can_go_on(nodes) else "suspended"
+
+    def _can_go_on(self, nodes: Sequence[Node]) -> bool:
+        """Tell whether nodes that agree on the history so far are enough to close the open step."""
+        node, group = nodes[0], {each.me for each in nodes}
+        place = node.tail()[-1]
+        held = node.held(place.step)
+        ballot = node.absence.ballots.get(place.tip)
+        best = ballot.best() if ballot is not None else ()
+        entries = best[0].entries if best else tuple(held.get(author, b"") for author in place.owed)
+        backers = ballot.backers(entries) if ballot is not None else ()
+        return bool(elect(place, entries, group, backers, node.blamed))
 
     # Walks, where there are too many states
 
@@ -856,10 +888,15 @@ def _short(message: Message | Vote | Evidence) -> str:
 
 
 def groups(table: Table) -> list[tuple[int, ...]]:
-    """Return every set of honest nodes that are a majority of the table."""
-    honest = range(len(table.honest))
-    majority = len(table.places[FIRST].base) // 2 + 1
-    return [group for size in range(majority, len(honest) + 1) for group in itertools.combinations(honest, size)]
+    """Return every set of honest nodes that are a majority of the table, and at least half of those in the game."""
+    honest, place = range(len(table.honest)), table.places[FIRST]
+    majorities = (
+        group for size in range(place.majority, len(honest) + 1) for group in itertools.combinations(honest, size)
+    )
+    live = set(place.live)
+    return [
+        group for group in majorities if 2 * len(live.intersection(table.honest[index] for index in group)) >= len(live)
+    ]
 
 
 def main() -> None:
@@ -868,6 +905,9 @@ def main() -> None:
     parser.add_argument("--players", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--turn", type=int, help="one player owes the first step instead of everybody")
+    parser.add_argument("--out", type=int, nargs="*", default=(), help="who is out of the game from the start")
+    parser.add_argument("--falls", type=int, nargs="*", default=(), help="who goes out of it by the first step")
+    parser.add_argument("--resigns", nargs="*", default=(), metavar="PLAYER:STEP", help="who resigns, in step 0 or 1")
     parser.add_argument("--liar", type=int)
     parser.add_argument("--lies", type=int, default=1000, help="how many messages the liar signs at most")
     parser.add_argument("--cut-off", action="store_true", help="with a liar: honest players need not hear each other")
@@ -875,7 +915,16 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=10**9, help="stop after so many states")
     given = parser.parse_args()
     owed = None if given.turn is None else (given.turn,)
-    table = Table(given.players, owed=owed, liar=given.liar, rounds=given.rounds)
+    resigning = {int(player): int(step) for player, step in (each.split(":") for each in given.resigns)}
+    table = Table(
+        given.players,
+        owed=owed,
+        out=given.out,
+        falls=given.falls,
+        resigning=resigning,
+        liar=given.liar,
+        rounds=given.rounds,
+    )
     is_connected = given.liar is not None and not given.cut_off
     explorer = Explorer(table, table.honest if is_connected else (), given.lies, in_order=not given.any_order)
     claims = ("forks are proven",) if given.cut_off else ("one history", "nobody evicted in time", "nothing stuck")

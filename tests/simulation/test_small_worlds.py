@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from protocol import absence as rule
-from protocol.absence import Absence, Ballot, Entries, History, Place, Vote
+from protocol.absence import Absence, Ballot, Entries, History, Place, Vote, elect
+from tests.simulation import small_worlds
 from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, Table, ViolationError
 
@@ -47,9 +49,11 @@ def test_a_liar_who_lies_as_often_as_they_like(owed: Iterable[int] | None) -> No
     assert states > 10_000
 
 
-def walk_often(explorer: Explorer, chance: random.Random, walks: int, claims: Collection[str] = CLAIMS[:2]) -> int:
+def walk_often(
+    explorer: Explorer, chance: random.Random, walks: int, claims: Collection[str] = CLAIMS[:2], length: int = 80
+) -> int:
     """Return how many of the walks came to two histories."""
-    return sum(explorer.walk(chance, 80, claims) for _ in range(walks))
+    return sum(explorer.walk(chance, length, claims) for _ in range(walks))
 
 
 WALKS = [
@@ -79,7 +83,7 @@ def test_thousands_of_long_walks(
         explorer.walk(chance, 100)
 
 
-@pytest.mark.parametrize(("seed", "walks"), [(6, 150), pytest.param(1, 1_500, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("seed", "walks"), [(3, 400), pytest.param(1, 1_500, marks=pytest.mark.thorough)])
 def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_of_both(seed: int, walks: int) -> None:
     explorer, chance = Explorer(Table(3, rounds=3, liar=2)), random.Random(seed)
     assert walk_often(explorer, chance, walks, ("forks are proven",)) > 0
@@ -151,6 +155,104 @@ def test_a_fork_between_who_put_somebody_out_and_who_did_not_need_not_show_at_al
     assert explorer.violates("one history", state)
     assert not explorer.violates("forks are proven", state)
     assert explorer.violates("all forks are proven", state)
+
+
+OUT_OF_THE_GAME: list[dict[str, Any]] = [
+    {"players": 4, "owed": (0,), "out": (2, 3)},
+    {"players": 5, "owed": (1,), "out": (2, 3, 4)},
+    {"players": 5, "owed": (1,), "out": (3, 4), "falls": (2,)},
+    {"players": 4, "owed": (1,), "out": (3,), "falls": (2,)},
+    {"players": 5, "out": (3, 4), "falls": (2,)},
+    {"players": 5, "out": (4,), "falls": (2, 3), "resigning": {0: 0}},
+    {"players": 5, "owed": (1,), "out": (4,), "falls": (2,), "resigning": {0: 1}},
+    {"players": 4, "out": (3,), "resigning": {0: 0}},
+]
+"""Worlds in which some are out of the game, go out of it, or resign."""
+
+
+def many(name: str, few: int, walks: int) -> list[ParameterSet]:
+    """Return how many walks the ordinary run takes, and how many the long one."""
+    return [pytest.param(few, id=f"{name} few"), pytest.param(walks, id=f"{name} many", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("walks", many("honest", 15, 1_500))
+def test_who_is_out_of_the_game_and_who_resigns_changes_nothing_about_one_history(walks: int) -> None:
+    for world in OUT_OF_THE_GAME:
+        explorer, chance = Explorer(Table(**world, rounds=2)), random.Random(1)
+        for _ in range(walks):
+            explorer.walk(chance, 80)
+
+
+@pytest.mark.parametrize("walks", many("liar", 15, 1_000))
+def test_a_liar_in_the_game_beside_some_who_are_out_of_it_forks_nothing_among_who_hear_each_other(walks: int) -> None:
+    for liar in range(4):
+        worlds: tuple[dict[str, Any], ...] = (
+            {"players": 5, "owed": (1,), "out": (3, 4), "falls": (2,)},
+            {"players": 4, "out": (3,), "falls": (2,)},
+            {"players": 5, "out": (3, 4), "resigning": {(liar + 1) % 3: 0}},
+        )
+        for world in worlds:
+            table = Table(**world, rounds=2, liar=liar)
+            explorer, chance = Explorer(table, table.honest), random.Random(1)
+            for _ in range(walks):
+                explorer.walk(chance, 80)
+
+
+@pytest.mark.thorough
+def test_all_states_of_a_turn_by_which_somebody_goes_out_of_the_game() -> None:
+    states, _ = Explorer(Table(3, rounds=1, owed=(1,), falls=(2,))).explore(CLAIMS)
+    assert states > 30_000
+
+
+def more_than_half(
+    place: Place, entries: Entries, voters: Iterable[int], backers: Iterable[int] = (), culprits: Iterable[int] = ()
+) -> tuple[int, ...]:
+    """Count as if it did not matter who is in the game."""
+    chosen = sorted(set(voters).intersection(place.staying))[: place.majority]
+    is_left = len(set(place.staying) - place.leavers(entries)) >= place.majority
+    return tuple(chosen) if len(chosen) == place.majority and is_left else ()
+
+
+def half_of_the_game(
+    place: Place, entries: Entries, voters: Iterable[int], backers: Iterable[int] = (), culprits: Iterable[int] = ()
+) -> tuple[int, ...]:
+    """Take one of two who stay in the game for enough, whoever it is."""
+    return elect(place, entries, voters, backers, place.live)
+
+
+class FallenOweNothing(Table):
+    """A LOCK waits for nobody who went out of the game behind the one before."""
+
+    def after(self, entries: Entries) -> bytes:
+        tip = super().after(entries)
+        place = self.places[tip]
+        self.places[tip] = place._replace(owed=place.live, resignations=place.resignations[: len(place.live)])
+        return tip
+
+
+def find(table: Table, connected: Collection[int] = (), walks: int = 3_000) -> str:
+    explorer, chance = Explorer(table, connected), random.Random(1)
+    with pytest.raises(ViolationError) as found:
+        walk_often(explorer, chance, walks, ("one history", "nobody evicted in time"))
+    return found.value.claim
+
+
+def test_three_who_are_out_of_the_game_put_out_one_of_two_while_these_go_on() -> None:
+    with replaced(rule, elect, more_than_half), replaced(small_worlds, elect, more_than_half):
+        assert find(Table(5, owed=(1,), out=(2, 3, 4), rounds=2)) in ("one history", "nothing stuck")
+
+
+@pytest.mark.thorough
+def test_who_just_went_out_of_the_game_puts_out_a_player_with_others_while_these_go_on() -> None:
+    with replaced(rule, elect, half_of_the_game):
+        assert find(FallenOweNothing(5, owed=(1,), out=(3, 4), falls=(2,), rounds=2)) == "one history"
+
+
+@pytest.mark.thorough
+def test_a_liar_and_two_who_are_out_of_the_game_decide_against_a_lock_of_the_liars() -> None:
+    table = Table(5, out=(3, 4), rounds=2, liar=2, resigning={0: 0})
+    with replaced(rule, elect, half_of_the_game):
+        assert find(table, table.honest) == "one history"
 
 
 class VotesBindNothing(Absence):
@@ -235,6 +337,7 @@ class Planted(NamedTuple):
     is_hasty: bool = False
     has_relay: bool = True
     walks: int = 1000
+    length: int = 80
 
 
 PLANTED = {
@@ -244,7 +347,7 @@ PLANTED = {
     "culprits stand in": Planted(3, 2, (0, 1), (2,), "one history", CulpritsStandIn),
     "nobody is waited for": Planted(3, None, (), (0,), "nothing stuck", NobodyIsWaitedFor),
     "closed is closed": Planted(3, 2, (0, 1), (2,), "nothing stuck", ClosedIsClosed),
-    "closes at once": Planted(3, 2, (0, 1), (2,), "one history", has_relay=False),
+    "closes at once": Planted(3, 2, (0, 1), (2,), "one history", has_relay=False, walks=3000, length=120),
 }
 
 
@@ -262,7 +365,7 @@ def test_a_planted_mistake_is_found(mistake: str) -> None:
     )
     explorer, chance = Explorer(table, world.connected, has_relay=world.has_relay), random.Random(1)
     with pytest.raises(ViolationError) as found:
-        walk_often(explorer, chance, world.walks)
+        walk_often(explorer, chance, world.walks, length=world.length)
     assert found.value.claim == world.claim
 
 

@@ -123,6 +123,8 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
         given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]
     elif kind is Kind.RESULT:
         given = [Message(at.record.match, position.step, position.tip, 1, kind, position.lock).encoded()]
+    elif kind is Kind.WITNESS:
+        given = [Message(at.record.match, position.step, position.tip, 1, kind, bytes(32)).encoded()]
     assert given, "every kind has an example"
     return (*given, at.past[-1].data, encode(()))
 

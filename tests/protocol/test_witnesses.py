@@ -1,0 +1,106 @@
+"""Who is out of the game signs what they see and can vote, and nobody waits for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, Signed, carried, sign
+from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.verifier import verify
+from tests.simulation.world import World
+
+CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
+
+
+def until_out(world: World, count: int) -> set[int]:
+    """Play until so many are out of the game and all know the LOCK behind that; return who they are."""
+    while True:
+        playing = {author for machine in world.machines for author in machine.match.record.position.players}
+        if len(world.machines) - len(playing) >= count:
+            return set(range(len(world.machines))) - playing
+        assert world.step()
+
+
+@pytest.mark.parametrize("players", [4, 10])
+def test_finalists_go_on_at_once_when_everybody_who_went_out_earlier_is_gone(players: int) -> None:
+    world = World(CLASSIC, players, seed=1)
+    out = until_out(world, players - 2)
+    gone_at = world.now
+    for author in out:
+        world.crash(author)
+    finalists = [machine.match for author, machine in enumerate(world.machines) if author not in out]
+    while not all(match.is_ended for match in finalists):
+        assert world.step()
+    chains = [match.record.chain for match in finalists]
+    assert all(chain[-1].state is not None and chain[-1].state.winners for chain in chains)
+    assert not any(position.certificate for chain in chains for position in chain)
+    assert world.now - gone_at < 3
+
+
+def test_who_is_out_and_there_is_carried_in_the_next_lock_and_votes() -> None:
+    world = World(CLASSIC, 4, seed=1)
+    (out,) = until_out(world, 1)
+    world.run()
+    chain = world.machines[0].match.record.chain
+    bodies = [
+        signed.message.body
+        for position in chain
+        for signed in position.entries.values()
+        if signed.message.kind is Kind.LOCK
+    ]
+    assert any(isinstance(body, bytes) and out in carried(body) for body in bodies)
+    assert out in chain[-1].base
+    assert verify(world.machines[0].transcript).verdict == "fair"
+
+
+def test_who_is_out_and_gone_is_in_the_base_of_two_segments_more_at_most() -> None:
+    world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=2)
+    (out,) = until_out(world, 1)
+    world.crash(out)
+    start = world.machines[(out + 1) % 4].match.record.position.locked
+    world.run()
+    chain = world.machines[(out + 1) % 4].match.record.chain
+    bases = {position.locked: position.base for position in chain if position.locked >= start}
+    assert [out in base for base in bases.values()][3:] == [False] * (len(bases) - 3)
+    assert len(bases) > 3
+
+
+def at_a_lock_with_a_witness() -> tuple[World, Record, int]:
+    world = World(CLASSIC, 4, seed=1)
+    (out,) = until_out(world, 1)
+    record = world.machines[0].match.record
+    while record.position.kind is not Kind.LOCK:
+        assert world.step()
+    return world, record.fork(record.position.step), out
+
+
+def said(world: World, record: Record, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
+    position = record.chain[record.position.step if step is None else step]
+    return sign(Message(record.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
+
+
+def test_a_signature_that_is_no_witnesss_is_misconduct_of_who_carries_it() -> None:
+    world, record, out = at_a_lock_with_a_witness()
+    author = record.position.owed[0]
+    last = record.chain[record.position.locked]
+    right = said(world, record, out, Kind.WITNESS, last.lock, last.step).signature
+    assert record.judge(said(world, record, author, Kind.LOCK, record.position.lock)) is Outcome.ADDED
+    for witness, signature in ((out, bytes(64)), (author, right), (9, right)):
+        body = record.position.lock + bytes((witness,)) + signature
+        with pytest.raises(MisconductError, match="carried a signature of a witness that is none"):
+            record.judge(said(world, record, author, Kind.LOCK, body))
+
+
+def test_only_who_is_out_witnesses_and_only_a_lock() -> None:
+    world, record, out = at_a_lock_with_a_witness()
+    record.countersigned = {}
+    assert record.countersign(said(world, record, out, Kind.WITNESS, record.position.lock)) is Outcome.ADDED
+    for author, body, step in (
+        (record.position.owed[0], record.position.lock, record.position.step),
+        (out, bytes(32), record.position.step),
+        (out, record.position.lock, record.position.step - 1),
+    ):
+        with pytest.raises(RejectedMessageError):
+            record.countersign(said(world, record, author, Kind.WITNESS, body, step))
