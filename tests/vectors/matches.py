@@ -1,0 +1,151 @@
+"""Matches as files: short ones, in which somebody resigns, is voted out or breaks a rule. SPEC.md, §10, names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from p2pdice import PRESETS
+from protocol.canonical import Value, encode
+from protocol.genesis import Patience
+from protocol.messages import Kind, Signed
+from protocol.position import Purpose
+from protocol.record import Outcome, Record
+from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from tests.protocol.scribe import due, signed_by
+from tests.simulation.world import genesis
+
+ONE_DIE: Final = PRESETS["classic"].with_options({"dice": "1"})
+
+
+class Scribe:
+    """Writes a match down, message by message. Authors are roster indices.
+
+    :param name: what all keys of the match are drawn from.
+    """
+
+    def __init__(self, players: int, name: str) -> None:
+        table, self._seeds = genesis(ONE_DIE, players, name.encode(), Patience())
+        self.record = Record(table.encoded())
+        self._written: list[Signed] = []
+
+    def sign(self, author: int, kind: Kind, body: Value) -> Signed:
+        """Return a message for the open step, right or wrong."""
+        return signed_by(self.record, author, self._seeds[author], kind, body)
+
+    def resign(self, author: int) -> Signed:
+        """Return a RESIGN for the open step."""
+        return self.sign(author, Kind.RESIGN, ())
+
+    def due(self, author: int, move: str = "") -> Signed:
+        """Return what an author owes."""
+        return due(self.record, author, self._seeds[author], move)
+
+    def write(self, *messages: Signed) -> None:
+        """Add messages, or the votes that close the step without somebody."""
+        for signed in messages:
+            assert self.record.add(signed) is Outcome.ADDED
+            self._written.append(signed)
+
+    def close(self, move: str = "", instead: Mapping[int, Signed] | None = None) -> None:
+        """Add what everybody owes the open step, or something else instead."""
+        said = instead or {}
+        self.write(*(said.get(author) or self.due(author, move) for author in self.record.position.owed))
+
+    def until(self, purpose: Purpose, kind: Kind) -> None:
+        """Add all messages before the next step of this kind."""
+        while (self.record.position.purpose, self.record.position.kind) != (purpose, kind):
+            self.close()
+
+    def say(self, *moves: str) -> None:
+        """Add the next moves."""
+        for move in moves:
+            self.until(Purpose.TURN, Kind.MOVE)
+            self.close(move)
+
+    def transcript(self, *behind: Signed) -> bytes:
+        """Return the file, with messages behind the history."""
+        return self._file(TRANSCRIPT_TAG, (*self._written, *behind))
+
+    def proof(self, one: Signed, other: Signed) -> bytes:
+        """Return two messages that contradict each other as a file."""
+        return self._file(PROOF_TAG, (one, other))
+
+    def _file(self, tag: str, messages: tuple[Signed, ...]) -> bytes:
+        return encode((tag, self.record.genesis_data)) + b"".join(encode(signed.wire) for signed in messages)
+
+
+def resign() -> bytes:
+    """Four players: one resigns instead of the LOCK before the seats are drawn, one instead of opening, one on turn."""
+    match = Scribe(4, "resign")
+    match.until(Purpose.SEATING, Kind.LOCK)
+    match.close(instead={2: match.resign(2)})
+    match.say("2x6", "liar")
+    match.until(Purpose.SHOWDOWN, Kind.OPEN)
+    quitter = match.record.position.owed[0]
+    match.close(instead={quitter: match.resign(quitter)})
+    match.say("1x2")
+    (loser,) = match.record.position.owed
+    match.write(match.resign(loser))
+    return match.transcript()
+
+
+def votes() -> bytes:
+    """Four players: one does not move, one does not open; the second vote counts a player who is gone by then."""
+    match = Scribe(4, "votes")
+    match.until(Purpose.TURN, Kind.MOVE)
+    (silent,) = match.record.position.owed
+    late, gone, there = (author for author in range(4) if author != silent)
+    match.write(*(match.sign(author, Kind.CLOSE, (0, (b"",))) for author in (late, gone, there)))
+    match.say("1x6", "liar")
+    match.until(Purpose.SHOWDOWN, Kind.OPEN)
+    opened = match.due(gone), match.due(there)
+    entries = (b"", *(signed.id for signed in opened))
+    closes = (match.sign(author, Kind.CLOSE, (1, entries)) for author in (late, there))
+    match.write(*opened, match.sign(gone, Kind.ABSENT, (0, entries, -1)), *closes)
+    return match.transcript()
+
+
+def _cheat() -> tuple[Scribe, Signed, Signed]:
+    """Return a match in which somebody has signed two messages for one slot, and is voted out, and these messages.
+
+    Two players were out by then: one has signed as a witness and is carried in a LOCK, and both vote.
+    """
+    match = Scribe(4, "proof")
+    match.say("4x6", "liar", "3x6")
+    (first,) = set(range(4)).difference(match.record.position.live)
+    match.say("liar")
+    match.record.countersign(match.sign(first, Kind.WITNESS, match.record.position.lock))
+    match.say("2x6", "liar")
+    match.until(Purpose.SHOWDOWN, Kind.OPEN)
+    winner, cheat = match.record.position.owed
+    messages = match.due(cheat), match.resign(cheat)
+    opened = match.due(winner)
+    closes = (match.sign(author, Kind.CLOSE, (0, (opened.id, b""))) for author in range(4) if author != cheat)
+    match.write(opened, *closes)
+    return match, *messages
+
+
+def proof() -> bytes:
+    """Four players: one of the last two signs two messages for one slot, and all others vote them out."""
+    match, *messages = _cheat()
+    return match.transcript(*messages)
+
+
+def two_messages() -> bytes:
+    """The same two messages as a proof."""
+    match, one, other = _cheat()
+    return match.proof(one, other)
+
+
+def illegal_move() -> bytes:
+    """Two players: a bid raises none."""
+    match = Scribe(2, "illegal move")
+    match.say("1x3")
+    (cheat,) = match.record.position.owed
+    return match.transcript(match.sign(cheat, Kind.MOVE, "1x2"))
+
+
+FILES: Final[Mapping[str, Callable[[], bytes]]] = {
+    f"{make.__name__.replace('_', '-')}.p2pdice": make for make in (resign, votes, proof, two_messages, illegal_move)
+}

@@ -1,0 +1,96 @@
+"""The vectors that a program makes are what it makes now, SPEC.md prints them, and they show what they are said to."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdice import State
+from protocol.link import Link
+from protocol.messages import Kind, Signed, carried
+from protocol.node import TableSettings
+from protocol.record import Record
+from protocol.verifier import examine
+from protocol.wire import Frame, Have, decode_frame
+from tests.network.company import CLASSIC, Company
+from tests.vectors.connection import frames
+from tests.vectors.matches import FILES
+from tests.vectors.specification import FOLDER, PATH, with_vectors
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_is_as_it_is_made_now(name: str) -> None:
+    assert (FOLDER / name).read_bytes() == FILES[name](), "write it anew: python -m tests.vectors"
+
+
+def test_the_specification_prints_them() -> None:
+    text = PATH.read_text(encoding="utf-8")
+    assert text == with_vectors(text), "write it anew: python -m tests.vectors"
+
+
+def folded(name: str) -> tuple[Record, State]:
+    record = examine((FOLDER / name).read_bytes()).record
+    assert record is not None
+    assert record.position.state is not None
+    return record, record.position.state
+
+
+def closed_without(record: Record) -> dict[int, list[tuple[Kind, int]]]:
+    """Return who voted how to close which step without somebody."""
+    steps = {position.step - 1: position.certificate for position in record.chain if position.certificate}
+    return {step: [(vote.message.kind, vote.message.author) for vote in votes] for step, votes in steps.items()}
+
+
+def resigned(record: Record) -> dict[int, int]:
+    """Return who resigned in which step."""
+    said: list[Signed] = [signed for position in record.chain for signed in position.entries.values()]
+    return {signed.message.step: signed.message.author for signed in said if signed.message.kind is Kind.RESIGN}
+
+
+def test_three_resign_in_one_file_and_one_of_them_before_the_seats_are_drawn() -> None:
+    record, state = folded("resign.p2pdice")
+    assert resigned(record) == {2: 2, 12: 0, 16: 3}
+    assert [record.chain[step].kind for step in (2, 3, 12)] == [Kind.LOCK, Kind.COMMIT, Kind.OPEN]
+    assert state.round == 2
+    assert {exit.reason for exit in state.exits} == {"conceded"}
+
+
+def test_one_vote_takes_a_backer_beside_the_closers() -> None:
+    record, state = folded("votes.p2pdice")
+    close, absent = Kind.CLOSE, Kind.ABSENT
+    assert closed_without(record) == {
+        7: [(close, 1), (close, 2), (close, 3)],
+        11: [(absent, 2), (close, 1), (close, 3)],
+    }
+    assert [exit.reason for exit in state.exits] == ["evicted", "evicted", "lost"]
+
+
+def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
+    record, _ = folded("proof.p2pdice")
+    assert closed_without(record) == {22: [(Kind.CLOSE, author) for author in (0, 1, 2)]}
+    bodies = [signed.message.body for signed in record.chain[18].entries.values()]
+    assert all(isinstance(body, bytes) and list(carried(body)) == [2] for body in bodies)
+    assert [record.chain[step].base for step in (18, 22)] == [(0, 1, 3), (0, 1, 2, 3)]
+
+
+async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for HAVE, which is said whenever time has passed."""
+    said: list[tuple[bool, str]] = []
+    send = Link.send
+
+    def note(link: Link, frame: bytes) -> None:
+        said.append((not link.outbound, _name(decode_frame(frame))))
+        send(link, frame)
+
+    monkeypatch.setattr(Link, "send", note)
+    host, guest = await people.sit("host"), await people.sit("guest")
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    await guest.node.join(opened.join_line)
+    expected = [(each.by_host, _name(each.frame)) for each in frames() if not isinstance(each.frame, Have)]
+    await host.until_true(lambda: host.node.match is not None and host.node.match.is_formed)
+    assert [each for each in said if each[1] != "Have"][: len(expected)] == expected
+
+
+def _name(frame: Frame) -> str:
+    return type(frame).__name__
