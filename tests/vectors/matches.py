@@ -91,18 +91,20 @@ def resign() -> bytes:
 
 
 def votes() -> bytes:
-    """Four players: one does not move, one does not open; the second vote counts a player who is gone by then."""
+    """Four players: one does not move; of the last two one does not open, and votes for that with a witness, while the
+    other has voted and is gone."""
     match = Scribe(4, "votes")
     match.until(Purpose.TURN, Kind.MOVE)
     (silent,) = match.record.position.owed
-    late, gone, there = (author for author in range(4) if author != silent)
-    match.write(*(match.sign(author, Kind.CLOSE, (0, (b"",))) for author in (late, gone, there)))
-    match.say("1x6", "liar")
+    others = [author for author in range(4) if author != silent]
+    match.write(*(match.sign(author, Kind.CLOSE, (0, (b"",))) for author in others))
+    match.say("4x6", "liar", "2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    opened = match.due(gone), match.due(there)
-    entries = (b"", *(signed.id for signed in opened))
-    closes = (match.sign(author, Kind.CLOSE, (1, entries)) for author in (late, there))
-    match.write(*opened, match.sign(gone, Kind.ABSENT, (0, entries, -1)), *closes)
+    gone = match.record.position.owed[0]
+    opened = match.due(gone)
+    entries = (opened.id, b"")
+    closes = (match.sign(author, Kind.CLOSE, (1, entries)) for author in others if author != gone)
+    match.write(opened, match.sign(gone, Kind.ABSENT, (0, entries, -1)), *closes)
     return match.transcript()
 
 
