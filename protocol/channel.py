@@ -144,7 +144,7 @@ class ChannelUser(Protocol):
         """The channel is gone, by what went wrong with it or, with None, by the will of a side."""
 
 
-class Channel(asyncio.Protocol):
+class Channel(asyncio.BufferedProtocol):
     """TLS after the handshake. Made by :func:`open_channel`.
 
     :param shutdown: seconds that the peer has, after :meth:`close`, to take what was written.
@@ -154,6 +154,8 @@ class Channel(asyncio.Protocol):
         self.peer = secured.peer
         self._tls, self._incoming, self._outgoing = secured.tls, secured.incoming, secured.outgoing
         self._user = user
+        self._piece = memoryview(bytearray(TLS_PIECE))
+        """Where the system puts what has arrived: memory of its own for each piece costs more than the piece."""
         self._shutdown = shutdown
         self._transport: asyncio.Transport
         self._waste = 0
@@ -211,12 +213,12 @@ class Channel(asyncio.Protocol):
         self._transport.pause_reading()  # until somebody listens
         self._user.connected(self)
 
-    def data_received(self, data: bytes) -> None:
-        pieces = memoryview(data)
-        for start in range(0, len(data), TLS_PIECE):
-            if self._error is not None:
-                return
-            self._incoming.write(pieces[start : start + TLS_PIECE])
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._piece
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._error is None:
+            self._incoming.write(self._piece[:nbytes])
             self._read()
 
     def eof_received(self) -> None:

@@ -87,6 +87,14 @@ class Link:
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
+        self._be_flushed()
+        self.queue(frame)
+
+    def queue(self, frame: bytes) -> None:
+        """Queue a message as :meth:`send` does, to leave with the next :meth:`flush`.
+
+        :raises ValueError: if the message is empty or longer than a frame may be.
+        """
         if not 0 < len(frame) <= self._limits.frame:
             raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
         self._queue(frame)
@@ -255,11 +263,13 @@ class Link:
 
     # Sending
 
+    def _be_flushed(self) -> None:
+        if not self._outgoing:
+            self._loop.call_soon(self.flush)
+
     def _queue(self, frame: bytes) -> None:
         if not self.is_up:
             return
-        if not self._outgoing:
-            self._loop.call_soon(self.flush)
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
@@ -287,6 +297,7 @@ class Link:
         if self._is_over:
             return
         if now >= self._last_sending + limits.keepalive:
+            self._be_flushed()
             self._queue(b"")
             self._last_sending = now
         due = self._last_sending + limits.keepalive

@@ -140,9 +140,9 @@ class Mesh:
         return tuple(sorted(self._peers))
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        """Queue an encoded frame for a peer; without a link it is dropped, and catch-up repairs that."""
+        """Queue an encoded frame for a peer until :meth:`flush`; without a link it is dropped, and catch-up repairs that."""
         if (peer := self._peers.get(identity)) is not None:
-            peer.link.send(frame)
+            peer.link.queue(frame)
 
     def flush(self) -> None:
         """Let everything leave that is queued in this turn of the event loop."""

@@ -137,6 +137,7 @@ async def test_two_contradicting_moves_are_a_proof_that_convinces_anybody(people
     assert moved.match is not None
     _, other = two_moves(moved.match)
     moved._mesh.send(players[0].node.identity.public, encode_frame(Carried(*other.wire)))
+    moved._mesh.flush()
     for honest in players[:2]:
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == "C"

@@ -246,6 +246,7 @@ def throw(hostile: Player, frames: list[bytes]) -> None:
     for identity in hostile.node._mesh.linked():
         for frame in frames:
             hostile.node._mesh.send(identity, frame)
+            hostile.node._mesh.flush()
 
 
 async def has_arrived(hostile: Player, honest: Player) -> None:
@@ -267,6 +268,7 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
     async with asyncio.timeout(PATIENCE):
         while not pages and honest.node._mesh.is_linked(peer):
             hostile.node._mesh.send(own, asked)
+            hostile.node._mesh.flush()
             await asyncio.sleep(0.1)
     hostile.node.peer_frame = hear  # type: ignore[method-assign]
 

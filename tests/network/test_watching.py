@@ -384,11 +384,14 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
         Cut(record.match, (0, 1)),
     ):
         stranger.mesh.send(host, encode_frame(frame))
+        stranger.mesh.flush()
     stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, 0)))
+    stranger.mesh.flush()
     await stranger.until(1, Page)
     assert [type(each).__name__ for each in inputs] == ["Needed"]
     assert stranger.is_up
     stranger.mesh.send(host, encode_frame(Leave("bye")))
+    stranger.mesh.flush()
     await players[0].until_true(lambda: len(players[0].node._audience) == 0)
     players[0].go_on()
     await agree(*players)
@@ -407,6 +410,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
     host = await stranger.watch(players[0])
     for step in range(20):
         stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip, 0)))
+        stranger.mesh.flush()
     players[0].go_on()
     await agree(*players)
     assert len(await stranger.until(5, Page)) == 5
@@ -469,6 +473,7 @@ class FakePlayer:
 
     def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
         self.mesh.send(identity, encode_frame(Propose(self.genesis)))
+        self.mesh.flush()
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         """Nothing is answered."""

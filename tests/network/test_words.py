@@ -235,6 +235,7 @@ async def test_what_is_no_word_cuts_the_link_and_the_match_goes_on(people: Compa
     frames = (Say(b"nonsense", bytes(64)), Say(bytes(limits.WORD + 1), bytes(64)), Say(b"", b""))
     for lost, frame in enumerate(frames, 1):
         hostile.node._mesh.send(honest.node.identity.public, encode_frame(frame))
+        hostile.node._mesh.flush()
         await honest.until_true(lambda lost=lost: len(honest.told(PeerLost)) == lost)  # type: ignore[misc]
         await honest.until_true(lambda: honest.node._mesh.is_linked(hostile.node.identity.public))
         await hostile.until_true(lambda: hostile.node._mesh.is_linked(honest.node.identity.public))
@@ -249,7 +250,9 @@ async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Compa
     host = await stranger.watch(players[0])
     word = sign_word(players[0].node.table, stranger.identity, 1, "hello")
     stranger.mesh.send(host, encode_frame(Say(word.data, word.signature)))
+    stranger.mesh.flush()
     stranger.mesh.send(host, encode_frame(Say(b"nonsense", bytes(64))))
+    stranger.mesh.flush()
     await all_hear(players[1], "did you hear anything?", players[0], players[2])
     assert [name for name, _ in heard(players[0])] == ["B"]
     assert stranger.is_up
