@@ -29,8 +29,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice import PRESETS, Bid
 from p2pdice.events import HandsShown
 from p2pdice.players import OddsPlayer
-from protocol.channel import Channel
 from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
+from protocol.link import Link
 from protocol.loop import loop_factory
 from protocol.messages import MESSAGE_TAG
 from protocol.node import Node, TableSettings
@@ -53,12 +53,12 @@ def reference() -> tuple[float, float]:
 
 def delay_arrivals(seconds: float) -> None:
     """Let whatever arrives at this process from now on arrive so much later, as from a far network."""
-    arrive = Channel.data_received
+    arrive = Link.data_received
 
-    def arrive_later(self: Channel, data: bytes) -> None:
-        asyncio.get_running_loop().call_later(seconds, arrive, self, data)
+    def arrive_later(self: Link, data: bytes, records: int) -> None:
+        asyncio.get_running_loop().call_later(seconds, arrive, self, data, records)
 
-    Channel.data_received = arrive_later  # type: ignore[method-assign]
+    Link.data_received = arrive_later  # type: ignore[method-assign]
 
 
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:

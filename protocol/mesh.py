@@ -140,7 +140,7 @@ class Mesh:
         return tuple(sorted(self._peers))
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        """Queue an encoded frame for a peer until :meth:`flush`; without a link it is dropped, and catch-up repairs that."""
+        """Queue an encoded frame until :meth:`flush`; without a link it is dropped, and catch-up repairs that."""
         if (peer := self._peers.get(identity)) is not None:
             peer.link.queue(frame)
 

@@ -11,6 +11,7 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,18 +22,22 @@ from protocol.match_names import day, free_name, is_name, rules_word, slug
 from protocol.messages import MalformedMessageError, Signed, parse_signed
 from protocol.newest import Note, Noted
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 _LOG_PAGES: Final = 256
 """Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
 
-_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
-"""What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema."""
+_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema, the third for
+places of a match whose number no store has given."""
 
 LATEST: Final = 32_503_680_000
 """Seconds since 1970 up to the year 3000, which every system can turn into a date."""
 
-_SCHEMA: Final = """
+_MESSAGES: Final = "CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL)"
+"""A place is the number of a match and, in its lower 32 bits, that of a message in it. What is only ever added behind
+the last row, and needs no other index, changes the fewest pages in a turn."""
+_SCHEMA: Final = f"""
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE matches (
     number INTEGER PRIMARY KEY, match BLOB NOT NULL UNIQUE, genesis BLOB NOT NULL,
@@ -41,10 +46,7 @@ CREATE TABLE matches (
     table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
     hosted INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE messages (
-    match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, signature BLOB NOT NULL,
-    PRIMARY KEY (match, place)
-) WITHOUT ROWID;
+{_MESSAGES};
 CREATE TABLE choices (
     match BLOB NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (match, step)
 ) WITHOUT ROWID;
@@ -54,13 +56,21 @@ CREATE TABLE addresses (
 ) WITHOUT ROWID;
 """
 
-_SCHEMA_2: Final = (
-    "ALTER TABLE matches ADD COLUMN table_name TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE matches ADD COLUMN name TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE matches ADD COLUMN winners TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE matches ADD COLUMN hosted INTEGER NOT NULL DEFAULT 0",
+_UPGRADES: Final = (
+    (
+        "ALTER TABLE matches ADD COLUMN table_name TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE matches ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE matches ADD COLUMN winners TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE matches ADD COLUMN hosted INTEGER NOT NULL DEFAULT 0",
+    ),
+    (
+        "ALTER TABLE messages RENAME TO former",
+        _MESSAGES,
+        "INSERT INTO messages SELECT (match << 32) + place, data, signature FROM former ORDER BY match, place",
+        "DROP TABLE former",
+    ),
 )
-"""What a store of version 1 lacks."""
+"""What makes of a store of version 1 one of version 2, and so on."""
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
@@ -137,7 +147,7 @@ class Store:
             self._db.execute("BEGIN EXCLUSIVE")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version < SCHEMA_VERSION:
-                for statement in _SCHEMA.split(";") if version == 0 else _SCHEMA_2:
+                for statement in _SCHEMA.split(";") if version == 0 else chain(*_UPGRADES[version - 1 :]):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 self._name_formed()
@@ -167,17 +177,15 @@ class Store:
         noted = self._note.read()
         if noted is None:
             return None
-        query = (
-            "SELECT (SELECT COUNT(*) FROM messages WHERE messages.match = number) "
-            "FROM matches JOIN seeds USING (match_key) WHERE matches.match = ?"
-        )
+        is_here = "SELECT number FROM matches JOIN seeds USING (match_key) WHERE matches.match = ?"
+        count = "SELECT COUNT(*) FROM messages WHERE place BETWEEN ? AND ?"
         try:
-            found = self._db.execute(query, (noted.match,)).fetchall()
+            for (number,) in self._db.execute(is_here, (noted.match,)).fetchall():
+                ((messages,),) = self._db.execute(count, _places(number)).fetchall()
+                return None if messages >= noted.messages else Loss(noted.match, is_here=True)
         except _FAILURES:
             return None  # whoever reads the store is told why that fails
-        if found and found[0][0] >= noted.messages:
-            return None
-        return Loss(noted.match, bool(found))
+        return Loss(noted.match, is_here=False)
 
     def _name_formed(self, match: bytes | None = None) -> None:
         """Give a name to a match that is formed and has none; to all of them, the oldest first, if none is given.
@@ -242,7 +250,7 @@ class Store:
         )
         for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS), (int, bytes)):
             self._ends.pop(proposal, None)
-            self._write("DELETE FROM messages WHERE match = ?", (number,))
+            self._write("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
             self._write("DELETE FROM matches WHERE number = ?", (number,))
             self._forget_note(proposal)
 
@@ -275,7 +283,7 @@ class Store:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             keys = self._db.execute("SELECT match_key FROM matches WHERE number = ?", (number,)).fetchall()
-            self._db.execute("DELETE FROM messages WHERE match = ?", (number,))
+            self._db.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
             self._db.execute("DELETE FROM choices WHERE match = ?", (stored.match,))
             self._db.execute("DELETE FROM matches WHERE number = ?", (number,))
             for key in keys:  # proposals of one table share a seed
@@ -327,12 +335,12 @@ class Store:
         self._write_messages(match, messages, self._end(match)[0], 0)
 
     def _write_messages(self, match: bytes, messages: Iterable[Signed], number: int, place: int) -> None:
-        rows = [(number, place + each, *signed.wire) for each, signed in enumerate(messages)]
+        rows = [(each, *signed.wire) for each, signed in enumerate(messages, _places(number)[0] + place)]
         try:
             self._db.execute("BEGIN IMMEDIATE")
             if place == 0:
-                self._db.execute("DELETE FROM messages WHERE match = ?", (number,))
-            self._db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
+                self._db.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
+            self._db.executemany("INSERT INTO messages VALUES (?, ?, ?)", rows)
             self._db.execute("COMMIT")
             self._ends[match] = number, place + len(rows)
             self._note.write(Noted(match, place + len(rows)))
@@ -347,8 +355,8 @@ class Store:
 
     def messages(self, match: bytes) -> tuple[Signed, ...]:
         """Return the stored messages of a match in the order in which they were written."""
-        query = "SELECT data, signature FROM messages WHERE match = ? ORDER BY place"
-        rows = self._read(query, (self._end(match)[0],), (bytes, bytes))
+        query = "SELECT data, signature FROM messages WHERE place BETWEEN ? AND ? ORDER BY place"
+        rows = self._read(query, _places(self._end(match)[0]), (bytes, bytes))
         try:
             return tuple(parse_signed(data, signature) for data, signature in rows)
         except MalformedMessageError as error:
@@ -357,14 +365,15 @@ class Store:
     def _end(self, match: bytes) -> tuple[int, int]:
         """Return the number of a match and the place of its next message."""
         if match not in self._ends:
-            query = (
-                "SELECT number, (SELECT COALESCE(MAX(place) + 1, 0) FROM messages WHERE match = number) "
-                "FROM matches WHERE match = ?"
-            )
-            rows = self._read(query, (match,), (int, int))
+            rows = self._read("SELECT number FROM matches WHERE match = ?", (match,), (int,))
             if not rows:
                 raise StoreError("the store does not know the match")
-            self._ends[match] = rows[0]
+            first, last = _places(rows[0][0])
+            newest = "SELECT place FROM messages WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1"
+            places = self._read(newest, (first, last), (int,)) or [(first - 1,)]
+            if places[0][0] == last:
+                raise StoreError("the store is damaged: a message has the last place of all")
+            self._ends[match] = rows[0][0], places[0][0] + 1 - first
         return self._ends[match]
 
     def matches(self) -> tuple[StoredMatch, ...]:
@@ -415,6 +424,11 @@ class Store:
         if any(tuple(map(type, row)) != types for row in rows):
             raise StoreError("the store is damaged: a column holds another type than was written")
         return rows
+
+
+def _places(number: int) -> tuple[int, int]:
+    """Return the first place of the messages of a match, and the last."""
+    return number << 32, ((number + 1) << 32) - 1
 
 
 def _rules(genesis: bytes) -> str:

@@ -53,7 +53,7 @@ def _sent(path: Path) -> Iterator[Signed]:
 def stored(store: Path) -> tuple[Signed, ...]:
     """Return all messages in a store that no process has open."""
     with contextlib.closing(sqlite3.connect(store)) as database:
-        rows = database.execute("SELECT data, signature FROM messages ORDER BY match, place").fetchall()
+        rows = database.execute("SELECT data, signature FROM messages ORDER BY place").fetchall()
     return tuple(parse_signed(data, signature) for data, signature in rows)
 
 

@@ -41,9 +41,9 @@ async def back_up(player: Process, home: Path, copy: Path) -> None:
 def lose_the_last_messages(store: Path, count: int) -> int:
     """Delete the newest messages from a store that no process has open; return how many are left."""
     with contextlib.closing(sqlite3.connect(store)) as database, database:
-        ((end,),) = database.execute("SELECT MAX(place) + 1 FROM messages").fetchall()
-        left = max(0, end - count)
-        database.execute("DELETE FROM messages WHERE place >= ?", (left,))
+        newest = "SELECT place FROM messages ORDER BY place DESC LIMIT ?"
+        database.execute(f"DELETE FROM messages WHERE place IN ({newest})", (count,))
+        ((left,),) = database.execute("SELECT COUNT(*) FROM messages").fetchall()
     return int(left)
 
 
