@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import State
+from protocol.events import MatchStarted
 from protocol.link import Link
+from protocol.mesh import Mesh
 from protocol.messages import Kind, Signed, carried
 from protocol.node import TableSettings
 from protocol.record import Record
@@ -76,20 +78,21 @@ async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for HAVE, which is said whenever time has passed."""
-    said: list[tuple[bool, str]] = []
-    send = Link.send
+    heard: list[tuple[bool, str]] = []
+    take = Mesh.frame_received
 
-    def note(link: Link, frame: bytes) -> None:
-        said.append((not link.outbound, _name(decode_frame(frame))))
-        send(link, frame)
+    def note(mesh: Mesh, link: Link, frame: bytes) -> None:
+        heard.append((link.outbound, _name(decode_frame(frame))))
+        take(mesh, link, frame)
 
-    monkeypatch.setattr(Link, "send", note)
+    monkeypatch.setattr(Mesh, "frame_received", note)
     host, guest = await people.sit("host"), await people.sit("guest")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     expected = [(each.by_host, _name(each.frame)) for each in frames() if not isinstance(each.frame, Have)]
-    await host.until_true(lambda: host.node.match is not None and host.node.match.is_formed)
-    assert [each for each in said if each[1] != "Have"][: len(expected)] == expected
+    for player in (host, guest):
+        await player.until(MatchStarted)
+    assert [each for each in heard if each[1] != "Have"][: len(expected)] == expected
 
 
 def _name(frame: Frame) -> str:
