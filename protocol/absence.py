@@ -169,6 +169,7 @@ class Ballot:
         "_backers",
         "_closes",
         "_first",
+        "_late",
         "_majorities",
         "certificates",
         "culprits",
@@ -183,6 +184,9 @@ class Ballot:
         """The round in which this node has voted last; -1 if it has not voted."""
         self._absents: dict[int, tuple[Vote, ...]] = {}
         self._closes: dict[int, tuple[Vote, ...]] = {}
+        self._late: dict[tuple[int, bool], Vote] = {}
+        """By author and kind the last vote that came when so many later ones were known: it may be part of a majority
+        that is shown to this node only now."""
         self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
         self._backers: dict[Entries, dict[int, Vote]] = {}
         """What backs the majorities that were found: votes of earlier rounds are not kept for ever."""
@@ -201,6 +205,7 @@ class Ballot:
         twin.round = self.round
         twin._absents = self._absents.copy()
         twin._closes = self._closes.copy()
+        twin._late = self._late.copy()
         twin._majorities = self._majorities.copy()
         twin._backers = self._backers.copy()
         twin.certificates = self.certificates.copy()
@@ -221,6 +226,7 @@ class Ballot:
             tuple(
                 sorted((author, tuple(sorted(vote[:6] for vote in votes))) for author, votes in self._closes.items())
             ),
+            tuple(sorted((slot, vote[:6]) for slot, vote in self._late.items())),
             tuple(sorted(self._majorities)),
             tuple(sorted((entries, *sorted(votes)) for entries, votes in self._backers.items())),
             self.decided and self.decided[0].entries,
@@ -244,30 +250,32 @@ class Ballot:
 
         :raises ContradictionError: if it contradicts an earlier vote of its author. It counts all the same.
         """
-        book = self._closes if vote.is_close else self._absents
-        known = book.get(vote.author, ())
         if not self.may_be_news(vote):
             return False
+        book = self._closes if vote.is_close else self._absents
+        known = book.get(vote.author, ())
         same_slot = [other for other in known if other.round == vote.round]
+        before = self.by(vote.author)
         if len(same_slot) >= limits.IDS_PER_SLOT and not self._is_shared(vote, book):
             return False
-        kept = sorted((*known, vote), key=lambda each: each.round)[-limits.VOTES_PER_AUTHOR :]
-        book[vote.author] = tuple(kept)
+        rounds = sorted({other.round for other in (*known, vote)})[-limits.VOTE_ROUNDS :]
+        is_late = vote.round < rounds[0]
+        if is_late:
+            self._late[vote.author, vote.is_close] = vote
+        else:
+            book[vote.author] = tuple(other for other in (*known, vote) if other.round >= rounds[0])
         if not vote.is_close and (vote.author not in self._first or vote.round < self._first[vote.author].round):
             self._first[vote.author] = vote
+        best = self.best()
         self._count()
-        others = self._absents if vote.is_close else self._closes
-        for other in (*same_slot, *others.get(vote.author, ())):
+        for other in before:
             if reason := conflict(other, vote):
                 raise ContradictionError(other, vote, reason)
-        return True
+        return not is_late or self.best() != best
 
     def may_be_news(self, vote: Vote) -> bool:
-        """Tell whether a vote is neither known nor as old as the oldest of so many that are kept of its author."""
-        known = (self._closes if vote.is_close else self._absents).get(vote.author, ())
-        if any(other.round == vote.round and other.says_the_same_as(vote) for other in known):
-            return False
-        return len(known) < limits.VOTES_PER_AUTHOR or vote.round > known[0].round
+        """Tell whether a vote is not known, so that it may change something."""
+        return not any(other[:6] == vote[:6] for other in self.by(vote.author))
 
     def convict(self, culprits: Iterable[int]) -> None:
         """Count anew, now that these are proven to have broken the rules."""
@@ -286,51 +294,64 @@ class Ballot:
 
     def _count(self) -> None:
         """Find all majorities. Two of one round, or two decisions, need a liar: then all choose the same of them."""
-        for number in sorted({vote.round for votes in self._absents.values() for vote in votes}):
-            valid = (vote for votes in self._absents.values() for vote in votes if vote.round == number)
-            for found in self._agreeing(vote for vote in valid if self._counts(vote)):
-                self._majorities.setdefault((number, found[0].entries), found)
-                self._backers[found[0].entries] = self.backers(found[0].entries)
-        for old in sorted({number for number, _ in self._majorities})[: -limits.VOTES_PER_AUTHOR]:
+        for found in self._agreeing(is_close=False):
+            self._majorities.setdefault((found[-1].round, found[-1].entries), found)
+            self._backers[found[-1].entries] = self.backers(found[-1].entries)
+        for old in sorted({number for number, _ in self._majorities})[: -limits.VOTE_ROUNDS]:
             for slot in [slot for slot in self._majorities if slot[0] == old]:
                 del self._majorities[slot]
         self.certificates = {
             number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)
         }
-        for number in sorted({vote.round for votes in self._closes.values() for vote in votes}):
-            closes = (vote for votes in self._closes.values() for vote in votes if vote.round == number)
-            for found in self._agreeing(closes):
-                is_better = not self.decided or (-number, found[-1].entries) < (
-                    -self.decided[-1].round,
-                    self.decided[-1].entries,
-                )
-                if is_better:
-                    self.decided = found
+        for found in self._agreeing(is_close=True):
+            is_better = not self.decided or (-found[-1].round, found[-1].entries) < (
+                -self.decided[-1].round,
+                self.decided[-1].entries,
+            )
+            if is_better:
+                self.decided = found
 
-    def _counts(self, absent: Vote) -> bool:
-        """Tell whether the majority that an ABSENT refers to is known here."""
-        return absent.newest < 0 or (absent.newest, absent.entries) in self._majorities
+    def _cast(self, *, is_close: bool) -> Iterator[Vote]:
+        """Yield all votes of a kind that are counted."""
+        for votes in (self._closes if is_close else self._absents).values():
+            yield from votes
+        yield from (vote for (_, is_late_close), vote in self._late.items() if is_late_close is is_close)
+        yield from self._first.values() if not is_close else ()
 
-    def _agreeing(self, votes: Iterator[Vote]) -> list[tuple[Vote, ...]]:
-        """Return every majority of identical votes, exactly a majority of each, and what backs it."""
-        groups: dict[Entries, dict[int, Vote]] = {}
-        for vote in votes:
-            groups.setdefault(vote.entries, {}).setdefault(vote.author, vote)
-        majorities = []
-        for entries, group in sorted(groups.items()):
+    def _agreeing(self, *, is_close: bool) -> Iterator[tuple[Vote, ...]]:
+        """Yield every majority of identical votes, the earliest round first: exactly a majority of each, and what
+        backs it."""
+        groups: dict[tuple[int, Entries], list[Vote]] = {}
+        for vote in self._cast(is_close=is_close):
+            groups.setdefault((vote.round, vote.entries), []).append(vote)
+        for (_, entries), group in sorted(groups.items()):
             backers = self.backers(entries)
-            if elected := elect(self.place, entries, group, backers, self.culprits):
-                majorities.append(tuple(group.get(author) or backers[author] for author in elected))
-        return majorities
+            counted = {vote.author: vote for vote in reversed(group) if self._counts(vote, group)}
+            if elected := elect(self.place, entries, counted, backers, self.culprits):
+                yield tuple(counted.get(author) or backers[author] for author in elected)
+
+    def _counts(self, vote: Vote, group: Iterable[Vote]) -> bool:
+        """Tell whether the majority that an ABSENT refers to is known here, or a majority of the ``group``, that votes
+        the same, refers to one as late: then somebody honest knew it."""
+        if vote.newest < 0 or (vote.newest, vote.entries) in self._majorities:
+            return True
+        known = {other.author for other in group if other.newest >= vote.newest}
+        return bool(elect(self.place, vote.entries, known, self.backers(vote.entries), self.culprits))
 
     def backers(self, entries: Entries) -> dict[int, Vote]:
         """Return who of the players in the game voted ABSENT for these entries in whatever round, with that vote."""
-        votes = (vote for author in self.place.live for vote in self._absents.get(author, ()))
-        return {vote.author: vote for vote in votes if vote.entries == entries} | self._backers.get(entries, {})
+        votes = (vote for vote in self._cast(is_close=False) if vote.entries == entries)
+        live = self.place.live
+        return {vote.author: vote for vote in votes if vote.author in live} | self._backers.get(entries, {})
 
     def best(self) -> tuple[Vote, ...]:
         """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
         return self.decided or (self.certificates[max(self.certificates)] if self.certificates else ())
+
+    def _shown(self) -> Iterator[Vote]:
+        """Yield the votes of the majorities and of the decision that are kept, whatever else their authors said."""
+        for votes in (*self._majorities.values(), self.decided):
+            yield from votes
 
     def rank(self) -> tuple[int, bool]:
         """Return how far :meth:`best` binds in comparison with other steps: the higher, the more."""
@@ -345,7 +366,12 @@ class Ballot:
 
     def by(self, author: int) -> tuple[Vote, ...]:
         """Return what is kept of somebody's votes."""
-        return *self._absents.get(author, ()), *self._closes.get(author, ())
+        others = (*self._late.values(), *self._first.values(), *self._shown())
+        return (
+            *self._absents.get(author, ()),
+            *self._closes.get(author, ()),
+            *(vote for vote in others if vote.author == author),
+        )
 
     def own_absent(self, me: int) -> Vote | None:
         """Return this node's latest ABSENT."""

@@ -47,6 +47,8 @@ class Reception(Enum):
     KNOWN = "known"
     LATER = "later"
     """For a step that is not open yet: kept, if there was room."""
+    LATE = "late"
+    """A vote that changes nothing here: later ones are known."""
     FOREIGN = "foreign"
     """Of this match, but on another history."""
 
@@ -270,7 +272,7 @@ class Agreement:
             raise
         try:
             if not self.absence.take(vote, record.place(message.step)):
-                return Reception.KNOWN
+                return Reception.LATE
         except ContradictionError:
             pass  # it counts all the same
         if vote.author == self.absence.me:

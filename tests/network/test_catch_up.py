@@ -142,7 +142,7 @@ def test_a_restarted_player_signs_again_in_time_beside_two_of_six_who_flood_and_
             send(me, other, frame)
 
     world.send = unhelpful  # type: ignore[method-assign]
-    flood = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(limits.VOTES_PER_AUTHOR))]
+    flood = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(8))]
     assert sum(len(vote.data) + len(vote.signature) for vote in flood) > limits.PAGE + 7 * limits.KIB
     for vote in flood:
         for me in range(4):
@@ -166,7 +166,7 @@ def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
     world = World(CLASSIC, 6, seed=4)
     in_a_round(world, 8)
     for liar in (4, 5):
-        for vote in votes_of(world, liar, range(limits.VOTES_PER_AUTHOR)):
+        for vote in votes_of(world, liar, range(8)):
             world.feed(0, Received(liar, vote))
     match = world.machines[0].match
     record = match.record

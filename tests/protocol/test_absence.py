@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
@@ -109,11 +109,43 @@ def test_the_newest_majority_is_voted_for_in_the_next_round() -> None:
 
 
 def test_a_vote_that_refers_to_an_unknown_majority_does_not_count() -> None:
-    absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(2, WITHOUT_A, 1, newest=0))
+    absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(2, WITHOUT_A, 1))
     assert absence.ballots[TIP].certificates == {}
     absence.take(absent(1, WITHOUT_A), STEP)
     absence.take(absent(2, WITHOUT_A), STEP)
     assert absence.ballots[TIP].certificates.keys() == {0, 1}
+
+
+def test_votes_that_all_refer_to_an_unknown_majority_count_as_one_of_them_is_honest() -> None:
+    absence = voter(absent(1, WITHOUT_A, 5, newest=4), absent(2, WITHOUT_A, 5, newest=3))
+    assert absence.ballots[TIP].certificates == {}
+    absence.take(absent(2, WITHOUT_A, 6, newest=5), STEP)
+    absence.take(absent(1, WITHOUT_A, 6, newest=5), STEP)
+    assert absence.ballots[TIP].certificates.keys() == {6}
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 9, 20])
+def test_who_comes_back_after_many_rounds_with_majorities_is_convinced_by_the_latest(rounds: int) -> None:
+    """The others can do nothing else any more: as long as they are not believed, nobody goes on."""
+    absence = voter(*(absent(author, WITHOUT_C, n, newest=n - 1) for n in range(rounds) for author in (0, 1)))
+    fresh = Ballot(STEP)
+    for vote in absence.ballots[TIP].votes():
+        fresh.take(vote)
+    assert fresh.best() == absence.ballots[TIP].best() != ()
+
+
+@pytest.mark.parametrize("cast", [absent, close])
+def test_a_majority_that_is_shown_late_counts_whatever_its_voters_said_since(cast: Callable[..., Vote]) -> None:
+    """A liar shows one node what completes a majority, and all others votes of rounds to come."""
+    ballot = Ballot(STEP)
+    since = [cast(author, ALL, n) for n in range(7, 12) for author in (1, 2) if n % 2 == author % 2]
+    for vote in since:
+        assert ballot.take(vote)
+    assert not ballot.best()
+    assert not ballot.take(cast(1, WITHOUT_A, 3))
+    assert not ballot.take(cast(1, WITHOUT_A, 2))
+    assert ballot.take(cast(2, WITHOUT_A, 2))
+    assert ballot.best() == (cast(1, WITHOUT_A, 2), cast(2, WITHOUT_A, 2))
 
 
 def test_exactly_a_majority_decides_also_against_how_the_step_was_closed() -> None:
@@ -225,10 +257,10 @@ def test_a_third_vote_in_one_round_is_kept_only_if_somebody_else_says_the_same()
 
 def test_a_liar_makes_nobody_keep_more_than_the_latest_rounds() -> None:
     absence = voter()
-    for number in range(5 * limits.VOTES_PER_AUTHOR):
+    for number in range(20):
         absence.take(absent(1, ALL, number), STEP)
         absence.take(close(1, ALL, number), STEP)
-    assert len(list(absence.ballots[TIP].votes())) == 1 + 2 * limits.VOTES_PER_AUTHOR
+    assert len(list(absence.ballots[TIP].votes())) == 1 + 2 * limits.VOTE_ROUNDS
 
 
 def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None:

@@ -35,6 +35,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from protocol import limits
 from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect
 
 FIRST = b"k"
@@ -59,8 +60,9 @@ class Evidence(NamedTuple):
     """The one that came last."""
 
 
-Event = int | tuple[str, bytes]
-"""The number of a message that arrives, or a timer that ends: ("expire" | "join" | "close", tip)."""
+Event = int | tuple[str, bytes] | tuple[str, int]
+"""The number of a message that arrives, a timer that ends: ("expire" | "join" | "close", tip), or that a node shows all
+votes that it keeps: ("shown", number of its state)."""
 State = tuple[int, ...]
 """The number of the state of each honest node; last, as bits, whose messages came early enough to be counted."""
 
@@ -279,7 +281,9 @@ class Node:
                 return
             try:
                 if not self.absence.take(message, self.table.places[message.tip]):
-                    self.known &= ~(1 << number)  # not kept, as one of too many in its slot: it will be shown again
+                    ballot = self.absence.ballots[message.tip]
+                    if ballot.may_be_news(message):
+                        self.known &= ~(1 << number)  # not kept, as one of too many in its slot: it will be shown again
             except ContradictionError as error:
                 is_first = message.author not in self.blamed
                 self.blamed |= {message.author}
@@ -301,6 +305,15 @@ class Node:
                 if not is_shown:
                     other_number = self.table.number(message._replace(id=ids[0]))
                     self.say(Evidence(self.me, message.author, other_number, number))
+
+    def catch_up(self, other: Node) -> None:
+        """Take note of all votes that another node keeps, also of such as this node dropped, in the order shown."""
+        for ballot in other.absence.ballots.values():
+            if self.final is None or ballot.place.tip == self.final:
+                for vote in ballot.votes():
+                    number = self.table.number(vote)
+                    self.known &= ~(1 << number)
+                    self.learn(number)
 
     def say(self, message: Message | Vote | Evidence) -> None:
         """Sign a message."""
@@ -558,6 +571,9 @@ class Explorer:
             if isinstance(event, int):
                 node.learn(event)
                 node.react()
+            elif isinstance(event[1], int):
+                node.catch_up(self.nodes[event[1]])
+                node.react()
             elif event[0] == "expire":
                 node.react(expired=(event[1],))
             elif event[0] == "join":
@@ -754,6 +770,10 @@ class Explorer:
                     low = pending & -pending
                     pending ^= low
                     nodes[index] = self.move(nodes[index], low.bit_length() - 1)
+            if tuple(nodes) == before:
+                for index, other in itertools.permutations(group, 2):
+                    if self.nodes[nodes[index]].absence.round >= limits.VOTE_ROUNDS:  # it has dropped some
+                        nodes[index] = self.move(nodes[index], ("shown", nodes[other]))
             if tuple(nodes) == before:
                 for index in group:
                     if (closing := self.facts[nodes[index]].closing) is not None:
