@@ -218,7 +218,10 @@ class Agreement:
     def _said(self, message: Message) -> list[Signed]:
         """Return what is kept of an author that may contradict a message, beside what the history has in its place."""
         author = message.author
-        said = [*self._aside.get(author, {}).values(), *self._later.get(author, {}).values()]
+        said: list[Signed] = []
+        for kept in (self._aside, self._later):
+            if author in kept:
+                said += kept[author].values()
         if message.kind in VOTES:
             ballot = self.absence.ballots.get(message.tip)
             said += [vote.source for vote in ballot.by(author)] if ballot is not None else ()

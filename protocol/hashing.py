@@ -18,7 +18,9 @@ from protocol.version import tag as written_out
 HASH_BYTES: Final = 32
 """Size of every hash, and so of match ids, message ids, commitments and seeds."""
 
-_EIGHT: Final = (8).to_bytes(4, "big")
+_SIZES: Final = tuple(size.to_bytes(4, "big") for size in range(256))
+"""How sizes are spelled, as far as parts of a hash usually have them."""
+_EIGHT: Final = _SIZES[8]
 
 
 @lru_cache(maxsize=64)  # there are some twenty tags
@@ -38,7 +40,8 @@ def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) 
     pieces = [_head(tag, len(parts), version)]
     for part in parts:
         if isinstance(part, bytes):
-            pieces += (len(part).to_bytes(4, "big"), part)
+            size = len(part)
+            pieces += (_SIZES[size] if size < 256 else size.to_bytes(4, "big"), part)
         else:
             pieces += (_EIGHT, part.to_bytes(8, "big"))
     return sha256(b"".join(pieces)).digest()

@@ -203,7 +203,7 @@ class Link:
         now = self._last_arrival
         frame_ended = False
         while not self._is_over:
-            if self._is_over_its_rate(now):
+            if self._messages is not None and self._is_over_its_rate(now):
                 self._throttle()
                 return
             try:

@@ -492,11 +492,12 @@ class Match:
 
     def _compare_notes(self, wake: list[float]) -> None:
         """Tell the others what this node holds, and ask those who hold more."""
-        have = self._catch_up.tell(self._now)
-        if have is not None and self.me is not None:
-            self._emit(Announce(have))
-        for author, need in self._catch_up.questions(self._now):
-            self._emit(Send(author, need))
+        if self._catch_up.due(self._now) <= self._now:
+            have = self._catch_up.tell(self._now)
+            if have is not None and self.me is not None:
+                self._emit(Announce(have))
+            for author, need in self._catch_up.questions(self._now):
+                self._emit(Send(author, need))
         wake.append(self._catch_up.due(self._now))
 
     def _has_heard_enough(self) -> bool:

@@ -217,6 +217,13 @@ def read_pair(data: bytes, place: int) -> tuple[bytes, bytes, int] | None:
     return None
 
 
+def spell_pair(data: bytes, signature: bytes) -> bytes | None:
+    """Return what :func:`read_pair` reads; None for what it does not."""
+    if len(data) < 256 and len(signature) == SIGNATURE_BYTES:
+        return b"".join((_SHORT, bytes((len(data),)), data, _SIGNATURE, signature))
+    return None
+
+
 _SHORT: Final = b"\xc4"
 """How a byte string begins whose length takes one byte; that byte follows."""
 _SIGNATURE: Final = _SHORT + bytes((SIGNATURE_BYTES,))

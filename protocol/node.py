@@ -470,8 +470,9 @@ class Node:
     @property
     def _sessions(self) -> tuple[Playing, ...]:
         """The match that this node plays, or all that may become it, and the one before."""
-        open_ones = (*self._proposals.sessions, self._playing, self._former)
-        return tuple(dict.fromkeys(session for session in open_ones if session is not None))
+        sessions = [*self._proposals.sessions]
+        sessions += [each for each in (self._playing, self._former) if each is not None and each not in sessions]
+        return tuple(sessions)
 
     async def close(self) -> None:
         """Leave. All who are linked are told; a running match can be resumed; a finished one is served to the end for a
@@ -646,16 +647,16 @@ class Node:
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self._shell.stopping_at_disk_errors():
-            if isinstance(frame, Leave):
+            if isinstance(frame, Carried | Need | Page | Cut | Have) and self._watching is None:
+                for session in self._sessions:
+                    session.hear(identity, frame)
+            elif isinstance(frame, Leave):
                 self._mesh.disconnect(identity, LEFT)
             elif isinstance(frame, Say):
                 if identity not in self._audience:
                     self._talking.hear(identity, frame, self._floors())
             elif self._watching is not None:
                 self._watching.take(identity, frame)
-            elif isinstance(frame, Carried | Need | Page | Cut | Have):
-                for session in self._sessions:
-                    session.hear(identity, frame)
             elif identity not in self._audience:
                 self._take_word(identity, frame)
 

@@ -188,7 +188,8 @@ class Playing(Session):
         else:
             if isinstance(effect, Persist):
                 self._shell.outbox.keep(effect.signed)
-            self._audience.relay(Carried(*effect.signed.wire))
+            if self._audience:
+                self._audience.relay(Carried(*effect.signed.wire))
 
     def tell(self, event: NodeEvent) -> None:
         if not self._is_retired:

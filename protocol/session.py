@@ -129,8 +129,10 @@ class Session(ABC):
         """Have an effect carried out, in its place among others."""
         shell = self._shell
         match effect:
-            case Choose() | Persist() | Overheard() | Replace():
+            case Persist() | Choose() | Overheard() | Replace():
                 self.keep(effect)
+            case Show():
+                shell.outbox.afterwards(partial(self.carry_out, effect))
             case Send():
                 self.send(effect.author, effect.frame)
             case Announce():

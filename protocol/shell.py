@@ -59,8 +59,8 @@ class Shell:
         """What the owner is to be told; None at the end."""
         self.is_silent = False
         """Nothing is taken or sent any more."""
-        self.outbox: Outbox[tuple[bytes, bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
-        """What this turn of the loop has caused; its frames are encoded, each with the identity of its receiver."""
+        self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
+        """What this turn of the loop has caused; its frames are encoded, each with the identities of its receivers."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = _Stopping(self)
 
@@ -72,11 +72,11 @@ class Shell:
 
     def post_encoded(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent to several peers."""
-        self.outbox.post(*((identity, frame) for identity in identities))
+        self.outbox.post((identities, frame))
 
     def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent behind all others. It may leave though nothing of this turn was stored."""
-        self.outbox.relay(*((identity, frame) for identity in identities))
+        self.outbox.relay((identities, frame))
 
     def flush(self) -> None:
         """Carry out what this turn of the loop has caused."""
@@ -87,7 +87,9 @@ class Shell:
                         write = self.store.replace if step.replaces else self.store.write
                         write(step.messages[0].message.match, step.messages)
                     case Send():
-                        self.mesh.send(*step.letter)
+                        identities, frame = step.letter
+                        for identity in identities:
+                            self.mesh.send(identity, frame)
                     case Sent():
                         self.mesh.flush()
                     case Do():

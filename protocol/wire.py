@@ -36,7 +36,7 @@ from protocol.admission import TABLE_ID_BYTES
 from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.hashing import HASH_BYTES
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
-from protocol.messages import read_pair
+from protocol.messages import read_pair, spell_pair
 
 
 class MalformedFrameError(ValueError):
@@ -228,6 +228,8 @@ def encode_frame(frame: Frame) -> bytes:
     >>> encode_frame(Leave("bye")).hex()
     '920aa3627965'
     """
+    if isinstance(frame, Carried) and (pair := spell_pair(*frame)) is not None:
+        return _MESSAGE + pair
     if isinstance(frame, Unknown):
         return encode((frame.type, *frame.fields))
     fields: tuple[object, ...] = tuple(frame)
