@@ -305,7 +305,7 @@ class Agreement:
     def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
         message = signed.message
         kept = self._later.setdefault(message.author, {})
-        slot = (message.step, int(message.kind) if message.kind in VOTES else 0, vote_round)
+        slot = (message.step, int(message.kind) if message.kind in (*VOTES, Kind.RESIGN) else 0, vote_round)
         if slot not in kept:
             kept[slot] = signed
             if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
@@ -320,9 +320,8 @@ class Agreement:
             self.proven[error.author] = error
         if is_second:
             self._second[last.message.tip, error.author] = last
-        if not self.is_called_off:
-            with suppress(RejectedMessageError, MisconductError):
-                self.record.hold_to(last)
+        if last.message.kind is Kind.RESIGN and not self._is_taken_further():
+            self._hold_to(last)
         if is_first or is_second:
             self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
         return Reception.KNOWN
@@ -333,12 +332,52 @@ class Agreement:
         One is enough to prove it; of others only what a majority has voted for takes its place.
         """
         tip = signed.message.tip
-        if not any(place.tip == tip for place in self.tail()):
+        if tip != self.record.position.tip and not any(place.tip == tip for place in self.tail()):
             return False
         known = self._second.get((tip, signed.message.author))
         ballot = self.absence.ballots.get(tip)
         best = ballot.best() if ballot is not None else ()
         return known is None or (known.id != signed.id and bool(best) and signed.id in best[0].entries)
+
+    # Before the match is formed
+
+    def take_up(self) -> bool:
+        """Go on in a step that somebody has declined, but signed as well, if others have gone on; tell whether it is
+        so.
+
+        Nobody goes on by themselves when they know that somebody has resigned: then all who are connected go on,
+        because the first of them did before they knew, or nobody does.
+        """
+        position = self.record.position
+        declined = self.record.declined
+        if not declined or not self._is_taken_further():
+            return False
+        for signed in [*self._second.values(), *(each for error in self.proven.values() for each in error.evidence)]:
+            if signed.message.author in declined and signed.message.kind is position.kind:
+                self._hold_to(signed)
+        if self.record.declined:
+            return False
+        self.is_called_off = False
+        return True
+
+    def _hold_to(self, signed: Signed) -> None:
+        """Let one of two messages for the open step take the place of the other, which is kept."""
+        message = signed.message
+        other = self.record.held.get(message.author)
+        with suppress(RejectedMessageError, MisconductError):
+            self.record.hold_to(signed)
+            assert other is not None
+            self._second[message.tip, message.author] = other
+
+    def _is_taken_further(self) -> bool:
+        """Tell whether somebody, of whom no broken rule is proven, has signed behind the open step or voted on it."""
+        position = self.record.position
+        ballot = self.absence.ballots.get(position.tip)
+        signers = {vote.author for vote in ballot.votes()} if ballot is not None else set()
+        for author, kept in self._later.items():
+            if any(step > position.step for step, _, _ in kept):
+                signers.add(author)
+        return not signers <= {*self.proven, *self.record.declined}
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
         """Take the messages that a store holds, in their order: afterwards the history is where the node left it.

@@ -106,6 +106,9 @@ EVIDENCE: Final = 64
 RELAY: Final = 0.5
 """Seconds between a majority of ABSENTs and the CLOSE that rests on it: as long as the majority's votes take to all who
 are connected, so that a voter who says something else to each of them is found out before anything is decided."""
+WITHDRAWAL: Final = 2 * RELAY
+"""Seconds between a RESIGN before the match is formed and its end for whoever has heard of it: as long as that takes to
+all who are connected, and the word of whoever has gone on before takes back."""
 IDS_PER_SLOT: Final = 2
 """Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
 VOTE_ROUNDS: Final = 3

@@ -346,6 +346,7 @@ class Match:
     def _restart_patience(self) -> None:
         """Blame nobody for the time until now."""
         self._clock.restart(range(self.record.players), self._now)
+        self._timers.declined_at = None
         if self._timers.round_began is not None:
             self._timers.round_began = self._now
 
@@ -367,8 +368,10 @@ class Match:
         self._pending = move
 
     def _link(self, author: int) -> None:
-        had_quorum = self._has_quorum()
+        had_quorum, had_half = self._has_quorum(), self._reaches_half()
         self._linked.add(author)
+        if not had_half:
+            self._timers.declined_at = None  # those who are here now have heard of nothing yet
         self._clock.came_back(author, self._now)
         if not had_quorum and self._has_quorum():
             self._restart_patience()  # what the others said meanwhile is on its way
@@ -524,6 +527,8 @@ class Match:
             self._timers.resumed_at = self._now
         while True:
             self.agreement.settle()
+            if self._may_take_up() and self.agreement.take_up():
+                continue
             self._fetch_news()
             self._mind_divergence()
             if self._report.bring_up_to_date():
@@ -663,6 +668,11 @@ class Match:
             self._sign(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
         return True
 
+    def _may_take_up(self) -> bool:
+        """Tell whether this node may go on with a match that somebody has declined: one that is formed by that only if
+        no other can be."""
+        return self.record.position.step + 1 < FORMED or self.may_commit()
+
     def _holds_back(self, position: Position) -> bool:
         """Tell whether this node does not sign what forms the match, or not yet."""
         if self.record.declined:
@@ -756,18 +766,24 @@ class Match:
                 self._emit(WakeAt(due))
 
     def _mind_who_declines(self, wake: list[float]) -> None:
-        """Call the match off when somebody has resigned, and all had time to show that the same have signed it."""
+        """Call the match off when somebody has resigned, and all had time to hear of it and to show that they have gone
+        on."""
         timers = self._timers
         if not self.record.declined:
             timers.declined_at = None
         elif not self.agreement.is_called_off:
             if timers.declined_at is None:
                 timers.declined_at = self._now
-            if self._now >= timers.declined_at + limits.RELAY:
+            due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._clock.round)
+            if self._now >= due:
                 self.agreement.is_called_off = True
                 self._emit(CalledOff(self.record.declined))
             else:
-                wake.append(timers.declined_at + limits.RELAY)
+                wake.append(due)
+
+    def _reaches_half(self) -> bool:
+        """Tell whether those who have not heard that somebody has resigned are no majority."""
+        return 2 * len({self.me, *self._linked, *self.record.declined}) >= self.record.players
 
     def _mind_the_end(self, wake: list[float]) -> None:
         if self._over:

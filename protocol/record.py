@@ -289,12 +289,17 @@ class Record:
         return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
 
     def hold_to(self, signed: Signed) -> None:
-        """Take what somebody who has resigned has signed to form the match in the same step: others may have seen it
-        formed."""
+        """Let the other message of somebody who has resigned, and signed what forms the match as well, take the place
+        of the one that is held for the open step.
+
+        :raises RejectedMessageError: if it is none that the step can be closed or declined with.
+        :raises MisconductError: likewise, if that proves something.
+        """
         position, message = self.position, signed.message
-        is_other = message.tip == position.tip and message.author in self.declined
-        if is_other and message.kind is position.kind and self._judge(position, signed) is None:
-            self.held[message.author] = signed
+        if position.step >= FORMED or message.tip != position.tip or message.author not in self.held:
+            raise RejectedMessageError("nothing is held for the open step that it could take the place of")
+        self._judge(position, signed)
+        self.held[message.author] = signed
 
     def close(self) -> None:
         """Close the open step with all that is held for it."""

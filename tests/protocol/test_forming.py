@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.effects import Ticked, Withdrawn
+from protocol.effects import Received, Ticked, Withdrawn
 from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.match import Match
 from protocol.messages import Kind, Message, sign
 from protocol.position import FORMED
-from protocol.wire import Carried
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
@@ -63,17 +64,105 @@ def test_who_has_signed_and_withdraws_takes_nothing_back() -> None:
     assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}
 
 
-def test_who_resigns_to_one_and_commits_to_the_others_calls_nothing_off_and_is_named() -> None:
+def resignation(world: World) -> Received:
+    record = next(machine.match.record for machine in world.machines if machine.match.record.position.step == 1)
+    message = Message(record.match, 1, record.position.tip, LIAR, Kind.RESIGN, ())
+    return Received(LIAR, sign(message, MatchKey(world.seeds[LIAR])))
+
+
+def until_formed(world: World, me: int) -> None:
+    while not world.machines[me].match.is_formed:
+        assert world.step()
+
+
+def test_who_hears_a_resignation_goes_on_with_those_who_have_formed_the_match_before() -> None:
     world = table()
     until_bound(world, LIAR)
-    record = world.machines[LIAR].match.record
-    message = Message(record.match, 1, record.position.tip, LIAR, Kind.RESIGN, ())
+    withdrawn = resignation(world)
     world.links[LIAR, OTHER].clear()  # its commitment comes to this one from others
-    world.send(LIAR, OTHER, Carried(*sign(message, MatchKey(world.seeds[LIAR])).wire))
+    until_formed(world, HOST)
+    assert not world.machines[OTHER].match.is_formed
+    world.feed(OTHER, withdrawn)
     world.run()
     honest = [world.machines[HOST], world.machines[OTHER]]
     assert all(machine.match.record.position.step > FORMED for machine in honest)
     assert all(set(machine.match.agreement.proven) == {LIAR} for machine in honest)
+
+
+def test_who_has_called_a_match_off_comes_back_to_those_who_have_formed_it_unless_bound_elsewhere() -> None:
+    world = table()
+    other = world.machines[OTHER].match
+    until_bound(world, LIAR)
+    withdrawn = resignation(world)
+    world.links[LIAR, OTHER].clear()
+    until_formed(world, HOST)
+    world.cut(HOST, OTHER)  # what the host said is lost on its way
+    is_free = False
+    other.may_commit = lambda: is_free
+    world.feed(OTHER, withdrawn)
+    world.now += limits.WITHDRAWAL
+    world.feed(OTHER, Ticked())
+    assert other.agreement.is_called_off
+    world.link(HOST, OTHER)
+    while HOST not in other.agreement._later:
+        assert world.step()
+    assert other.agreement.is_called_off
+    is_free = True
+    world.feed(OTHER, Ticked())
+    assert not other.agreement.is_called_off
+    world.run()
+    assert other.record.position.step > FORMED
+    assert OTHER not in world.machines[HOST].match.record.position.left
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_is_signed_beside_a_resignation_forms_nothing_for_who_knows_both(is_first: bool) -> None:
+    """Some called the match off before others were shown the commitment, and formed it: they voted the first out."""
+    world = table()
+    until_bound(world, LIAR)
+    commitment = world.machines[LIAR].match.record.held[LIAR]
+    for me in (HOST, OTHER):
+        world.cut(LIAR, me)
+        for item in (Received(LIAR, commitment), resignation(world))[:: 1 if is_first else -1]:
+            world.feed(me, item)
+    world.run()
+    for me in (HOST, OTHER):
+        match = world.machines[me].match
+        assert match.agreement.is_called_off
+        assert not match.is_formed
+        assert set(match.agreement.proven) == {LIAR}
+
+
+def test_what_is_resigned_before_a_step_is_open_counts_beside_what_was_signed_for_it() -> None:
+    world = table()
+    match = world.machines[OTHER].match
+    early = table()
+    until_bound(early, LIAR)
+    commitment = early.machines[LIAR].match.record.held[LIAR]
+    assert match.record.position.step == 0
+    world.feed(OTHER, Received(LIAR, commitment))
+    world.feed(OTHER, resignation(early))
+    world.run()
+    assert match.agreement.is_called_off
+
+
+def test_a_match_is_not_called_off_before_half_of_its_players_could_hear_of_it() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    until_bound(world, OTHER)
+    match = world.machines[OTHER].match
+    for other in range(5):
+        if other not in (OTHER, LIAR):
+            world.cut(OTHER, other)
+    world.feed(OTHER, resignation(world))
+    world.now += limits.WITHDRAWAL
+    world.feed(OTHER, Ticked())
+    assert not match.agreement.is_called_off
+    world.link(OTHER, 4)
+    world.feed(OTHER, Ticked())
+    assert not match.agreement.is_called_off
+    world.now += limits.WITHDRAWAL
+    world.feed(OTHER, Ticked())
+    assert match.agreement.is_called_off
 
 
 def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
