@@ -595,7 +595,7 @@ class Agreement:
         ours = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
         theirs.ballots.update((ballot.place.tip, ballot) for ballot in ours)
         leader = theirs.leader()
-        return leader is not None and not self.record.goes_through(draft.chain[leader.step])
+        return leader is not None and not self.record.goes_through(leader)
 
     def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
         record = self.record

@@ -347,7 +347,7 @@ class Record:
             raise RejectedMessageError("a vote that fits no step of this history, or by somebody who has none there")
         return vote
 
-    def goes_through(self, place: Position | Message) -> bool:
+    def goes_through(self, place: Position | Place | Message) -> bool:
         """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
         return place.step < len(self.chain) and self.chain[place.step].tip == place.tip
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from p2pdice import PRESETS
+from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.agreement import Agreement, Reception
 from protocol.effects import Received
@@ -134,3 +134,35 @@ def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_kill
             world.restart(me)
     world.run()
     assert all(world.machines[me].match.record.position.left == (silent,) for me in others)
+
+
+def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> None:
+    world = in_a_round()
+    record, agreement = world.machines[0].match.record, world.machines[0].match.agreement
+    keys = [MatchKey(seed) for seed in world.seeds]
+    bid = record.position.step - 2  # its author makes another bid, too
+    place = record.full(bid)
+    (bidder,) = place.owed
+    seat = place.seats.index(bidder)
+    assert place.state is not None
+    known = record.chain[bid + 1].entries[bidder].message
+    others = (str(move) for move in view(place.state, seat, ()).legal if isinstance(move, Bid))
+    other = sign(known._replace(body=next(text for text in others if text != known.body)), keys[bidder])
+    elsewhere = record.fork(bid)
+    elsewhere.add(other)
+
+    def absents(history: Record, number: int) -> list[Signed]:
+        """Return what all but the player on turn vote about the open step."""
+        step, tip, owed = history.position.step, history.position.tip, history.position.owed
+        body = (number, (b"",) * len(owed), -1)
+        messages = (Message(history.match, step, tip, author, Kind.ABSENT, body) for author in range(4))
+        return [sign(message, keys[message.author]) for message in messages if message.author not in owed]
+
+    for signed in absents(record, 1):
+        agreement.take(signed)
+    shown = [
+        signed for step in range(record.position.locked, bid) for signed in record.chain[step + 1].entries.values()
+    ]
+    agreement.follow(bidder, [*shown, other, *absents(elsewhere, 0)])
+    assert agreement.record.goes_through(record.position)
+    assert agreement.absence.leader() == record.place(record.position.step)
