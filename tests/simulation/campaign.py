@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tests.simulation.costs import as_rows
 from tests.simulation.invariants import Check, Violation
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.signatures import cached_checks
@@ -124,4 +125,5 @@ def as_markdown(total: Figures) -> str:
     for title, counter in tables:
         lines += ["", f"| {title} | times |", "| --- | ---: |"]
         lines += [f"| {name} | {count:,} |" for name, count in sorted(counter.items())]
+    lines += ["", *as_rows(total.costs)]
     return "\n".join(lines)

@@ -33,10 +33,14 @@ class Stored(NamedTuple):
     is_over: bool
 
 
+def sizes_of(messages: Iterable[Signed]) -> dict[bytes, int]:
+    """Return the sizes of messages in bytes, by id."""
+    return {signed.id: len(signed.data) + len(signed.signature) for signed in messages}
+
+
 def votes_among(messages: Iterable[Signed]) -> dict[bytes, int]:
     """Return the sizes of all votes among messages, by id."""
-    votes = (signed for signed in messages if signed.message.kind in VOTES)
-    return {signed.id: len(signed.data) + len(signed.signature) for signed in votes}
+    return sizes_of(signed for signed in messages if signed.message.kind in VOTES)
 
 
 class Disk(ABC):
@@ -48,14 +52,17 @@ class Disk(ABC):
         self.is_full = False
         self.own: set[bytes] = set()
         """Ids of all messages that were safely on this disk since the process started, or a backup was put back."""
+        self.sizes: dict[bytes, int] = {}
+        """Of the messages that are on this disk, by id."""
         self.votes: dict[bytes, int] = {}
-        """Sizes of the votes that are on this disk, by id."""
+        """Those of the votes among them."""
 
     def write(self, messages: Iterable[Signed]) -> None:
         """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
         batch = tuple(messages)
         self._guarded("store", lambda: self._write(batch))
         self.own |= {signed.id for signed in batch}
+        self.sizes |= sizes_of(batch)
         self.votes |= votes_among(batch)
 
     def replace(self, messages: Iterable[Signed]) -> None:
@@ -63,6 +70,7 @@ class Disk(ABC):
         batch = tuple(messages)
         self._guarded("store", lambda: self._replace(batch))
         self.own |= {signed.id for signed in batch}
+        self.sizes = sizes_of(batch)
         self.votes = votes_among(batch)
 
     def add_choice(self, step: int, text: str) -> None:
@@ -152,6 +160,7 @@ class MemoryDisk(Disk):
                 choices[content[0]] = content[1]
             is_over = is_over or kind == "over"
         self.own = {signed.id for signed in messages}
+        self.sizes = sizes_of(messages)
         self.votes = votes_among(messages)
         return Stored(tuple(messages), choices, is_over)
 
@@ -204,6 +213,7 @@ class SqliteDisk(Disk):
         (known,) = store.matches()
         messages = store.messages(self._match)
         self.own = {signed.id for signed in messages}
+        self.sizes = sizes_of(messages)
         self.votes = votes_among(messages)
         return Stored(messages, store.choices(self._match), known.over)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from p2pdice import Expect, State, settlement
@@ -15,13 +15,15 @@ from p2pdice.events import DieGained, DieLost
 from protocol import limits
 from protocol.effects import Accuse
 from protocol.messages import VOTES, Kind, Message, Signed, carried, parse_signed
-from protocol.position import Position
+from protocol.position import FORMED, Position
 from protocol.randomness import derive_secret
 from protocol.verifier import Judgement, verify
+from protocol.votes import read_vote
 from protocol.wire import Carried, Frame, Need, Page
 
 if TYPE_CHECKING:
     from protocol.agreement import Agreement
+    from protocol.record import Record
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -34,7 +36,7 @@ VOTES_A_SECOND: Final = 16
 """How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
 
 
-VOTES_ON_DISK: Final = 64 * limits.KIB
+VOTES_ON_DISK: Final = 16 * limits.KIB
 """Bytes of votes on a disk, but for those that history rests on."""
 
 
@@ -70,6 +72,10 @@ class Check(StrEnum):
     KEPT_FOR_LATER = "kept for later"
     BUFFERS_ARE_BOUNDED = "buffers are bounded"
     NO_GUEST_SIGNS_A_FALSE_PROPOSAL = "no guest signs a false proposal"
+    NOBODY_IS_ABSENT_FROM_A_PROPOSAL = "nobody is absent from a proposal"
+    A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED = "a withdrawn proposal is not formed"
+    NOBODY_IS_BOUND_TWICE = "nobody is bound twice"
+    WHAT_OTHERS_WENT_ON_WITH_STANDS = "what others went on with stands"
     WORK_IS_BOUNDED = "work is bounded"
     EVERY_MATCH_ENDS = "every match ends"
     THE_CULPRIT_IS_NAMED = "the culprit is named"
@@ -86,7 +92,7 @@ class Violation(AssertionError):
         self.check = check
 
 
-def slot(message: Message) -> Hashable:
+def slot(message: Message) -> tuple[Any, ...]:
     """Return what a player may sign one message for: (author, step, T), and for a vote its kind and round."""
     place = (message.author, message.step, message.tip)
     if message.kind in VOTES:
@@ -112,12 +118,18 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
-        self._had: WeakKeyDictionary[Agreement, dict[Hashable, Signed]] = WeakKeyDictionary()
+        self._had: WeakKeyDictionary[Agreement, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
         """The first message of a cheat for each slot that a node has taken."""
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
         self._votes: Counter[tuple[int, int]] = Counter()
         """Votes signed, by author and second."""
+        self._bound: set[tuple[bytes, int]] = set()
+        """Tips of the first COMMIT, with the authors of those that a node has taken."""
+        self._declined: set[bytes] = set()
+        """Tips at which an honest convenor has resigned from a proposal."""
+        self._dead: set[bytes] = set()
+        """Matches that an honest node holds to be called off."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
         """NEEDs sent, by node, peer and second."""
 
@@ -138,8 +150,12 @@ class Checks:
         known = min(len(tips), len(chain))
         while known and tips[known - 1] != chain[known - 1].tip:
             known -= 1
+        if known < len(tips):
+            self._what_others_went_on_with_stands(machine, known)
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
+            if step == FORMED:
+                self._may_be_formed(machine, chain)
             if step:
                 self._follows(chain[step - 1], chain[step])
                 self._steps_close_with_all(machine, chain, step)
@@ -147,6 +163,7 @@ class Checks:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
         if known < len(chain) or known < len(tips):
             self._looked[machine.node] = [*tips[:known], *(place.tip for place in chain[known:])]
+            self.world.bill.goes_on(self.world.scheduler.now, chain[-1].left)
         self._buffers_are_bounded(machine)
 
     def awake(self, machine: Machine) -> None:
@@ -181,17 +198,17 @@ class Checks:
             return
         author = accusation.author
         self.blamed.add(author)
-        self._hold(
-            Check.NO_HONEST_PLAYER_IS_BLAMED,
-            not self.world.is_honest(author),
-            f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
-        )
         verdict = verify(accusation.proof)
         name = machine.match.info[author].name
         self._hold(
             Check.THE_VERIFIER_NAMES_THE_CULPRIT,
             verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
             f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
+        )
+        self._hold(
+            Check.NO_HONEST_PLAYER_IS_BLAMED,
+            not self.world.is_honest(author),
+            f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
 
     def taken(self, agreement: Agreement, signed: Signed) -> None:
@@ -201,6 +218,8 @@ class Checks:
         author one message only of histories that it is not on, and one vote on what is final.
         """
         message, me, record = signed.message, agreement.absence.me, agreement.record
+        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < record.players:
+            self._is_bound(record, signed)
         is_foreign = message.step <= record.position.step and not record.goes_through(message)
         is_past = message.kind in VOTES and message.step < record.position.locked
         if me is None or is_foreign or is_past or message.match != record.match or message.kind is Kind.RESULT:
@@ -214,7 +233,7 @@ class Checks:
         keys = record.keys[message.author]
         if not keys.verifies(first.signature, first.data):
             had[slot(message)] = signed
-        elif keys.verifies(signed.signature, signed.data):
+        elif keys.verifies(signed.signature, signed.data) and not self._is_forgotten(had, message):
             self._hold(
                 Check.TWO_MESSAGES_ARE_A_PROOF,
                 message.author in agreement.proven,
@@ -228,7 +247,27 @@ class Checks:
         chain = machine.match.record.chain
         grounds = {signed.id for position in chain for signed in position.certificate}
         size = sum(size for vote, size in machine.disk.votes.items() if vote not in grounds)
+        self.world.bill.holds(size)
         self._hold(Check.THE_STORE_GROWS_WITH_THE_MATCH, size <= VOTES_ON_DISK, f"{size} bytes of votes")
+
+    @staticmethod
+    def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:
+        """Tell whether a vote is older than those of its author and step that are kept."""
+        if message.kind not in VOTES:
+            return False
+        of_step = (signed for place, signed in had.items() if place[:4] == slot(message)[:4])
+        rounds = sorted({read_vote(signed).round for signed in of_step})
+        return bool(slot(message)[4] < rounds[-limits.VOTE_ROUNDS :][0])
+
+    def _is_bound(self, record: Record, signed: Signed) -> None:
+        message = signed.message
+        if message.match == record.match and record.keys[message.author].verifies(signed.signature, signed.data):
+            self._bound.add((message.tip, message.author))
+
+    def called_off(self, machine: Machine) -> None:
+        """A proposal will not be formed for a node."""
+        if machine.is_honest:
+            self._dead.add(machine.data)
 
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
@@ -236,6 +275,16 @@ class Checks:
 
     def at_the_end(self) -> None:
         """Nothing more will happen."""
+        for machine in self.world.honest():
+            if machine.match is not None:
+                record = machine.match.record
+                books = (
+                    *(record.held, record.results, *record.countersigned.values()),
+                    *(place.entries for place in record.chain),
+                )
+                told = {signed.id for book in books for signed in book.values()}
+                told.update(signed.id for place in record.chain for signed in place.certificate)
+                self.world.bill.holds(sum(size for kept, size in machine.disk.sizes.items() if kept not in told))
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
         # A liar among honest players whom faults have cut off from each other can make a fork: it is no promise
@@ -269,6 +318,11 @@ class Checks:
         if not missing:
             self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
             return
+        self._hold(
+            Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL,
+            before.step >= FORMED or all((before.tip, author) in self._bound for author in missing),
+            f"node {machine.node} closed step {before.step} without {missing}",
+        )
         base = self._base(chain[:step])
         resigned = {author for author, signed in after.entries.items() if signed.message.kind is Kind.RESIGN}
         stay = set(before.live) - missing - resigned
@@ -277,7 +331,7 @@ class Checks:
         named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
         is_voted = (
             before.step > 0
-            and 2 * len({vote.author for vote in closes} & base) > len(base)
+            and 2 * len({vote.author for vote in closes} & base.difference(before.left)) > len(base)
             and 2 * len(stay.intersection(vote.author for vote in votes)) >= len(stay)
             and {(vote.step, vote.tip) for vote in votes} == {(before.step, before.tip)}
             and len({vote.body for vote in closes}) == 1
@@ -291,6 +345,29 @@ class Checks:
         self.evicted |= missing
         left = len(base - set(before.left) - missing - resigned)
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
+
+    def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
+        """What the convenor has withdrawn is formed by nobody (SPEC.md §5, "Forming").
+
+        A convenor who lies to players whom faults have cut off from each other is promised nothing.
+        """
+        is_withdrawn = not self._declined.isdisjoint(place.tip for place in chain[:FORMED])
+        is_dead = machine.data in self._dead and self.world.plan.is_calm
+        self._hold(
+            Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
+            not is_withdrawn and not is_dead,
+            f"node {machine.node} holds it to be formed",
+        )
+
+    def _what_others_went_on_with_stands(self, machine: Machine, since: int) -> None:
+        """A step behind which others have signed is not made void by what its author shows later (SPEC.md §6)."""
+        cheat = self.world.cheat
+        if cheat is not None and cheat.stands is not None and self.world.plan.is_calm:
+            self._hold(
+                Check.WHAT_OTHERS_WENT_ON_WITH_STANDS,
+                since > cheat.stands + 1,
+                f"node {machine.node} takes back all from step {since} on",
+            )
 
     def _base(self, chain: list[Position]) -> set[int]:
         """Return who votes behind the last LOCK that is complete before the open step, whatever the node thinks."""
@@ -330,6 +407,8 @@ class Checks:
             signed = self._parsed[wire] = parse_signed(*wire)
         if signed.message.author != machine.author:
             return
+        if signed.message.step < FORMED:
+            self._forms(machine, signed.message)
         # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         # A vote that is under way when the next LOCK is complete is forgotten with all others.
@@ -344,6 +423,16 @@ class Checks:
         if signed.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE):
             self._no_secret_before_a_lock(machine, signed.message)
         self._resigns_only_when_asked(machine, signed.message)
+
+    def _forms(self, machine: Machine, message: Message) -> None:
+        """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §5, "Forming")."""
+        if message.kind is Kind.RESIGN and machine.author == self.world.convenor:
+            self._declined.add(message.tip)
+        if message.kind is not Kind.COMMIT:
+            return
+        others = (each for each in self.world.honest() if each.author == machine.author and each is not machine)
+        bound = [each.node for each in others if each.match is not None and each.match.is_bound]
+        self._hold(Check.NOBODY_IS_BOUND_TWICE, not bound, f"node {machine.node} signs what binds node {bound}")
 
     def _follows(self, before: Position, after: Position) -> None:
         """T names all that came before, as SPEC.md §5 spells it: worked out here once more, by other code."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from time import process_time
+from typing import TYPE_CHECKING, Final, cast
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
 from p2pdice.players import Player
@@ -39,11 +40,13 @@ from protocol.effects import (
     Show,
     Ticked,
     WakeAt,
+    Withdrawn,
 )
 from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match import Match, StaleMoveError
 from protocol.messages import MalformedMessageError
 from protocol.outbox import Outbox
+from protocol.proposals import Proposals
 from protocol.store import StoreError
 from protocol.transcript import write_transcript
 from protocol.wire import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
@@ -52,6 +55,7 @@ from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
+    from protocol.playing import Playing
     from tests.simulation.simulation import Simulation
 
 TICK: Final = 1e-6
@@ -67,14 +71,27 @@ class Machine:
 
     :param node: its number in the network; beyond the roster for a second machine with a copied key.
     :param author: index in the roster of the key that it plays with.
+    :param data: the genesis of the match that it takes part in.
+    :param proposals: in which its owner takes part beside that.
     """
 
     make_match: Callable[..., Match] = Match
 
-    def __init__(self, world: Simulation, node: int, author: int, disk: Disk, player: Player) -> None:
+    def __init__(
+        self,
+        world: Simulation,
+        node: int,
+        author: int,
+        disk: Disk,
+        player: Player,
+        data: bytes,
+        proposals: Proposals | None = None,
+    ) -> None:
         self.world = world
         self.node = node
         self.author = author
+        self.data = data
+        self.proposals = proposals or Proposals()
         self.disk = disk
         self.player = player
         self.is_honest = True
@@ -118,7 +135,9 @@ class Machine:
         self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
-        self.match = self.make_match(world.data_for(self.author), self.author, world.seeds[self.author], *known)
+        convenes = self.author == world.convenor
+        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, convenes=convenes)
+        self.proposals.add(cast("Playing", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)
 
@@ -130,8 +149,13 @@ class Machine:
         self.is_running, self.is_asleep, self.armed = False, False, None
         self._wake = None
         self.match = None
+        self.close()
         self.disk.close()
         self.world.network.process_died(self.node, loses_power)
+
+    def close(self) -> None:
+        """Take part in the proposal no more."""
+        self.proposals.sessions = tuple(each for each in self.proposals.sessions if each is not cast("Playing", self))
 
     def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
         """Die and be started again by the owner."""
@@ -197,6 +221,11 @@ class Machine:
 
         return self.world.scheduler.at(time, happen)
 
+    def feed(self, item: MatchInput) -> None:
+        """Let the node take an input."""
+        self.has_conceded = self.has_conceded or isinstance(item, Withdrawn)
+        self._run(lambda: self._feed(item))
+
     # What the network calls
 
     def link_up(self, author: int) -> None:
@@ -252,7 +281,12 @@ class Machine:
         match = self.match
         if match is None or not self.is_running:
             return
-        effects = match.handle(item, self.world.scheduler.now)
+        if self.is_honest:
+            began = process_time()
+            effects = match.handle(item, self.world.scheduler.now)
+            self.world.bill.computed(process_time() - began)
+        else:
+            effects = match.handle(item, self.world.scheduler.now)
         try:
             for effect in effects:
                 match effect:
@@ -336,9 +370,12 @@ class Machine:
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case Formed():
                 self.disk.mark_formed()
+                self.proposals.withdraw(but=cast("Playing", self))
             case CalledOff():
                 self.is_called_off = True
                 self.world.note("called off", self.node)
+                self.world.checks.called_off(self)
+                self.proposals.called_off(cast("Playing", self))
             case Ended():
                 self._point("before the transcript")
                 self.transcript = write_transcript(match.record, match.agreement.proven.values())

@@ -11,12 +11,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from p2pdice import NEWCOMER_COINS, Bid, Play, RulesError, Ruleset, apply, view
+from protocol import limits
 from protocol.canonical import Value
-from protocol.effects import Broadcast
+from protocol.effects import Broadcast, Conceded
 from protocol.genesis import Genesis, make_join_record
 from protocol.keys import Identity, MatchKey
 from protocol.match import Match
 from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
+from protocol.pace import Buckets
 from protocol.position import COMMITMENTS, FORMED, Position, Purpose
 from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.record import MisconductError, RejectedMessageError
@@ -31,11 +33,11 @@ class BentMatch(Match):
 
     cheat: Misbehaviour
 
-    def __init__(self, cheat: Misbehaviour, *arguments: Any) -> None:
+    def __init__(self, cheat: Misbehaviour, *arguments: Any, convenes: bool) -> None:
         self.cheat = cheat
         self._given_up = -1
         """Step at which the cheat signed what its own node cannot accept."""
-        super().__init__(*arguments)
+        super().__init__(*arguments, convenes=convenes and not cheat.signs_early)
 
     def _do_what_is_owed(self) -> bool:
         position = self.record.position
@@ -69,6 +71,12 @@ class Misbehaviour:
     """Every honest node that goes on hearing of the match can name the culprit."""
     may_stop: ClassVar = False
     """An honest majority may have to vote the culprit out before the match goes on."""
+    hosts: ClassVar[bool | None] = None
+    """It takes the convenor, or a guest; None for either."""
+    signs_early: ClassVar = False
+    """As a convenor it does not sign last what forms the match."""
+    stands: int | None = None
+    """The step that stands whatever it says."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         self.machine = machine
@@ -420,14 +428,15 @@ class CopiedCommitment(Misbehaviour):
     may_stop = True
 
     def withholds(self, position: Position) -> bool:
-        return position.kind is Kind.COMMIT and not self._originals(position)
+        is_before = position.step < FORMED  # then a convenor waits, too, and there is no match
+        return position.kind is Kind.COMMIT and not is_before and not self._originals(position)
 
     def _originals(self, position: Position) -> list[int]:
         held = self.match.record.held if self.machine.match is not None else {}
         return [author for author in position.owed if author in held and author != self.machine.author]
 
     def body(self, match: Match, kind: Kind, body: Value) -> Value:
-        if kind is not Kind.COMMIT:
+        if kind is not Kind.COMMIT or match.record.position.step < FORMED:
             return body
         self.acted += 1
         return match.record.held[self._originals(match.record.position)[0]].message.body
@@ -457,6 +466,24 @@ class LateCommitment(Misbehaviour):
             assert isinstance(message.body, tuple)
             body = (message.body[0], *body)
         self.spread(self.sign(message.kind, body, at=(context.step, context.tip)))
+
+
+class LateContradiction(Misbehaviour):
+    """Contradicts what it revealed, when others have bid on it."""
+
+    least = 3
+    is_proven = True
+    may_stop = True
+
+    def noticed(self) -> None:
+        position, chain = self.position, self.match.record.chain
+        if self.acted or position.kind is not Kind.MOVE:
+            return
+        revealed = next((step for step in range(position.step, 0, -1) if chain[step - 1].kind is Kind.REVEAL), 0) - 1
+        if revealed < position.locked or position.step < revealed + 3 or not self.has_come():
+            return
+        self.stands = revealed
+        self.spread(self.sign(Kind.REVEAL, self.bytes(), at=(revealed, chain[revealed].tip)))
 
 
 class OutOfTurn(Misbehaviour):
@@ -574,6 +601,107 @@ class Garbage(Misbehaviour):
         self.spread(self.random.choice(choices), [self.random.choice(self.others)])
 
 
+class _Repeats(Misbehaviour):
+    """Says something again and again, as long as the match lasts or for so many times."""
+
+    may_stop = True
+    most: ClassVar = 100
+    """How often something is sent."""
+    pause: ClassVar = 0.1
+    """Seconds."""
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._next = 0.0
+
+    def noticed(self) -> None:
+        now = self.machine.world.scheduler.now
+        if self.match.is_formed and now >= self._next and self.acted < self.most and self.has_come():
+            self._next = now + self.pause
+            self.again()
+
+    def again(self) -> None:
+        """Say it."""
+        raise NotImplementedError
+
+
+class FloodOfVotes(_Repeats):
+    """Votes on all steps that can still change, in ever later rounds, on foreign ones, and says half of it again."""
+
+    least = 3
+    most = 300
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._said: list[Signed] = []
+
+    def again(self) -> None:
+        for _ in range(2):
+            place = self.random.choice(self.match.agreement.tail())
+            entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
+            number = len(self._said)
+            foreign = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, self.bytes()))
+            vote = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip))
+            self._said.append(vote)
+            for signed in (vote, foreign, self.random.choice(self._said)):
+                self.spread(signed)
+
+
+class FloodOfForeignHistories(_Repeats):
+    """Signs messages of histories that nobody knows."""
+
+    def again(self) -> None:
+        for _ in range(4):
+            place = self.random.randrange(max(1, self.position.locked), self.position.step + 1), self.bytes()
+            self.spread(self.sign(Kind.LOCK, self.bytes(), at=place))
+
+
+class FalseHave(_Repeats):
+    """Says that it holds more than it does, and shows a history of its own making that does not end."""
+
+    least = 3
+    pause = 0.2
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._made: list[tuple[bytes, bytes]] = []
+        self._pages = 0
+
+    def again(self) -> None:
+        self.match._catch_up._answers = Buckets(1000.0, 1000, limits.ASKERS)  # it answers whatever it is asked
+        held = self.match._catch_up.have()
+        ahead = held._replace(step=held.step + self.random.randrange(3), tip=self.bytes())
+        self.spread(self.random.choice((ahead, held._replace(held=self.bytes()), held._replace(votes=self.bytes()))))
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if isinstance(frame, Page) and self.match.is_formed and self._pages < 300:
+            self._pages += 1
+            if not self._made:
+                places = ((self.position.locked, self.bytes()) for _ in range(100))
+                self._made = [self.sign(Kind.LOCK, self.bytes(), at=place).wire for place in places]
+            frame = frame._replace(cursor=2**31 + self._pages, messages=tuple(self.random.sample(self._made, 20)))
+        yield frame
+
+
+class VotesBeforeWhatIsMissing(Misbehaviour):
+    """Answers whoever catches up with votes, page after page, before anything that they could go on with."""
+
+    least = 3
+    may_stop = True  # who restarted waits for the end of it
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
+            self.acted += 1
+            place = self.match.agreement.tail()[0]
+            entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
+            votes = tuple(
+                self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip)).wire
+                for number in range(20 * self.acted, 20 * (self.acted + 1))
+            )
+            frame = frame._replace(cursor=20 * self.acted, messages=votes)
+        yield frame
+
+
 class ReconnectStorm(Misbehaviour):
     """Breaks its links and comes back, again and again."""
 
@@ -677,6 +805,58 @@ class VotesAboutEverybody(BadVote):
         self.spread(self.sign(Kind.CLOSE, (number, entries)))
 
 
+class SilentOnTurn(BadVote):
+    """Says nothing on its turn but, truthfully, with what each step since the last LOCK was closed."""
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._next = 0.0
+        self._round = 0
+
+    def withholds(self, position: Position) -> bool:
+        is_mine = position.kind is Kind.MOVE and self.machine.author in position.owed
+        return is_mine and position.step > position.locked + 3
+
+    def noticed(self) -> None:
+        world, position = self.machine.world, self.position
+        if not self.withholds(position) or world.scheduler.now < self._next or self.acted > 60:
+            return
+        self._next = world.scheduler.now + world.plan.patience.automatic / 2
+        for place in self.match.agreement.tail():
+            entries = self.match.record.closed(place.step)
+            if entries:
+                self.spread(self.sign(Kind.ABSENT, (self._round, entries, -1), at=(place.step, place.tip)))
+        self._round += 1
+
+
+class VotesAfterResigning(BadVote):
+    """Resigns, and votes all the same that somebody else is absent."""
+
+    may_stop = False
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._voted = b""
+
+    def noticed(self) -> None:
+        position = self.position
+        if position.step < FORMED or position.kind is None or self.acted >= 12 or not self.has_come():
+            return
+        if self.machine.author not in position.left:
+            if not self.match._conceding:
+                self.machine.feed(Conceded())
+            return
+        if position.tip == self._voted:
+            return
+        self._voted = position.tip
+        held = self.match.record.held
+        entries = tuple(
+            held[author].id if author in held and author != self.others[0] else b"" for author in position.owed
+        )
+        self.spread(self.sign(Kind.ABSENT, (0, entries, -1)))
+        self.spread(self.sign(Kind.CLOSE, (0, entries)))
+
+
 class VotesAgainstOne(VotesAboutEverybody):
     """Votes that one player is absent who is not."""
 
@@ -684,10 +864,105 @@ class VotesAgainstOne(VotesAboutEverybody):
         return author == self.others[0]
 
 
+class JoinsAgain(Misbehaviour):
+    """Lets only the convenor not see that it signs the proposal, and joins again with another record."""
+
+    least = 3
+    hosts = False
+
+    @property
+    def victim(self) -> int:
+        """Who does not see it."""
+        return self.machine.world.convenor
+
+    def __init__(self, machine: Machine, stream: Random) -> None:
+        super().__init__(machine, stream)
+        self._is_proposed = False
+
+    def signs(self, wire: tuple[bytes, bytes]) -> bool:
+        """Tell whether a message is what signs the proposal."""
+        message = parse_signed(*wire).message
+        return message.author == self.machine.author and message.step == 0
+
+    def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
+        if author == self.victim and not self.match.is_formed:
+            if isinstance(frame, Carried) and self.signs((frame.data, frame.signature)):
+                self.acted += 1
+                return
+            if isinstance(frame, Page):
+                frame = frame._replace(messages=tuple(wire for wire in frame.messages if not self.signs(wire)))
+        yield frame
+
+    def noticed(self) -> None:
+        if self.acted and not self._is_proposed and not self.match.is_formed and self.has_come() and self.can_propose():
+            self._is_proposed = True
+            self.machine.world.propose_anew(self.machine.author)
+
+    def can_propose(self) -> bool:
+        """Let the convenor withdraw the first proposal; tell whether it does."""
+        world = self.machine.world
+        host = world.network.machines[world.convenor]
+        if not host.is_listening or host.match is None or host.match.is_formed:
+            return False
+        world.withdraw()
+        return True
+
+
+class ProposesAnew(JoinsAgain):
+    """As convenor, lets only one guest not see that it signs the proposal, and proposes another without a word."""
+
+    hosts = True
+    signs_early = True
+    may_stop = True
+
+    @property
+    def victim(self) -> int:
+        return self.others[0]
+
+    def can_propose(self) -> bool:
+        return True
+
+
+class ResignsToOne(Misbehaviour):
+    """As convenor, resigns from its proposal before one guest, and later binds itself to it before the others."""
+
+    least = 3
+    may_stop = True
+    hosts = True
+
+    def withholds(self, position: Position) -> bool:
+        return position.step == FORMED - 1
+
+    def noticed(self) -> None:
+        if self.acted or self.position.step != FORMED - 1 or not self.has_come():
+            return
+        machine = self.machine
+        self.spread(self.sign(Kind.RESIGN, ()), self.others[:1])
+        commit = self.sign(Kind.COMMIT, (self.bytes(),))
+        later = machine.world.scheduler.now + (1.2 + self.random.random()) * limits.RELAY
+        machine.plan(later, lambda: self.spread(commit, self.others[1:]))
+
+
+class LeavesAtOnce(Misbehaviour):
+    """Fills the last seat and is gone before it is bound."""
+
+    hosts = False
+
+    def noticed(self) -> None:
+        if self.match.is_bound or self.match.is_formed or not self.has_come():
+            return
+        self.acted += 1
+        world = self.machine.world
+        self.machine.is_gone = True
+        self.machine.die()
+        world.scheduler.after(world.plan.usual_latency, world.withdraw)
+
+
 class Proposal:
     """A convenor who proposes another genesis than the lobby agreed on: no guest signs it, so there is no match."""
 
     least: ClassVar = 2
+    hosts: ClassVar[bool | None] = None
     is_proven: ClassVar = False
     may_stop: ClassVar = True
 
@@ -762,12 +1037,17 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "refused result": RefusedResult,
     "copied commitment": CopiedCommitment,
     "late commitment": LateCommitment,
+    "late contradiction": LateContradiction,
     "out of turn": OutOfTurn,
     "forged author": ForgedAuthor,
     "replay": Replay,
     "altered relay": AlteredRelay,
     "forged history": ForgedHistory,
     "flood of future steps": FloodOfFutureSteps,
+    "flood of foreign histories": FloodOfForeignHistories,
+    "flood of votes": FloodOfVotes,
+    "false HAVE": FalseHave,
+    "votes before what is missing": VotesBeforeWhatIsMissing,
     "garbage": Garbage,
     "reconnect storm": ReconnectStorm,
     "stalling": Stalling,
@@ -776,6 +1056,12 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "contradictory votes": ContradictoryVotes,
     "votes about everybody": VotesAboutEverybody,
     "votes against one": VotesAgainstOne,
+    "silent on turn, but for votes": SilentOnTurn,
+    "votes after resigning": VotesAfterResigning,
+    "joins again": JoinsAgain,
+    "proposes anew": ProposesAnew,
+    "resigns to one": ResignsToOne,
+    "leaves at once": LeavesAtOnce,
     "rules downgrade": RulesDowngrade,
     "version downgrade": VersionDowngrade,
     "small-order key": SmallOrderKey,

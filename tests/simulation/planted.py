@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from protocol import match as match_module
 from protocol import position as position_module
 from protocol import record as record_module
 from protocol.absence import Absence
-from protocol.agreement import Agreement, Reception
+from protocol.agreement import Agreement, Heard, Reception
 from protocol.catch_up import CatchUp
 from protocol.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.genesis import Genesis
@@ -26,8 +26,10 @@ from protocol.match import Match
 from protocol.messages import VOTES, Kind, Signed
 from protocol.outbox import Do, Outbox, Send, Sent, Write
 from protocol.patience import PatienceClock
+from protocol.playing import Playing
 from protocol.position import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
 from protocol.proofs import contradiction
+from protocol.proposals import Proposals
 from protocol.randomness import Context, derive_secret
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.wire import Have, Need, Page
@@ -127,8 +129,9 @@ def _on_resume(break_it: Callable[[Match], None]) -> AbstractContextManager[None
         seed: bytes,
         stored: Iterable[Signed] | None = None,
         choices: Mapping[int, str] | None = None,
+        **options: Any,
     ) -> None:
-        init(match, genesis_data, me, seed, stored, choices)
+        init(match, genesis_data, me, seed, stored, choices, **options)
         if stored is not None:
             break_it(match)
 
@@ -455,34 +458,113 @@ def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Agreement, Agreement._go_over, bad)
 
 
+def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
+    """Others' votes are stored as they come."""
+    fetch_news = Match._fetch_news
+
+    def bad(match: Match) -> None:
+        for item in match.agreement.news:
+            if isinstance(item, Heard):
+                plant.runs()
+                match._emit(Persist(item.signed))
+        fetch_news(match)
+
+    return replaced(Match, Match._fetch_news, bad)
+
+
+def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
+    """Who shows what brings the history no further is asked for more of it, as often as they like."""
+    go_on = CatchUp.go_on
+
+    def bad(catch_up: CatchUp, author: int, page: Page, waste: float) -> bool:
+        plant.runs()
+        return go_on(catch_up, author, page, 0.0)
+
+    return replaced(CatchUp, CatchUp.go_on, bad)
+
+
+def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[None]:
+    """Who has not signed COMMIT of the first roll is voted absent."""
+
+    def bad(agreement: Agreement) -> bool:
+        plant.runs()
+        return agreement.record.position.step > 0
+
+    return replaced_value(Agreement, Agreement.may_vote, property(bad))
+
+
+def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]:
+    """A RESIGN before the match is formed is one like any other."""
+    declined = Record.declined
+
+    def bad(record: Record) -> tuple[int, ...]:
+        if declined.__get__(record):
+            plant.runs()
+        return ()
+
+    return replaced_value(Record, declined, property(bad))
+
+
+def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
+    """Who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
+    may_commit = Proposals._may_commit
+
+    def bad(proposals: Proposals, playing: Playing) -> bool:
+        if not may_commit(proposals, playing):
+            plant.runs()
+        return True
+
+    return replaced(Proposals, Proposals._may_commit, bad)
+
+
+def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
+    """A cheat counts as absent from a step, whatever others have signed behind it."""
+
+    def bad(said: Sequence[bytes], closed: bytes | None) -> bytes:
+        plant.runs()
+        return b""
+
+    return replaced_value(Absence, vars(Absence)["_of_culprit"], staticmethod(bad))
+
+
 PLANTED: Final[Mapping[str, Bug]] = {
-    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 29),
+    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 13),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
-    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 44),
-    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 0),
+    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 106),
+    "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 116),
+    "a vote that does not bind": Bug(a_vote_that_does_not_bind, Check.VOTES_TAKE_THEIR_TIME, 6),
+    "a withdrawn proposal is formed": Bug(a_withdrawn_proposal_is_formed, Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED, 12),
+    "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 79),
+    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 266),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_ACCEPTS, 0),
-    "every duplicate is an equivocation": Bug(every_duplicate_is_an_equivocation, Check.NO_HONEST_PLAYER_IS_BLAMED, 0),
+    "every duplicate is an equivocation": Bug(
+        every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
+    ),
     "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 3),
-    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 17),
-    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 390),
+    "every vote is stored": Bug(every_vote_is_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 177),
+    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 18),
+    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 332),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
-    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 15),
+    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 219),
     "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
     "nobody asks who holds more": Bug(nobody_asks_who_holds_more, Check.EVERY_MATCH_ENDS, 2),
-    "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 29),
+    "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 10),
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 43),
+    "pages are believed": Bug(pages_are_believed, Check.THE_VERIFIER_ACCEPTS, 115),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
-    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 134),
+    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 27),
     "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 362),
-    "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
+    "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 6),
     "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 193),
-    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 118),
-    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 166),
-    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 3),
+    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 245),
+    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 205),
+    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 29),
+    "voted absent before it is formed": Bug(
+        voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 266
+    ),
     "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 73),
-    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 117),
+    "who left a history forgets it": Bug(who_left_a_history_forgets_it, Check.EVERY_MATCH_ENDS, 354),
 }
 """Every bug by its name."""
 

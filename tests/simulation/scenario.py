@@ -43,6 +43,11 @@ class Plan:
     """Author of the misbehaviour; −1 for nobody."""
     is_on_real_store: bool = False
 
+    @property
+    def is_calm(self) -> bool:
+        """Nothing is wrong with network and disks, and links take no time to speak of."""
+        return not self.faults and not self.core and self.usual_latency < 0.1
+
     def __str__(self) -> str:
         rules = f"{self.preset}, {self.ruleset.dice} dice" + (", stakes" if self.ruleset.stakes else "")
         who = f", {self.misbehaviour} by {self.culprit}" if self.misbehaviour else ""

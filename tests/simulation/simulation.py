@@ -15,12 +15,14 @@ from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol import match
 from protocol.agreement import Agreement, Reception
-from protocol.genesis import Genesis, MalformedGenesisError, match_id
+from protocol.effects import Withdrawn
+from protocol.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
 from protocol.keys import MatchKey
 from protocol.lobby import HostedTable, Seat, TableSettings
 from protocol.messages import Signed, parse_signed
 from protocol.wire import Frame, decode_frame, encode_frame
 from tests.simulation.cores import CORES
+from tests.simulation.costs import Bill, Cost
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.faults import STRIKES, Fault
 from tests.simulation.invariants import Check, Checks, Violation
@@ -30,7 +32,7 @@ from tests.simulation.network import Network
 from tests.simulation.replacing import replaced
 from tests.simulation.scenario import Plan
 from tests.simulation.scheduler import Scheduler, Streams, Trace
-from tests.simulation.world import TABLE, join_record, match_seed
+from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
@@ -66,12 +68,17 @@ class Figures:
     """How often a process passed each point at which it could die."""
     crashes: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    """Of misbehaviour, by its name."""
 
     def add(self, other: Figures) -> None:
         """Add what happened in another world."""
         for name, value in vars(other).items():
             if isinstance(value, Counter):
                 getattr(self, name).update(value)
+            elif isinstance(value, dict):
+                for kind, cost in value.items():
+                    self.costs.setdefault(kind, Cost()).add(cost)
             else:
                 setattr(self, name, getattr(self, name) + value)
 
@@ -102,6 +109,7 @@ class Simulation:
         self.scheduler = Scheduler()
         self.trace = Trace(keep)
         self.figures = Figures()
+        self.bill = Bill(plan.misbehaviour, plan.culprit)
         self.checks = Checks(self)
         self.network = Network(self.scheduler, self.streams.network, self.trace)
         self.network.usual_latency = plan.usual_latency
@@ -116,7 +124,7 @@ class Simulation:
         self.data = self.genesis.encoded()
         self.cheat: Misbehaviour | None = None
         for author in range(plan.players):
-            self.network.machines[author] = Machine(self, author, author, self._disk(author), Owner(self))
+            self.network.machines[author] = Machine(self, author, author, self._disk(author), Owner(self), self.data)
         self._bend()
 
     # Before the match
@@ -126,14 +134,21 @@ class Simulation:
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
         records = [join_record(seed, number) for number in range(plan.players)]
+        by_author = sorted(records, key=lambda record: record.join.identity)
+        self.convenor = by_author.index(records[0])
+        kind = MISBEHAVIOURS.get(plan.misbehaviour)
+        if kind is not None and kind.hosts is not None and (self.convenor == plan.culprit) is not kind.hosts:
+            self.convenor = plan.culprit if kind.hosts else (plan.culprit + 1) % plan.players
+        host = by_author[self.convenor]
+        guests = [record for record in records if record is not host]
         settings = TableSettings("table", plan.ruleset, plan.players, plan.patience)
-        table = HostedTable(settings, TABLE, records[0], "")
-        for record in records[1:]:
+        table = HostedTable(settings, TABLE, host, "")
+        for record in guests:
             table.admit(record.join.identity, record.wire)
         genesis = table.genesis()
         self._seats = {}
-        for record in records[1:]:
-            seat = Seat(record, records[0].join.identity)
+        for record in guests:
+            seat = Seat(record, host.join.identity)
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
@@ -155,17 +170,41 @@ class Simulation:
         machine = self.network.machines[self.plan.culprit]
         machine.is_honest = False
         cheat = self.cheat = kind(machine, self.streams.misbehaviour)
-        machine.make_match = lambda *arguments: BentMatch(cheat, *arguments)
+        machine.make_match = lambda *arguments, convenes: BentMatch(cheat, *arguments, convenes=convenes)
 
-    def data_for(self, author: int) -> bytes:
-        """Return the genesis that a player was sent."""
-        return self.data
+    def withdraw(self) -> None:
+        """Let the convenor resign from the match that it has proposed, unless that is formed."""
+        host = self.network.machines[self.convenor]
+        if host.is_called_off or (host.match is not None and host.match.is_formed):
+            return
+        if host.is_listening:
+            host.feed(Withdrawn())
+        self.scheduler.after(1.0, self.withdraw)  # what it has not signed when its process dies it has forgotten
+
+    def propose_anew(self, author: int) -> None:
+        """Let the convenor propose another match among the same players, of whom one has signed on anew."""
+        records = list(self.genesis.roster)
+        join = records[author].join
+        nonce = bytes(32)
+        key = MatchKey(self.seeds[author])
+        records[author] = make_join_record(join._replace(nonce=nonce), IDENTITIES[join.identity], key)
+        data = self.genesis._replace(roster=tuple(records)).encoded()
+        first = sorted(self.network.machines.items())
+        for _, machine in first:
+            node = self.plan.players + machine.author
+            again = Machine(self, node, machine.author, MemoryDisk(), Owner(self), data, machine.proposals)
+            again.is_honest = machine.is_honest
+            self.network.machines[node] = again
+            self.scheduler.after(self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency), again.start)
+        for node in range(self.plan.players, 2 * self.plan.players):
+            for other in range(self.plan.players, node):
+                self.network.want(node, other)
 
     def copy_home(self, machine: Machine, friends: Iterable[int]) -> None:
         """Start a second machine from a copied home; these players see only that one from now on."""
         node = len(self.network.machines)
         disk = machine.disk.copy() if isinstance(machine.disk, MemoryDisk) else MemoryDisk()
-        copy = Machine(self, node, machine.author, disk, Owner(self))
+        copy = Machine(self, node, machine.author, disk, Owner(self), machine.data)
         copy.is_honest = False
         copy.starts = 1
         self.network.machines[node] = copy
@@ -266,6 +305,9 @@ class Simulation:
             self._propose(kind)
         else:
             self._play()
+            if self.cheat is None or self.cheat.acted:
+                cost = self.bill.closed()
+                figures.costs[self.bill.name] = cost
         if self.cheat is not None and self.cheat.acted:
             figures.misbehaviours[plan.misbehaviour] += 1
         figures.frames = self.network.delivered
@@ -307,6 +349,8 @@ class Simulation:
                 self._strike(self._faults.pop(0))
             if self.cheat is not None and self.cheat.machine.is_listening:
                 self.cheat.noticed()
+            if self.cheat is not None and self.cheat.acted:
+                self.bill.acted(self.scheduler.now)
             if self.scheduler.events > EVENTS:
                 raise Violation(Check.WORK_IS_BOUNDED, f"still busy after {EVENTS} events")
             if self.scheduler.events % 16 == 0:
@@ -334,7 +378,7 @@ class Simulation:
 
     def _has_majority(self) -> bool:
         """Tell whether more than half of the base are honest, still in the match and not gone for good."""
-        present = {machine.author for machine in self.honest() if not machine.is_gone}
+        present = {machine.author for machine in self.honest() if not (machine.is_gone or machine.is_called_off)}
         positions = [machine.match.record.position for machine in self.honest() if machine.match is not None]
         if not positions:
             return False
@@ -349,15 +393,25 @@ class Simulation:
 
     def _is_over(self) -> bool:
         return all(
-            machine.is_gone or (machine.is_running and machine.confirmed is not None) for machine in self.honest()
+            machine.is_gone
+            or machine.is_called_off
+            or (machine.is_running and (machine.confirmed is not None or self._plays_another(machine)))
+            for machine in self.honest()
         )
+
+    def _plays_another(self, machine: Machine) -> bool:
+        """Tell whether a player has come to the end of another proposal than this one, which nobody forms."""
+        others = (other for other in self.honest() if other.author == machine.author and other is not machine)
+        return machine.match is not None and not machine.match.is_formed and any(other.confirmed for other in others)
 
     def _judge(self) -> None:
         plan, figures = self.plan, self.figures
         ended = self._is_over()
         cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
-        if ended:
+        if ended and any(machine.confirmed is not None for machine in self.honest()):
             figures.finished += 1
+        elif ended:
+            figures.unformed += 1  # all have called it off
         elif self._may_stop() and not any(machine.match and machine.match.is_formed for machine in self.honest()):
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
         elif self._may_stop() and not self._has_majority():

@@ -18,6 +18,8 @@ LONGEST = (
 
 
 SOUGHT = (
+    "a slow node calls the end while the others vote about the last step",
+    "who was dragged far ahead by a liar is not followed",
     "a node that stands still for a vote, and is woken by its own warning without end",
     "a step that waits only for a vote about a cheat, which the others have left behind",
 )

@@ -10,7 +10,15 @@ from protocol.genesis import Patience
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, shrink
 from tests.simulation.cores import CORES
 from tests.simulation.faults import CRASH_POINTS, STRIKES, Fault
-from tests.simulation.misbehaviour import MISBEHAVIOURS, BadHistory, BadVote, OneKeyTwoMachines, OutOfTurn, Proposal
+from tests.simulation.misbehaviour import (
+    MISBEHAVIOURS,
+    BadHistory,
+    BadVote,
+    FloodOfVotes,
+    OneKeyTwoMachines,
+    OutOfTurn,
+    Proposal,
+)
 from tests.simulation.plant import Plant
 from tests.simulation.planted import own_messages_are_not_stored
 from tests.simulation.scenario import Plan, draw
@@ -70,7 +78,7 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
         if made.is_proven or made is OutOfTurn:
             assert world.checks.blamed == {2}
         else:
-            may_contradict = made is OneKeyTwoMachines or issubclass(made, BadVote)
+            may_contradict = made in (OneKeyTwoMachines, FloodOfVotes) or issubclass(made, BadVote)
             assert world.checks.blamed <= ({2} if may_contradict else set())
         if issubclass(made, Proposal):
             assert world.figures.refused == 1

@@ -1,0 +1,102 @@
+"""What misbehaviour costs honest players: time, disk and computing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
+
+WITHOUT: Final = "nothing"
+"""The name of worlds without misbehaviour."""
+
+
+@dataclass
+class Cost:
+    """What honest players bear in all worlds of one misbehaviour."""
+
+    worlds: int = 0
+    out: list[float] = field(default_factory=list)
+    """Virtual seconds from the first bad act until somebody honest holds the culprit to be out of the match."""
+    halts: list[float] = field(default_factory=list)
+    """The longest time in each world in which nobody honest closed a step, from the first bad act on."""
+    stored: list[int] = field(default_factory=list)
+    """The most bytes that one of them had on disk beyond the match: votes while it lasts, all else at its end."""
+    computing: float = 0.0
+    """CPU seconds of the class that is a node's match."""
+    inputs: int = 0
+    """Messages and all else that these were spent on."""
+
+    def add(self, other: Cost) -> None:
+        """Add what was borne in other worlds."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    @property
+    def each(self) -> float:
+        """Microseconds of computing for each input."""
+        return 1e6 * self.computing / self.inputs if self.inputs else 0.0
+
+
+def as_rows(costs: dict[str, Cost]) -> list[str]:
+    """Return the costs as a table."""
+    usual = costs.get(WITHOUT, Cost()).each
+    lines = [
+        "| misbehaviour | worlds | out | seconds until out | at most | longest halt, s | at most | KiB | at most | µs |"
+        " without: 1 |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, cost in sorted(costs.items()):
+        out = f"{median(cost.out):.1f} | {max(cost.out):.1f}" if cost.out else "– | –"
+        halts = f"{median(cost.halts):.1f} | {max(cost.halts):.1f}" if cost.halts else "– | –"
+        stored = f"{median(cost.stored) / 1024:.1f} | {max(cost.stored) / 1024:.1f}" if cost.stored else "– | –"
+        ratio = f"{cost.each / usual:.2f}" if usual else "–"
+        lines.append(
+            f"| {name} | {cost.worlds:,} | {len(cost.out):,} | {out} | {halts} | {stored} | {cost.each:.0f} | {ratio} |"
+        )
+    return lines
+
+
+class Bill:
+    """What one world costs, while it runs.
+
+    :param name: of the misbehaviour.
+    :param culprit: its author; −1 for nobody.
+    """
+
+    def __init__(self, name: str, culprit: int) -> None:
+        self.name = name or WITHOUT
+        self.cost = Cost(worlds=1)
+        self._culprit = culprit
+        self._since: float | None = None
+        self._moved = 0.0
+        self._halt = 0.0
+        self._stored = 0
+
+    def acted(self, now: float) -> None:
+        """Something bad was done."""
+        if self._since is None:
+            self._since = self._moved = now
+
+    def goes_on(self, now: float, left: tuple[int, ...]) -> None:
+        """Somebody honest has closed a step."""
+        if self._since is not None:
+            self._halt = max(self._halt, now - self._moved)
+            if self._culprit in left and not self.cost.out:
+                self.cost.out.append(now - self._since)
+        self._moved = now
+
+    def holds(self, size: int) -> None:
+        """Somebody honest has so many bytes on disk that are no part of the match."""
+        self._stored = max(self._stored, size)
+
+    def computed(self, seconds: float) -> None:
+        """An honest node has taken an input."""
+        self.cost.computing += seconds
+        self.cost.inputs += 1
+
+    def closed(self) -> Cost:
+        """Return what the whole world has cost."""
+        if self._since is not None:
+            self.cost.halts.append(self._halt)
+        self.cost.stored.append(self._stored)
+        return self.cost
