@@ -1,6 +1,6 @@
 """Small worlds, all of them: the absence rule explored exhaustively, on the class that runs in production.
 
-A world is one step ``k`` and its LOCK ``k+1`` at a small table. Its state is what every honest node knows and has done;
+A world is a step or a few and their LOCK at a small table. Its state is what every honest node knows and has done;
 messages in flight follow from that, because whatever was signed may be delivered to anyone who lacks it, at any time or
 never, and any timer may end at any time. A liar has no state: everything they may sign is there for everyone.
 
@@ -8,9 +8,10 @@ What keeps the worlds small, and why nothing is lost by it:
 
 - A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
   computed once, by the real :class:`protocol.absence.Absence`, and looked up in every world where it happens again.
-- A liar's vote matters by agreeing with an honest one (no majority is without), by drawing others into a round and by
-  contradicting each other. So the liar may repeat every honest vote and LOCK, to anybody, and sign two messages for the
-  step; votes that nobody honest ever casts are left to the unit tests.
+- A liar's vote matters by agreeing with an honest one (no majority is without), by drawing others into a round or to a
+  step, and by contradicting each other. So the liar may repeat every honest vote and LOCK, to anybody, and sign two
+  messages for a step; one who ``is_denying`` votes against each step as it was closed, too. Other votes that nobody
+  honest ever casts are left to the unit tests.
 - Each author's messages arrive in order, as on the links (``in_order=False`` drops that).
 
 A CLOSE is an event of its own. At a connected node it waits until every connected node has seen the votes that it rests
@@ -78,11 +79,13 @@ class ViolationError(AssertionError):
 class Table:
     """What is fixed in a world, and all messages that were ever signed in any of its states.
 
-    :param owed: who owes a message in the first step; everybody in the game if not given.
+    :param steps: who owes a message in each step before the LOCK; everybody in the game in one step if not given.
+        If all of them have left it is the first of those in the game.
     :param out: who is out of the game from the start, and votes.
-    :param falls: who is out of it once the first step is closed and nobody leaves there.
+    :param falls: who is out of it once the last of these steps is closed and nobody has left.
     :param resigning: who resigns when they owe a message, by the number of the step.
     :param liar: who signs what they like; None for nobody.
+    :param is_denying: True if the liar votes against closed steps: that one of the authors was absent.
     :param rounds: how many rounds of votes honest players begin by themselves.
     :param rule: the class to explore.
     :param is_base_fixed: False for the mistake of counting majorities of those who are left.
@@ -93,11 +96,12 @@ class Table:
         self,
         players: int = 3,
         *,
-        owed: Iterable[int] | None = None,
+        steps: Sequence[Sequence[int]] = (),
         out: Collection[int] = (),
         falls: Collection[int] = (),
         resigning: Mapping[int, int] = MappingProxyType({}),
         liar: int | None = None,
+        is_denying: bool = False,
         rounds: int = 2,
         rule: type[Absence] = Absence,
         is_base_fixed: bool = True,
@@ -105,15 +109,14 @@ class Table:
     ) -> None:
         everyone = tuple(range(players))
         live = tuple(player for player in everyone if player not in out)
-        self.liar, self.rounds, self.rule = liar, rounds, rule
+        self.liar, self.is_denying, self.rounds, self.rule = liar, is_denying, rounds, rule
         self.is_base_fixed, self.is_hasty = is_base_fixed, is_hasty
         self.falls, self.resigning = falls, resigning
-        self.owed = live if owed is None else tuple(owed)
+        self.steps = steps or (live,)
         self.honest = tuple(player for player in everyone if player != liar)
-        resignations = tuple(b"r%d" % player for player in self.owed)
-        self.places = {FIRST: Place(0, FIRST, self.owed, everyone, everyone, live, live, resignations)}
-        self.before: dict[bytes, Entries] = {}
-        """By the tip of a LOCK: what the first step was closed with."""
+        self.places: dict[bytes, Place] = {}
+        self.before: dict[bytes, tuple[Entries, ...]] = {}
+        """By the tip of a step: what the steps before it were closed with."""
         self.messages: list[Message | Vote | Evidence] = []
         self.index: dict[Message | Vote | Evidence, int] = {}
         self.by = [0] * players
@@ -122,15 +125,13 @@ class Table:
         """What a node in this round has heard of everyone it is connected with: votes up to it, and all else."""
         self.offers: dict[int, int] = {}
         """What the liar may sign once an honest player has signed this."""
+        self.messages_of_liar: dict[bytes, int] = {}
+        """What the liar may sign in a step before the LOCK, by its tip."""
         self.answers: dict[int, int] = {}
         """By message: the evidence that it completed, as bits."""
         self.tips: dict[bytes, int] = {}
         """The places of the steps in sets of slots."""
-        self.liar_start = 0
-        if liar in self.owed:
-            assert liar is not None
-            for each in (b"x", b"y"):
-                self.liar_start |= 1 << self.number(Message(FIRST, liar, each))
+        self._open(Place(0, FIRST, tuple(self.steps[0]), everyone, everyone, live, live), ())
 
     def number(self, message: Message | Vote | Evidence) -> int:
         """Return the number of a message, a new one for a new message."""
@@ -149,7 +150,11 @@ class Table:
             offers = 0
             if isinstance(message, Vote):
                 offers = 1 << self.number(message._replace(author=self.liar))
-            elif isinstance(message, Message) and self.liar in self.places[message.tip].owed and message.tip != FIRST:
+            elif (
+                isinstance(message, Message)
+                and self.liar in self.places[message.tip].owed
+                and self.is_lock(message.tip)
+            ):
                 offers = 1 << self.number(Message(message.tip, self.liar, b"l"))
             self.offers[found] = offers
         return found
@@ -158,21 +163,43 @@ class Table:
         """Return the bit that stands for what an author does in a step."""
         return 1 << self.tips.setdefault(tip, len(self.tips)) * len(self.by) + author
 
-    def after(self, entries: Entries) -> bytes:
-        """Return the tip of the LOCK that follows these entries."""
-        tip = FIRST + b"|" + b",".join(entry or b"-" for entry in entries)
-        if tip not in self.places:
-            first = self.places[FIRST]
-            gone = first.leavers(entries)
-            fallen = tuple(author for author in first.live if author in self.falls and not gone)
-            staying = tuple(author for author in first.staying if author not in gone)
-            live = tuple(author for author in first.live if author in staying and author not in fallen)
-            base = first.base if self.is_base_fixed else staying
-            players = tuple(sorted((*live, *fallen)))
-            resignations = tuple(b"r%d" % player for player in players)
-            self.places[tip] = Place(1, tip, players, base, staying, live, players, resignations)
-            self.before[tip] = entries
-        return tip
+    def is_lock(self, tip: bytes) -> bool:
+        """Tell whether a step is the LOCK."""
+        return len(self.before[tip]) == len(self.steps)
+
+    def after(self, tip: bytes, entries: Entries) -> bytes:
+        """Return the tip of the step that follows when one is closed with these entries."""
+        following = tip + b"|" + b",".join(entry or b"-" for entry in entries)
+        if following not in self.places:
+            last, before = self.places[tip], (*self.before[tip], entries)
+            staying = tuple(author for author in last.staying if author not in last.leavers(entries))
+            owed = live = players = tuple(author for author in last.live if author in staying)
+            if len(before) < len(self.steps):
+                owed = tuple(author for author in self.steps[len(before)] if author in live) or live[:1]
+            elif len(staying) == len(self.by):
+                live = tuple(author for author in live if author not in self.falls)
+            base = last.base if self.is_base_fixed else staying
+            self._open(Place(len(before), following, owed, base, staying, live, players), before)
+        return following
+
+    def _open(self, place: Place, before: tuple[Entries, ...]) -> None:
+        tip = place.tip
+        self.places[tip] = place._replace(resignations=tuple(b"r%d" % player for player in place.owed))
+        self.before[tip] = before
+        if self.liar in place.owed and not self.is_lock(tip):
+            for each in (b"x", b"y"):
+                bit = 1 << self.number(Message(tip, self.liar, each))
+                self.messages_of_liar[tip] = self.messages_of_liar.get(tip, 0) | bit
+
+    def lies(self, place: Place, closed: Entries | None, number: int) -> int:
+        """Return what the liar may sign for a step that an honest player, in a round, has open or closed."""
+        found = self.messages_of_liar.get(place.tip, 0)
+        if self.is_denying and self.liar is not None and closed is not None:
+            for index, each in itertools.product(range(len(closed)), {0, max(number, 0)}):
+                entries = (*closed[:index], b"", *closed[index + 1 :])
+                if closed[index]:
+                    found |= 1 << self.number(Vote(place.tip, self.liar, False, each, entries))
+        return found
 
     def own(self, tip: bytes, author: int) -> Message:
         """Return what an honest player signs in a step."""
@@ -202,8 +229,8 @@ class Node:
     def __init__(self, table: Table, me: int) -> None:
         self.table, self.me = table, me
         self.absence = table.rule(me)
-        self.chain: list[Entries | None] = [None, None]
-        """What the two steps were closed with."""
+        self.chain: tuple[Entries, ...] = ()
+        """What the steps were closed with."""
         self.final: bytes | None = None
         """The tip of the LOCK that is known to be complete."""
         self.has_seen_fork = False
@@ -222,7 +249,7 @@ class Node:
         twin.table = self.table
         twin.me = self.me
         twin.absence = self.absence.copy()
-        twin.chain = self.chain.copy()
+        twin.chain = self.chain
         twin.final = self.final
         twin.has_seen_fork = self.has_seen_fork
         twin.messages = self.messages.copy()
@@ -237,7 +264,7 @@ class Node:
         return (
             self.me,
             self.known,
-            *self.chain,
+            self.chain,
             self.final,
             self.has_seen_fork,
             self.blamed,
@@ -247,24 +274,21 @@ class Node:
             tuple((tip, ballot.key()) for tip, ballot in sorted(self.absence.ballots.items())),
         )
 
+    def path(self) -> Sequence[Place]:
+        """Return all steps, up to the open one or the LOCK."""
+        tips = [FIRST]
+        for entries in self.chain[: len(self.table.steps)]:
+            tips.append(self.table.after(tips[-1], entries))
+        return [self.table.places[tip] for tip in tips]
+
     def tail(self) -> Sequence[Place]:
-        if self.final is not None:
-            return (self.table.places[self.final],)
-        if self.chain[0] is None:
-            return (self.table.places[FIRST],)
-        return (self.table.places[FIRST], self.table.places[self.table.after(self.chain[0])])
+        return self.path() if self.final is None else self.path()[-1:]
 
     def closed(self, step: int) -> Entries | None:
-        return self.chain[step]
+        return self.chain[step] if step < len(self.chain) else None
 
     def held(self, step: int) -> Mapping[int, bytes]:
-        if step == 0:
-            tip = FIRST
-        elif self.final is not None:
-            tip = self.final
-        else:
-            assert self.chain[0] is not None, "the second step follows from how the first was closed"
-            tip = self.table.after(self.chain[0])
+        tip = self.path()[step].tip
         return {author: ids[0] for (t, author), ids in self.messages.items() if t == tip}
 
     def culprits(self) -> Collection[int]:
@@ -277,7 +301,7 @@ class Node:
         self.known |= 1 << number
         message = self.table.messages[number]
         if isinstance(message, Vote):
-            if self.final is not None and message.tip == FIRST:
+            if self.final is not None and not self.table.is_lock(message.tip):
                 return
             try:
                 if not self.absence.take(message, self.table.places[message.tip]):
@@ -328,10 +352,10 @@ class Node:
             if message.author == self.table.liar and number not in self.said:
                 self.said += (number,)
 
-    def show_grounds(self, tip: bytes) -> None:
-        """Pass on what a LOCK rests on, as whoever sees one on a history that they do not know asks for it."""
-        first = zip(self.table.places[FIRST].owed, self.table.before[tip], strict=True)
-        self.show(Message(FIRST, author, entry) for author, entry in first if entry)
+    def show_grounds(self) -> None:
+        """Pass on what a message rests on, as whoever sees one on a history that they do not know asks for it."""
+        for place, entries in zip(self.path(), self.chain, strict=False):
+            self.show(Message(place.tip, *each) for each in zip(place.owed, entries, strict=True) if each[1])
 
     def react(
         self, expired: Collection[bytes] = (), joining: Collection[bytes] = (), closing: Collection[bytes] = ()
@@ -342,23 +366,20 @@ class Node:
             self.adopt()
             if (found := self.absence.decision(self)) is not None:
                 place, votes = found
-                self.chain[place.step] = votes[0].entries
-                if place.step == 0:
-                    self.chain[1] = None
+                self.chain = (*self.chain[: place.step], votes[0].entries)
                 continue
             tail = self.tail()
             if self.close(tail[-1]):
                 continue
-            opened = tail[-1] if self.chain[tail[-1].step] is None else None
+            last = tail[-1]
             if (
-                opened is not None
-                and opened.step == 1
-                and self.me in opened.owed
-                and (opened.tip, self.me) not in self.messages
+                self.closed(last.step) is None
+                and self.me in last.owed
+                and (last.tip, self.me) not in self.messages
                 and not self.absence.is_reopened(self)
             ):
-                self.say(self.table.own(opened.tip, self.me))
-                self.show_grounds(opened.tip)
+                self.say(self.table.own(last.tip, self.me))
+                self.show_grounds()
                 continue
             expired = {*expired, *(place.tip for place in tail if self._is_new(place) and self._is_tainted(place))}
             settling = {place.tip for place in tail} - set(joining)
@@ -382,7 +403,7 @@ class Node:
 
     def _is_tainted(self, place: Place) -> bool:
         """Tell whether a cheat's message calls for a vote at once. Whoever is only slow is waited for first."""
-        is_open = self.chain[place.step] is None
+        is_open = self.closed(place.step) is None
         is_missing = any((place.tip, a) not in self.messages for a in place.owed if a not in self.blamed)
         if is_open and is_missing and not self.table.is_hasty:
             return False
@@ -398,19 +419,19 @@ class Node:
 
     def close(self, place: Place) -> bool:
         """Close the open step without votes, if that may be."""
-        if self.chain[place.step] is not None or not self.is_complete(place):
+        if self.closed(place.step) is not None or not self.is_complete(place):
             return False
         is_doubtful = self.absence.has_voted(place.tip) or self.blamed.intersection(place.owed)
-        if is_doubtful and place.step == 0:  # a complete LOCK is final, whatever was voted
+        if is_doubtful and not self.table.is_lock(place.tip):  # a complete LOCK is final, whatever was voted
             return False
-        self.chain[place.step] = tuple(self.messages[place.tip, a][0] for a in place.owed)
+        self.chain += (tuple(self.messages[place.tip, a][0] for a in place.owed),)
         return True
 
     def adopt(self) -> None:
         """Go over to the history behind a completed LOCK, or behind the latest majority."""
         tips = {tip for tip, _ in self.messages} | set(self.absence.ballots)
         for tip in sorted(tips):
-            if tip == FIRST or tip == self.final:
+            if not self.table.is_lock(tip) or tip == self.final:
                 continue
             ballot = self.absence.ballots.get(tip)
             if (ballot is not None and ballot.decided) or self.is_complete(self.table.places[tip]):
@@ -419,19 +440,20 @@ class Node:
                     continue
                 self.final = tip
                 self.absence.forget({tip})
-                if self.chain[0] != self.table.before[tip]:
-                    self.chain = [self.table.before[tip], None]
-
+                self._go_over_to(tip)
         leader = self.absence.leader()
-        if self.final is None and leader is not None and leader.step == 1:
-            before = self.table.before[leader.tip]
-            if self.chain[0] != before:
-                self.chain = [before, None]
+        if self.final is None and leader is not None:
+            self._go_over_to(leader.tip)
+
+    def _go_over_to(self, tip: bytes) -> None:
+        before = self.table.before[tip]
+        if self.chain[: len(before)] != before:
+            self.chain = before
 
     def clocks(self) -> Iterator[tuple[bytes, int]]:
         """Yield the step whose timer runs here, and the round."""
         place = self.absence.contested(self)
-        if place is not None and (self.chain[place.step] is None or self.absence.round >= 0):
+        if place is not None and (self.closed(place.step) is None or self.absence.round >= 0):
             yield place.tip, self.absence.round
 
 
@@ -488,8 +510,6 @@ class Explorer:
         start = []
         for me in table.honest:
             node = Node(table, me)
-            if me in table.owed:
-                node.say(table.own(FIRST, me))
             node.react()
             start.append(self._intern(node))
         self.start: State = (*start, 0)
@@ -516,6 +536,8 @@ class Explorer:
             if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.place.majority)[0]:
                 timers.append(("join", tip))
         offers = said = 0
+        for place in node.path():
+            offers |= table.lies(place, node.closed(place.step), node.absence.round)
         for number in node.said:
             offers |= table.offers.get(number, 0)
             said |= 1 << number
@@ -537,14 +559,10 @@ class Explorer:
                 voted |= table.slot(message.tip, node.me)
         is_minority = False
         if node.final is not None:
-            lists = [(FIRST, table.before[node.final])]
-            if node.chain[1] is not None:
-                lists.append((node.final, node.chain[1]))
-            for tip, entries in lists:
-                place = table.places[tip]
+            for place, entries in zip(node.path(), node.chain, strict=False):
                 absent = [author for author, entry in zip(place.owed, entries, strict=True) if not entry]
                 for author in absent:
-                    evicted |= table.slot(tip, author)
+                    evicted |= table.slot(place.tip, author)
                 if absent and 2 * len(set(place.staying) - place.leavers(entries)) <= len(table.by):
                     is_minority = True
         shown = said | node.known & ~by_liar
@@ -612,16 +630,16 @@ class Explorer:
     def events(self, state: State) -> Iterator[tuple[int, Event]]:
         """Yield what may happen next, and to which of the honest nodes."""
         table, facts = self.table, self.facts
-        lies = table.liar_start
-        known = shown = 0
+        lies = known = shown = 0
         numbers = state[:-1]
         for number in numbers:
             lies |= facts[number].offers
             known |= facts[number].known
         for index in self.together:
             shown |= facts[state[index]].shown
-        if table.liar is not None and (known & table.by[table.liar]).bit_count() >= self.lies:
-            lies &= known
+        if table.liar is not None:
+            told = known & table.by[table.liar]
+            lies = told if told.bit_count() >= self.lies else lies | told
         for index, number in enumerate(numbers):
             own = facts[number]
             pending = lies & ~own.known
@@ -721,8 +739,8 @@ class Explorer:
         fork = self._fork(state)
         if not fork or claim == "one history":
             return f"two histories: {fork}" if fork else ""
-        if claim != "all forks are proven" and any(all(self.table.before[final]) for final in fork):
-            return ""  # one side put nobody out in this step, so perhaps nobody voted there
+        if claim != "all forks are proven" and any(all(map(all, self.table.before[final])) for final in fork):
+            return ""  # one side put nobody out before the LOCK, so perhaps nobody voted there
         lies = 0
         for each in facts:
             lies |= each.known & self.table.by[self.table.liar or 0]
@@ -786,23 +804,19 @@ class Explorer:
         finals = {node.final for node in nodes}
         if len(finals - {None}) > 1 or any(node.has_seen_fork for node in nodes):
             return "forked"
-        if len(finals) > 1 or len({node.chain[0] for node in nodes}) > 1:
+        if len(finals) > 1:
             return ""
-        locks = {node.chain[1] for node in nodes}
-        if finals != {None} and len(locks) == 1 and locks != {None}:
+        if len({node.chain for node in nodes}) == 1 and len(nodes[0].chain) > len(self.table.steps):
             return "completed"
-        return "" if self._can_go_on(nodes) else "suspended"
+        return "" if any(self._can_go_on(node, {each.me for each in nodes}) for node in nodes) else "suspended"
 
-    def _can_go_on(self, nodes: Sequence[Node]) -> bool:
-        """Tell whether nodes that agree on the history so far are enough to close the open step."""
-        node, group = nodes[0], {each.me for each in nodes}
+    def _can_go_on(self, node: Node, group: Collection[int]) -> bool:
+        """Tell whether a group of nodes is enough to close the step that one of them has open."""
         place = node.tail()[-1]
-        held = node.held(place.step)
-        ballot = node.absence.ballots.get(place.tip)
-        best = ballot.best() if ballot is not None else ()
-        entries = best[0].entries if best else tuple(held.get(author, b"") for author in place.owed)
-        backers = ballot.backers(entries) if ballot is not None else ()
-        return bool(elect(place, entries, group, backers, node.blamed))
+        ballot = node.absence.ballots.get(place.tip) or Ballot(place)
+        best = ballot.best()
+        entries = best[0].entries if best else node.absence._own_entries(ballot, node)
+        return bool(elect(place, entries, group, ballot.backers(entries), node.blamed))
 
     # Walks, where there are too many states
 
@@ -877,23 +891,25 @@ class Explorer:
         return {final for final in finals if final is not None} if len(finals) > 1 or seen else set()
 
     def _contradicts(self, lies: int, *, closes_only: bool = False) -> bool:
-        """Tell whether some of these messages of the liar's for the first step contradict each other."""
-        ballot = Ballot(self.table.places[FIRST])
-        ids = set()
+        """Tell whether some of these messages of the liar's for one step before the LOCK contradict each other."""
+        ballots: dict[bytes, Ballot] = {}
+        slots = set()
         while lies:
             low = lies & -lies
             lies ^= low
             message = self.table.messages[low.bit_length() - 1]
-            if message[0] != FIRST:
+            if isinstance(message, Evidence) or self.table.is_lock(message.tip):
                 continue
             if isinstance(message, Message):
-                ids.add(message.id)
-            elif isinstance(message, Vote) and (message.is_close or not closes_only):
+                if message.tip in slots:
+                    return True
+                slots.add(message.tip)
+            elif message.is_close or not closes_only:
                 try:
-                    ballot.take(message)
+                    ballots.setdefault(message.tip, Ballot(self.table.places[message.tip])).take(message)
                 except ContradictionError:
                     return True
-        return len(ids) > 1
+        return False
 
 
 def _short(message: Message | Vote | Evidence) -> str:
@@ -924,25 +940,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Explore one small world of the absence rule exhaustively.")
     parser.add_argument("--players", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--turn", type=int, help="one player owes the first step instead of everybody")
+    parser.add_argument("--steps", nargs="*", default=(), help="who owes each step before the LOCK: 0 12 for two steps")
     parser.add_argument("--out", type=int, nargs="*", default=(), help="who is out of the game from the start")
-    parser.add_argument("--falls", type=int, nargs="*", default=(), help="who goes out of it by the first step")
-    parser.add_argument("--resigns", nargs="*", default=(), metavar="PLAYER:STEP", help="who resigns, in step 0 or 1")
+    parser.add_argument("--falls", type=int, nargs="*", default=(), help="who goes out of it before the LOCK")
+    parser.add_argument("--resigns", nargs="*", default=(), metavar="PLAYER:STEP", help="who resigns, in which step")
     parser.add_argument("--liar", type=int)
     parser.add_argument("--lies", type=int, default=1000, help="how many messages the liar signs at most")
+    parser.add_argument("--denies", action="store_true", help="the liar votes against closed steps, too")
     parser.add_argument("--cut-off", action="store_true", help="with a liar: honest players need not hear each other")
     parser.add_argument("--any-order", action="store_true", help="messages of one author overtake each other")
     parser.add_argument("--limit", type=int, default=10**9, help="stop after so many states")
     given = parser.parse_args()
-    owed = None if given.turn is None else (given.turn,)
     resigning = {int(player): int(step) for player, step in (each.split(":") for each in given.resigns)}
     table = Table(
         given.players,
-        owed=owed,
+        steps=[tuple(map(int, players)) for players in given.steps],
         out=given.out,
         falls=given.falls,
         resigning=resigning,
         liar=given.liar,
+        is_denying=given.denies,
         rounds=given.rounds,
     )
     is_connected = given.liar is not None and not given.cut_off
@@ -951,8 +968,10 @@ def main() -> None:
     start = time.process_time()
     states, transitions = explorer.explore(claims, given.limit)
     seconds = time.process_time() - start
-    step = "joint" if owed is None else f"turn of {given.turn}"
-    liar = "–" if given.liar is None else f"{given.liar}{', honest players cut off' if given.cut_off else ''}"
+    step = ", ".join(given.steps) or "joint"
+    liar = (
+        "–" if given.liar is None else f"{given.liar}{', denying' * given.denies}{', others cut off' * given.cut_off}"
+    )
     count = f"{states:,}" + (" (the first)" if states >= given.limit else "")
     print(f"| {given.players} | {given.rounds} | {step} | {liar} | {count} | {transitions:,} | {seconds:.0f} |")
 
