@@ -128,8 +128,6 @@ class Checks:
         """Tips of the first COMMIT, with the authors of those that a node has taken."""
         self._declined: set[bytes] = set()
         """Tips at which an honest convenor has resigned from a proposal."""
-        self._dead: set[bytes] = set()
-        """Matches that an honest node holds to be called off."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
         """NEEDs sent, by node, peer and second."""
 
@@ -264,11 +262,6 @@ class Checks:
         if message.match == record.match and record.keys[message.author].verifies(signed.signature, signed.data):
             self._bound.add((message.tip, message.author))
 
-    def called_off(self, machine: Machine) -> None:
-        """A proposal will not be formed for a node."""
-        if machine.is_honest:
-            self._dead.add(machine.data)
-
     def restored(self, machine: Machine) -> None:
         """A store was put back from a backup: what only it held is gone from the world."""
         self._restored.add(machine.author)
@@ -285,6 +278,14 @@ class Checks:
                 told = {signed.id for book in books for signed in book.values()}
                 told.update(signed.id for place in record.chain for signed in place.certificate)
                 self.world.bill.holds(sum(size for kept, size in machine.disk.sizes.items() if kept not in told))
+        if self.world.plan.is_calm:  # who is cut off from others is promised nothing
+            dead = {machine.data for machine in self.world.honest() if machine.is_called_off}
+            formed = {each.data for each in self.world.honest() if each.match is not None and each.match.is_formed}
+            self._hold(
+                Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
+                dead.isdisjoint(formed),
+                "one node holds a match to be formed that another holds to be called off",
+            )
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
         # A liar among honest players whom faults have cut off from each other can make a fork: it is no promise
@@ -347,15 +348,10 @@ class Checks:
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
-        """What the convenor has withdrawn is formed by nobody (SPEC.md §5, "Forming").
-
-        A convenor who lies to players whom faults have cut off from each other is promised nothing.
-        """
-        is_withdrawn = not self._declined.isdisjoint(place.tip for place in chain[:FORMED])
-        is_dead = machine.data in self._dead and self.world.plan.is_calm
+        """What the convenor has withdrawn is formed by nobody (SPEC.md §5, "Forming")."""
         self._hold(
             Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
-            not is_withdrawn and not is_dead,
+            self._declined.isdisjoint(place.tip for place in chain[:FORMED]),
             f"node {machine.node} holds it to be formed",
         )
 

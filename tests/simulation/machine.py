@@ -102,8 +102,7 @@ class Machine:
         self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
-        self.is_called_off = False
-        """The match will not be formed."""
+        self._was_called_off = False
         self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
@@ -125,6 +124,11 @@ class Machine:
     def is_listening(self) -> bool:
         """Whether a dialler gets an answer."""
         return self.is_running and not self.is_asleep
+
+    @property
+    def is_called_off(self) -> bool:
+        """The match will not be formed, unless others show that they have gone on."""
+        return self._was_called_off and (self.match is None or self.match.agreement.is_called_off)
 
     def start(self) -> None:
         """Start the process from its disk; of the first time that is empty."""
@@ -372,9 +376,8 @@ class Machine:
                 self.disk.mark_formed()
                 self.proposals.withdraw(but=cast("Playing", self))
             case CalledOff():
-                self.is_called_off = True
+                self._was_called_off = True
                 self.world.note("called off", self.node)
-                self.world.checks.called_off(self)
                 self.proposals.called_off(cast("Playing", self))
             case Ended():
                 self._point("before the transcript")
