@@ -47,6 +47,14 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
 
 
+def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
+    """Return the other proposals in which the owner may have to play if this one was never formed: whichever is formed
+    first is played. The oldest first.
+    """
+    others = [each for each in matches if each.seed == stored.seed and each.match != stored.match]
+    return () if stored.formed else tuple(each for each in reversed(others) if not each.formed)
+
+
 def is_old(stored: StoredMatch) -> bool:
     """Tell whether a stored match was played by another version of the protocol."""
     return version_of(stored.genesis) != PROTOCOL_VERSION

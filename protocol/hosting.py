@@ -59,7 +59,7 @@ class Hosting:
         self._proposal: Playing | None = None
         """The one that is neither withdrawn nor called off."""
         self._withdrawn: set[bytes] = set()
-        """Ids of those that were."""
+        """Ids of those that were, and have the join record that the convenor has now."""
         self._patience: asyncio.TimerHandle | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
         """Guests who were lost while the match forms."""
@@ -92,8 +92,9 @@ class Hosting:
         if self._proposal is not None and self._proposal.match.record.genesis == self.table.genesis():
             return  # it was proposed, and some have not signed yet
         self._withdraw()
-        if match_id(self.table.genesis().encoded()) in self._withdrawn:
+        if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
             self.table.renew(self._sign_on(self.table.table))
+            self._withdrawn.clear()
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
         for identity in proposal.authors:

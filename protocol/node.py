@@ -423,7 +423,8 @@ class Node:
         except NodeError:
             await self._listen(0)
         await self._whereabouts.start()
-        self._return_to(stored)
+        for each in (*archive.beside(stored, self._store.matches()), stored):
+            self._return_to(each)
         self._advertise()
         return stored.match.hex()
 

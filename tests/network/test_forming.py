@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from protocol.events import Happened, LobbyChanged, MatchStarted, TableClosed
+from p2pdice import PlayerOut
+from protocol import limits
+from protocol.agreement import Agreement
+from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
 from protocol.lobby import TableSettings
-from protocol.messages import Kind, parse_signed
-from protocol.wire import Carried, Frame, JoinTable, Page, Propose, decode_frame
+from protocol.messages import Kind, Message, parse_signed, sign
+from protocol.playing import Playing
+from protocol.wire import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
 
 Letter = tuple[bytes, bytes]
@@ -148,3 +153,104 @@ async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(peo
     await ada.until(TableClosed)
     await ada.until_true(lambda: ada.node.match is not None and bool(ada.node.match.record.declined))
     assert ada.told(MatchStarted) == []
+
+
+def step_of(frame: Frame) -> int:
+    """Return the last step that a frame has a message for."""
+    wires = frame.messages if isinstance(frame, Page) else ()
+    if isinstance(frame, Carried):
+        wires = ((frame.data, frame.signature),)
+    return max((parse_signed(*wire).message.step for wire in wires), default=0)
+
+
+def show(liar: Player, to: Player, what: Kind) -> None:
+    """Let a player sign something for the first roll of what is proposed, and show it to one other."""
+    proposal = liar.node._playing
+    assert proposal is not None
+    record, me = proposal.match.record, proposal.match.me
+    assert me is not None
+    body = (bytes(32),) if what is Kind.COMMIT else ()
+    signed = sign(Message(record.match, 1, record.chain[1].tip, me, what, body), proposal.match._key)
+    liar.node._mesh.send(to.node.identity.public, encode_frame(Carried(*signed.wire)))
+    liar.node._mesh.flush()
+
+
+async def test_who_was_shown_a_withdrawal_comes_back_to_those_who_were_shown_a_commitment(people: Company) -> None:
+    """They had called the match off while they could not hear each other, and were voted out of it."""
+    host, line = await open_table(people, 3)
+    bend(host, lambda _, frame: step_of(frame) == 0 and not isinstance(frame, Have))
+    ada, ben = await sit_down(people, line, "Ada", "Ben")
+    honest = {player.node.identity.public for player in (ada, ben)}
+    is_cut = False
+
+    def agreement(player: Player) -> Agreement:
+        assert player.node.match is not None
+        return player.node.match.agreement
+
+    def is_waiting_for_the_host(player: Player) -> bool:
+        return is_about_to_commit(player) and len(agreement(player).record.held) == 2
+
+    for player in (ada, ben):
+        bend(player, lambda identity, _: not (is_cut and identity in honest))
+    for player in (ada, ben):
+        await player.until_true(partial(is_waiting_for_the_host, player))
+    is_cut = True
+    show(host, ada, Kind.RESIGN)
+    await ada.until_true(lambda: agreement(ada).is_called_off)
+    show(host, ben, Kind.COMMIT)
+    await ben.until(MatchFormed)
+    is_cut = False
+    ada.node._mesh.disconnect(ben.node.identity.public)  # what was said meanwhile is lost
+    ends = [await player.until(MatchOver) for player in (ada, ben)]
+    assert ends[0].places == ends[1].places
+    for player in (ada, ben):
+        (started,) = player.told(MatchStarted)
+        out = [event.event for event in player.told(Happened) if event.eviction is not None]
+        assert {started.players[event.seat].name for event in out if isinstance(event, PlayerOut)} <= {"Host"}
+
+
+async def test_who_is_killed_amid_two_proposals_returns_to_the_one_that_was_formed(people: Company) -> None:
+    """They returned to the newest, and were voted out of the other."""
+    host, line = await open_table(people, 4)
+    honest = await sit_down(people, line, "Ada", "Ben")
+    victim = await people.sit("Victim")
+    it = victim.node.identity.public
+    is_hiding = True
+    for player in (host, *honest):
+        bend(player, lambda identity, frame: not (is_hiding and identity == it and step_of(frame) > 0))
+    await victim.node.join(line)
+    await victim.until_true(lambda: is_about_to_commit(victim))
+    hosting = host.node._hosting
+    assert hosting is not None
+    first = hosting.table.genesis()
+    fewer = first._replace(roster=tuple(each for each in first.roster if each.join.nickname != "Ada"))
+    host.node._shell.post(it, Propose(fewer.encoded()))
+    await host.until(MatchFormed)
+    await victim.until_true(lambda: len(victim.node._proposals.sessions) == 2)
+    home = await victim.kill()
+    is_hiding = False
+    victim = await people.sit("Victim", home=home)
+    await victim.node.resume()
+    await agree(host, *honest, victim)
+    assert nobody_was_evicted(host, *honest, victim)
+
+
+async def test_a_host_remembers_a_bounded_number_of_withdrawn_proposals(people: Company) -> None:
+    host, line = await open_table(people, 2)
+    guest = await people.sit("Eve")
+    bend(guest, lambda _, frame: not isinstance(frame, Carried))
+    guest.node.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    joining = asyncio.ensure_future(guest.node.join(line))
+    await host.until_true(lambda: host.node._playing is not None)
+    hosting = host.node._hosting
+    assert hosting is not None
+
+    def is_proposed_anew(before: Playing | None) -> bool:
+        return host.node._playing is not before
+
+    for _ in range(limits.PROPOSALS + 2):
+        before = host.node._playing
+        guest.node._shell.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.table).wire))
+        await host.until_true(partial(is_proposed_anew, before))
+    assert len(hosting._withdrawn) <= limits.PROPOSALS
+    joining.cancel()
