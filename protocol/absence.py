@@ -360,9 +360,10 @@ class Ballot:
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Yield who has voted in which round, for all votes."""
-        for author in self.place.staying:
-            for vote in self.by(author):
-                yield author, vote.round
+        for book in (self._absents, self._closes):
+            for author, votes in book.items():
+                if author in self.place.staying:
+                    yield from ((author, vote.round) for vote in votes)
 
     def by(self, author: int) -> tuple[Vote, ...]:
         """Return what is kept of somebody's votes."""
