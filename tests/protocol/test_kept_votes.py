@@ -166,3 +166,27 @@ def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> N
     agreement.follow(bidder, [*shown, other, *absents(elsewhere, 0)])
     assert agreement.record.goes_through(record.position)
     assert agreement.absence.leader() == record.place(record.position.step)
+
+
+def test_who_has_stored_a_complete_lock_votes_on_no_step_before_it_whatever_is_shown() -> None:
+    """So a vote that was under way then, and left without being stored, is contradicted by no later one."""
+    world = in_a_round()
+    machine = world.machines[0]
+    before = machine.match.record.position.step
+    while machine.match.record.position.locked <= before:
+        assert world.step()
+    agreement = Agreement(world.data, 0)
+    agreement.take_stored(stored(machine))
+    record = agreement.record
+    for number in range(3):
+        for author in (1, 2, 3):
+            place = record.chain[before]
+            entries = (b"",) * len(place.owed)
+            for kind, body in ((Kind.ABSENT, (number, entries, -1)), (Kind.CLOSE, (number, entries))):
+                message = Message(record.match, before, place.tip, author, kind, body)
+                agreement.take(sign(message, MatchKey(world.seeds[author])))
+                agreement.settle()
+    tips = {position.tip for position in record.chain}
+    votes = agreement.absence.due(agreement, tips, ())
+    assert {vote.tip for vote in votes} <= {position.tip for position in record.chain[record.position.locked :]}
+    assert record.position.step > before
