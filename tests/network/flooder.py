@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import count, zip_longest
 
 from protocol.framing import frame_header
+from protocol.limits import VOTE_ROUNDS_AHEAD
 from protocol.link import Link
 from protocol.match import Match
 from protocol.messages import Kind, Message, Signed, sign
@@ -20,6 +21,8 @@ from tests.network import player
 
 PACE = 0.02
 """Seconds between two heaps of frames."""
+ROUNDS = count(10 * VOTE_ROUNDS_AHEAD)
+"""Of votes: so far ahead that nobody follows, or the match would wait for the votes."""
 ENOUGH_UNSENT = 200_000
 """Bytes; with more than that on the way the flooder waits, or its own node would give the link up."""
 
@@ -82,14 +85,27 @@ def forged(match: Match) -> list[bytes]:
     ] * 20
 
 
+def votes(match: Match) -> list[bytes]:
+    """Votes that each step since the last LOCK stands as it was closed, of ever later rounds."""
+    place, chain, me = match.record.position, match.record.chain, match.me or 0
+    told = []
+    for step in range(place.locked + 1, place.step):
+        number, entries = next(ROUNDS), match.record.closed(step)
+        assert entries is not None
+        for kind, body in ((Kind.ABSENT, (number, entries, -1)), (Kind.CLOSE, (number, entries))):
+            message = Message(match.record.match, step, chain[step].tip, me, kind, body)
+            told.append(encode_frame(Carried(*sign(message, match._key).wire)))
+    return told
+
+
 def everything(match: Match) -> list[bytes]:
     """All of these in turn."""
-    heaps = [kind(match)[:10] for kind in (duplicates, old, future, needs, pages, keepalives, forged)]
+    heaps = [kind(match)[:10] for kind in (duplicates, old, future, needs, pages, keepalives, forged, votes)]
     return [frame for frames in zip_longest(*heaps) for frame in frames if frame is not None]
 
 
 FLOODS: dict[str, Callable[[Match], list[bytes]]] = {
-    each.__name__: each for each in (duplicates, old, future, needs, pages, keepalives, forged, everything)
+    each.__name__: each for each in (duplicates, old, future, needs, pages, keepalives, forged, votes, everything)
 }
 
 

@@ -63,6 +63,7 @@ SIEGES: Final = {
     "a player's flood of pages": Siege(flood="pages", frames=1000),
     "a player's flood of keepalives": Siege(flood="keepalives", frames=1000),
     "a player's flood of forged messages": Siege(flood="forged", frames=1000),
+    "a player's flood of votes": Siege(flood="votes", frames=1000),
     "a player's flood of all of these": Siege(flood="everything", frames=1000),
 }
 """The full ones, by what they are called in a table."""

@@ -330,3 +330,21 @@ def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now
         Agreement(world().data, other).take_stored(stored)
     with pytest.raises(RejectedMessageError):
         Agreement(world().data, author).take_stored(stored)
+
+
+def test_who_was_restarted_has_forgotten_half_of_a_proof_and_is_shown_the_whole_by_who_has_both() -> None:
+    """It had no place in the history, so that nothing rested on it: the store does without it."""
+    step = target("LOCK")
+    author = step.owed[-1]
+    first, second = (said(step, author, Kind.LOCK, state) for state in FALSE)
+    other, restarted = Node(step.step), Node(step.step)
+    for node in (other, restarted):
+        node.give(first)
+    stored, restarted.agreement = restarted.kept, Agreement(world().data, None)
+    restarted.agreement.take_stored(stored)
+    for node in (restarted, other):
+        node.give(second)
+    assert not restarted.agreement.proven
+    assert author in other.agreement.proven
+    show(restarted, other)
+    assert author in restarted.agreement.proven

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from p2pdice import PRESETS, Bid, view
 from protocol import limits
+from protocol.absence import Ballot
 from protocol.agreement import Agreement, Reception
 from protocol.effects import Received
 from protocol.genesis import Patience
-from protocol.keys import MatchKey
+from protocol.keys import MatchKey, PublicKey
 from protocol.messages import VOTES, Kind, Message, Signed, sign
 from protocol.position import Purpose
 from protocol.record import Record
@@ -91,6 +93,28 @@ def test_a_vote_below_the_latest_rounds_is_no_news_and_a_known_one_is_not_even_c
     with replaced(Record, Record.check_signature, check):
         assert {agreement.take(signed) for signed in latest * 2} == {Reception.KNOWN}
     assert agreement.news == []
+
+
+def test_a_vote_costs_one_check_of_its_signature_and_one_count_whatever_else_is_kept() -> None:
+    """docs/reliability.md has what that is in percent of a core."""
+    world = in_a_round()
+    votes = [signed._replace(checked=False) for signed in flood(world, 400)]
+    work: Counter[str] = Counter()
+    count, verifies = Ballot._count, PublicKey.verifies
+
+    def counted(ballot: Ballot) -> None:
+        work["counts"] += 1
+        count(ballot)
+
+    def verified(key: PublicKey, signature: bytes, data: bytes) -> bool:
+        work["checks"] += 1
+        return verifies(key, signature, data)
+
+    with replaced(Ballot, count, counted), replaced(PublicKey, verifies, verified):
+        for signed in votes:
+            world.feed(0, Received(LIAR, signed))
+    assert 0 < work["counts"] <= len(votes)
+    assert 0 < work["checks"] <= len(votes)
 
 
 def test_votes_are_stored_by_who_acts_on_them_and_leave_the_store_with_the_next_lock() -> None:
