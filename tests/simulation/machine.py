@@ -144,11 +144,25 @@ class Machine:
         self.proposals.add(cast("Playing", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)
+        for other in self._of_this_process():
+            if other.starts and not other.is_running:
+                other.start()
+
+    def _of_this_process(self) -> list[Machine]:
+        """Return what takes part in other proposals in this very process."""
+        machines = self.world.network.machines.values()
+        return [each for each in machines if each.proposals is self.proposals and each is not self]
 
     def die(self, *, loses_power: bool = False) -> None:
         """Lose everything that is not on the disk."""
         if not self.is_running:
             return
+        self._die(loses_power)
+        for other in self._of_this_process():
+            if other.is_running:
+                other._die(loses_power)
+
+    def _die(self, loses_power: bool) -> None:
         self.world.note("died", self.node, loses_power)
         self.is_running, self.is_asleep, self.armed = False, False, None
         self._wake = None

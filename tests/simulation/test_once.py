@@ -1,6 +1,5 @@
 """Worlds that once went wrong: they still come into the situation, go well, and go wrong where the mend is undone."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,34 +10,17 @@ from tests.simulation.once import ONCE, SMALL, as_code, situation
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 LONGEST = (
-    "a node that stands still for a vote, and is woken by its own warning without end",
     "a node that had voted is restarted, and begins no further round",
     "a step that waits only for a vote about a cheat, which the others have left behind",
 )
 
 
-SOUGHT = (
-    "a slow node calls the end while the others vote about the last step",
-    "who was dragged far ahead by a liar is not followed",
-    "a node that stands still for a vote, and is woken by its own warning without end",
-    "a step that waits only for a vote about a cheat, which the others have left behind",
-)
-"""Their worlds do not come into the situation with version 2 of the protocol; others are still to be found."""
-HARMLESS = ("a node that had voted is restarted, and begins no further round",)
-"""It arises in its world with version 2, and does no harm there; a world where it does is still to be found."""
+def left(name: str, is_small: bool) -> object:
+    return pytest.param(name, marks=[] if is_small and name not in LONGEST else [pytest.mark.thorough])
 
 
-def left(name: str, sought: Sequence[str], is_small: bool = True) -> object:
-    marks = [] if is_small and name not in LONGEST else [pytest.mark.thorough]
-    if name in sought:
-        marks.append(pytest.mark.xfail(reason="a world of version 2 is still to be found", raises=AssertionError))
-    return pytest.param(name, marks=marks)
-
-
-AGAIN = [left(name, SOUGHT) for name in ONCE]
-HARMFUL = [
-    left(name, SOUGHT + HARMLESS, once.plan.players <= SMALL) for name, once in ONCE.items() if once.check is not None
-]
+AGAIN = [left(name, True) for name in ONCE]
+HARMFUL = [left(name, once.plan.players <= SMALL) for name, once in ONCE.items() if once.check is not None]
 
 
 @pytest.mark.parametrize("name", AGAIN)
