@@ -28,6 +28,10 @@ What ties the two ways together:
 - Rounds are counted over all steps that can still change: a node votes in one step only in each round, and sends one
   CLOSE at most in it. The latest majority leads: the steps before the one it is for stand as they led there, also for
   whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
+- A decision ends its round at once. The next round is voted on in the first step that is open or in doubt. A vote that
+  agrees with how a step was closed casts no doubt on it; one that does not may bind its author, who then cannot go on
+  without the others. In every second round it counts only if its author objects to no other step, so that a liar who
+  objects to many holds the others up for one decision, and not for one each.
 - Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
   shrinks with each departure would let two small halves both be right. Only those who have not left before the step
@@ -66,7 +70,7 @@ explored exhaustively for small worlds by tests/simulation/small_worlds.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from protocol import limits
@@ -157,7 +161,7 @@ class History(Protocol):
     def held(self, step: int) -> Mapping[int, bytes]:
         """Return the ids of the messages that this node holds for a step of the tail, one for each author."""
 
-    def culprits(self) -> Collection[int]:
+    def culprits(self) -> Set[int]:
         """Return the authors who are proven to have broken the rules."""
 
 
@@ -524,36 +528,72 @@ class Absence:
     def due(self, history: History, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
         """Return the votes that this node must sign now. They are not counted before they are taken.
 
-        :param expired: tips of steps whose patience, or round, has lasted long enough: their next round begins.
+        :param expired: tips of steps with which this node's patience is over, and of the one in which it voted last if
+            that round has lasted long enough.
         :param settling: tips of steps in which this node changed the round less than half a patience ago, so that it
             does not follow others into a later one yet.
         """
         if self.me is None:
             return []
-        place = self.contested(history, expired)
-        if place is None or self.me not in place.staying:
-            return []
-        return self._due_at(self.me, place, history, place.tip in expired, place.tip in settling)
+        return self._absents_due(self.me, history, expired, settling) or self._closes_due(self.me, history)
 
-    def contested(self, history: History, expired: Collection[bytes] = ()) -> Place | None:
-        """Return the step to vote on: the first that is open or voted on, from the latest majority's on."""
+    def current(self, history: History) -> Place | None:
+        """Return the step in which this node's latest round goes on; None if that step is decided or settled."""
         tail = history.tail()
         for index, place in enumerate(tail):
-            if self._is_settled(place, tail[index + 1 :]):
+            ballot = self.ballots.get(place.tip)
+            if ballot is not None and ballot.round == self.round >= 0:
+                return None if ballot.decided or self._is_settled(place, tail[index + 1 :]) else place
+        return None
+
+    def contested(self, history: History, expired: Collection[bytes] = ()) -> Place | None:
+        """Return the step to vote on in the next round: the first that is open or in doubt, from the latest majority's
+        on.
+
+        A vote that says what a closed step was closed with is no reason to vote there. Whoever says otherwise may be
+        bound to that, and pulls the others back; but in every second round only if they say so of one step only. So a
+        liar who says it of many holds the others up once.
+        """
+        tail = history.tail()
+        culprits = history.culprits()
+        objectors = [self._objectors(place, history.closed(place.step)).difference(culprits) for place in tail]
+        objections = Counter(author for each in objectors for author in each)
+        heeds_all = self.round >= 0 and self.round % 2 == 0
+        for index, place in enumerate(tail):
+            ballot = self.ballots.get(place.tip)
+            is_settled = self._is_settled(place, tail[index + 1 :])
+            if is_settled or (ballot is not None and ballot.decided):
                 continue
             closed = history.closed(place.step)
-            ballot = self.ballots.get(place.tip)
-            if ballot is not None and ballot.decided:
+            if closed is None or (place.tip in expired and not self.has_voted(place.tip)):
+                return place
+            if ballot is None:
                 continue
-            if closed is None or place.tip in expired or (ballot is not None and self._may_join(ballot)):
+            best = ballot.best()
+            heeded = {author for author in objectors[index] if heeds_all or objections[author] == 1}
+            if not culprits.isdisjoint(place.owed):  # who has not closed such a step does so by a decision only
+                heeded |= self._near_voters(ballot).difference(culprits)
+            if self.me in objectors[index] or heeded or (best and best[0].entries != closed):
                 return place
         return None
 
-    def _may_join(self, ballot: Ballot) -> bool:
-        """Tell whether this node has voted there or could follow who has: votes far ahead must hold up nobody."""
+    def _objectors(self, place: Place, closed: Entries | None) -> set[int]:
+        """Return who has voted otherwise than a step was closed."""
+        ballot = self.ballots.get(place.tip)
+        if ballot is None or closed is None:
+            return set()
+        return self._near_voters(ballot, closed)
+
+    def _near_voters(self, ballot: Ballot, closed: Entries | None = None) -> set[int]:
+        """Return who has voted in a step, if ``closed`` is given otherwise than that; votes in rounds so far ahead
+        that nobody would follow must hold up nobody."""
         me = -1 if self.me is None else self.me
         far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(me, self.round, ballot.place.majority)[0])
-        return ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
+        return {
+            author
+            for author in ballot.place.staying
+            if any(vote.round <= far and vote.entries != closed for vote in ballot.by(author))
+        }
 
     def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
         """Return the round in which the others are, as far as that may be believed; and whether this node, in round
@@ -569,31 +609,46 @@ class Absence:
         far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
         return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
 
-    def _due_at(self, me: int, place: Place, history: History, is_expired: bool, is_settling: bool) -> list[Vote]:
-        closed = history.closed(place.step)
+    def _absents_due(
+        self, me: int, history: History, expired: Collection[bytes], settling: Collection[bytes]
+    ) -> list[Vote]:
+        place = self.contested(history, expired)
+        if place is None or me not in place.staying:
+            return []
         ballot = self.ballots.get(place.tip) or Ballot(place)
-        current = number = self.round
-        target, may_advance = self.target(me, current, ballot.place.majority)
-        is_waiting = closed is None and ballot.round < 0
-        if is_expired:
-            number = max(current + 1 if current < 0 or may_advance else current, target)
-        elif target > current and not is_waiting and (current < 0 or not is_settling):
+        number = self.round
+        target, may_advance = self.target(me, number, place.majority)
+        current = self.current(history)
+        is_over = current is None or current.tip in expired
+        is_waiting = history.closed(place.step) is None and ballot.round < 0
+        if is_over and (place.tip in expired or (number >= 0 and not is_waiting)):
+            number = max(number + 1 if number < 0 or may_advance else number, target)
+        elif target > number and not is_waiting and (number < 0 or place.tip not in settling):
             number = target
-        if number > current:
-            newest = max((each for each in ballot.certificates if each < number), default=-1)
-            entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
-            if leaves_majority(place, entries):
-                return [Vote(place.tip, me, False, number, entries, newest)]
-        elif number >= 0 and (certificate := ballot.certificates.get(number)):
-            entries = certificate[0].entries
-            closes = (ballot.own_close(me) for ballot in self.ballots.values())
-            # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
-            honest = ballot.supporters(number, entries).difference(history.culprits())
-            backers = ballot.backers(entries).keys() - set(history.culprits())
-            if elect(place, entries, honest, backers, history.culprits()) and all(
-                own is None or own.round < number for own in closes
-            ):
-                return [Vote(place.tip, me, True, number, entries)]
+        newest = max((each for each in ballot.certificates if each < number), default=-1)
+        entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
+        is_due = number > self.round and leaves_majority(place, entries)
+        return [Vote(place.tip, me, False, number, entries, newest)] if is_due else []
+
+    def _closes_due(self, me: int, history: History) -> list[Vote]:
+        number = self.round
+        closes = (ballot.own_close(me) for ballot in self.ballots.values())
+        if any(own is not None and own.round >= number for own in closes):
+            return []
+        tail = history.tail()
+        for index, place in enumerate(tail):
+            ballot = self.ballots.get(place.tip)
+            if ballot is None or ballot.decided or self._is_settled(place, tail[index + 1 :]):
+                continue
+            if (certificate := ballot.certificates.get(number)) and me in place.staying:
+                entries = certificate[0].entries
+                # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
+                honest = ballot.supporters(number, entries).difference(history.culprits())
+                backers = ballot.backers(entries).keys() - set(history.culprits())
+                is_elected = elect(place, entries, honest, backers, history.culprits())
+                return [Vote(place.tip, me, True, number, entries)] if is_elected else []
+            if self._is_against(place, tail[index + 1 :], history):
+                break
         return []
 
     def _own_entries(self, ballot: Ballot, history: History) -> Entries:

@@ -24,7 +24,7 @@ No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
 from enum import Enum
@@ -172,7 +172,7 @@ class Agreement:
         here = chain[step + 1].entries if step + 1 < len(chain) else self.record.held
         return {author: signed.id for author, signed in here.items()}
 
-    def culprits(self) -> Collection[int]:
+    def culprits(self) -> Set[int]:
         """Return who is proven to have broken the rules."""
         return self.proven.keys()
 

@@ -589,11 +589,11 @@ class Match:
         missing = self.record.missing()
         if missing and not self._is_deciding and not agreement.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
-        place = agreement.absence.contested(agreement) if agreement.absence.ballots else None
-        if place is not None and place.tip in agreement.absence.ballots:
-            if self._timers.round_began is None:  # others vote, or this node did before it was restarted
+        current = agreement.absence.current(agreement)
+        if current is not None:
+            if self._timers.round_began is None:  # this node voted before it was restarted
                 self._timers.round_began = self._now
-            due.append((place.tip, self._timers.round_began + self._clock.round))
+            due.append((current.tip, self._timers.round_began + self._clock.round))
         return due
 
     def _has_quorum(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import pytest
 
@@ -25,7 +25,7 @@ class Past:
         self,
         closed: Entries | None = None,
         held: Mapping[int, bytes] | None = None,
-        culprits: Collection[int] = (),
+        culprits: Set[int] = frozenset(),
         step: Place = STEP,
     ) -> None:
         self._closed, self._held, self._culprits, self._step = closed, held or {}, culprits, step
@@ -39,7 +39,7 @@ class Past:
     def held(self, step: int) -> Mapping[int, bytes]:
         return self._held if step == 0 else {}
 
-    def culprits(self) -> Collection[int]:
+    def culprits(self) -> Set[int]:
         return self._culprits
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from protocol import limits, verifier
-from protocol.absence import Absence, Ballot
+from protocol.absence import Absence, Ballot, Entries
 from protocol.agreement import Agreement, Reception
 from protocol.awaiting import Awaiting
 from protocol.effects import Over
@@ -57,32 +58,40 @@ def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractC
     return replaced(Agreement, Agreement.take, watched)
 
 
+def _voters(ballot: Ballot, closed: Entries | None, far: float = math.inf) -> set[int]:
+    """Return who has voted in a step up to a round, otherwise than it was closed if it was."""
+    return {
+        author
+        for author in ballot.place.staying
+        if any(vote.round <= far and vote.entries != closed for vote in ballot.by(author))
+    }
+
+
 def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Votes thousands of rounds ahead hold up nobody."""
-    may_join = Absence._may_join
+    near_voters = Absence._near_voters
 
-    def watched(absence: Absence, ballot: Ballot) -> bool:
-        mended = may_join(absence, ballot)
-        if not mended:
-            plant.runs()
-        return mended or is_undone
-
-    return replaced(Absence, Absence._may_join, watched)
-
-
-def who_is_dragged_ahead_is_followed(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """A round that enough others have reached is joined, however far it is."""
-    may_join = Absence._may_join
-
-    def watched(absence: Absence, ballot: Ballot) -> bool:
-        mended = may_join(absence, ballot)
-        far = absence.round + limits.VOTE_ROUNDS_AHEAD
-        unmended = ballot.round >= 0 or bool(ballot.best()) or any(each <= far for _, each in ballot.rounds())
+    def watched(absence: Absence, ballot: Ballot, closed: Entries | None = None) -> set[int]:
+        mended, unmended = near_voters(absence, ballot, closed), _voters(ballot, closed)
         if mended != unmended:
             plant.runs()
         return unmended if is_undone else mended
 
-    return replaced(Absence, Absence._may_join, watched)
+    return replaced(Absence, Absence._near_voters, watched)
+
+
+def who_is_dragged_ahead_is_followed(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """A round that enough others have reached is joined, however far it is."""
+    near_voters = Absence._near_voters
+
+    def watched(absence: Absence, ballot: Ballot, closed: Entries | None = None) -> set[int]:
+        mended = near_voters(absence, ballot, closed)
+        unmended = _voters(ballot, closed, absence.round + limits.VOTE_ROUNDS_AHEAD)
+        if mended != unmended:
+            plant.runs()
+        return unmended if is_undone else mended
+
+    return replaced(Absence, Absence._near_voters, watched)
 
 
 def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:

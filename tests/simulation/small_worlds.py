@@ -32,7 +32,7 @@ import argparse
 import itertools
 import random
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -291,7 +291,7 @@ class Node:
         tip = self.path()[step].tip
         return {author: ids[0] for (t, author), ids in self.messages.items() if t == tip}
 
-    def culprits(self) -> Collection[int]:
+    def culprits(self) -> Set[int]:
         return self.blamed
 
     def learn(self, number: int, *, is_shown: bool = False) -> None:
@@ -450,11 +450,17 @@ class Node:
         if self.chain[: len(before)] != before:
             self.chain = before
 
-    def clocks(self) -> Iterator[tuple[bytes, int]]:
-        """Yield the step whose timer runs here, and the round."""
-        place = self.absence.contested(self)
-        if place is not None and (self.closed(place.step) is None or self.absence.round >= 0):
-            yield place.tip, self.absence.round
+    def clocks(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the timers that run here: patience with the open step or the latest round, and the time before this
+        node follows others into a later round."""
+        place, current = self.absence.contested(self), self.absence.current(self)
+        if current is not None:
+            yield "expire", current.tip
+        if place is not None and place != current and self.closed(place.step) is None:
+            yield "expire", place.tip
+        number = self.absence.round
+        if place is not None and 0 <= number < self.absence.target(self.me, number, place.majority)[0]:
+            yield "join", place.tip
 
 
 class Facts(NamedTuple):
@@ -528,13 +534,8 @@ class Explorer:
 
     def _facts(self, node: Node) -> Facts:
         table = self.table
-        timers: list[tuple[str, bytes]] = []
-        for tip, number in node.clocks():
-            if number + 1 < table.rounds:
-                timers.append(("expire", tip))
-            ballot = node.absence.ballots.get(tip)
-            if ballot is not None and 0 <= number < node.absence.target(node.me, number, ballot.place.majority)[0]:
-                timers.append(("join", tip))
+        is_last = node.absence.round + 1 >= table.rounds
+        timers = [timer for timer in node.clocks() if timer[0] == "join" or not is_last]
         offers = said = 0
         for place in node.path():
             offers |= table.lies(place, node.closed(place.step), node.absence.round)
@@ -671,6 +672,21 @@ class Explorer:
                 return False
         return True
 
+    def take(self, state: State, player: int, told: str) -> State:
+        """Return the state after what may happen to a player, by its description.
+
+        :raises LookupError: if it may not happen now.
+        """
+        for index, event in self.events(state):
+            if self.table.honest[index] == player and self._short(event) == told:
+                return self.after(state, index, self.move(state[index], event))
+        raise LookupError(f"not now: {told} at {player}")
+
+    def _short(self, event: Event) -> str:
+        if isinstance(event, int):
+            return _short(self.table.messages[event])
+        return f"{event[0]} {bytes(event[1]).decode()}"
+
     def explore(self, claims: Collection[str], limit: int = 10**9) -> tuple[int, int]:
         """Visit every state; return how many there are, and how many transitions.
 
@@ -710,9 +726,10 @@ class Explorer:
 
     def _tell(self, before: int, after: int, event: Event) -> str:
         node = self.nodes[after]
-        what = _short(self.table.messages[event]) if isinstance(event, int) else event
         said = [_short(self.table.messages[number]) for number in node.said[len(self.nodes[before].said) :]]
-        return f"{node.me} gets {what}; says {said}; {node.chain} {node.final!r} blames {set(node.blamed)}"
+        return (
+            f"{node.me} gets {self._short(event)}; says {said}; {node.chain} {node.final!r} blames {set(node.blamed)}"
+        )
 
     def violates(self, claim: str, state: State) -> str:
         """Return in which way a state violates a claim; empty if it does not.
@@ -766,8 +783,9 @@ class Explorer:
             nodes = list(now)
             for kind in ("expire", "join"):
                 for index in group:
-                    for tip, _ in tuple(self.nodes[nodes[index]].clocks()):
-                        nodes[index] = self.move(nodes[index], (kind, tip))
+                    for timer in tuple(self.nodes[nodes[index]].clocks()):
+                        if timer[0] == kind:
+                            nodes[index] = self.move(nodes[index], timer)
                 nodes = list(self._exchange(tuple(nodes), group))
             now = tuple(nodes)
             end = self._end(now, group)
@@ -847,7 +865,8 @@ class Explorer:
             late: list[tuple[int, Event]] = []
             for index, event in self.events(state):
                 if not isinstance(event, int):
-                    timers.append((index, event))
+                    if self.move(state[index], event) != state[index]:
+                        timers.append((index, event))
                     continue
                 message = table.messages[event]
                 author = message.author
