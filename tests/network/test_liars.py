@@ -122,7 +122,6 @@ def are_out(player: Player) -> set[str]:
     return {match_of(player).info[author].name for author in place_of(player).left}
 
 
-@pytest.mark.xfail(reason="votes that agree with how a step was closed are voted on", strict=False)
 @pytest.mark.thorough
 async def test_who_votes_truthfully_on_every_closed_step_is_out_after_one_patience_and_one_round(
     people: Company,
@@ -134,6 +133,19 @@ async def test_who_votes_truthfully_on_every_closed_step_is_out_after_one_patien
     for player in honest:
         await player.until_true(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
         assert decided(player, place.locked + 1) in ([0], [1])
+
+
+@pytest.mark.thorough
+async def test_who_votes_against_every_closed_step_is_out_after_one_patience_and_two_decisions(people: Company) -> None:
+    *honest, liar = await stopped(people, 4, after_bids(6))
+    place, steps = place_of(liar), closed_steps(liar)
+    throw(liar, (signed(liar, each, Kind.ABSENT, (0, (b"",) * len(each.owed), -1)) for each in steps), *honest)
+    for player in honest:
+        await player.until_true(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
+        rounds = decided(player, place.locked + 1)
+        assert len(rounds) <= 2
+        assert max(rounds) <= 2
+        assert match_of(player).record.goes_through(place)
 
 
 @pytest.mark.thorough
