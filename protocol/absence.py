@@ -477,14 +477,11 @@ class Absence:
         """The latest round in which this node has voted, in whichever step; -1 if it has not."""
         return max((ballot.round for ballot in self.ballots.values()), default=-1)
 
-    def leader(self) -> Place | None:
-        """Return the step that the latest majority voted on: the steps before it stand as they led there."""
-        best = min(
-            (ballot for ballot in self.ballots.values() if ballot.best()),
-            key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip),
-            default=None,
-        )
-        return None if best is None else best.place
+    def leaders(self) -> list[Ballot]:
+        """Return the ballots with a majority, that of the latest first: the steps before the first one's stand as they
+        led there, and so for each that agrees with those before it."""
+        found = (ballot for ballot in self.ballots.values() if ballot.best())
+        return sorted(found, key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip))
 
     def _is_settled(self, place: Place, later: Sequence[Place]) -> bool:
         """Tell whether a step stands as it was closed, because a later majority is for a step behind it."""
@@ -552,13 +549,23 @@ class Absence:
 
         A vote that says what a closed step was closed with is no reason to vote there. Whoever says otherwise may be
         bound to that, and pulls the others back; but in every second round only if they say so of one step only. So a
-        liar who says it of many holds the others up once.
+        liar who says it of many holds the others up once. Where that would leave this node without a vote, every
+        objection counts: else it could help nobody who is bound, and its rounds would not go on.
         """
+        is_second = self.round >= 0 and self.round % 2 == 0
+        place = self._first_in_doubt(history, expired, heeds_all=is_second)
+        if place is not None and not is_second:
+            ballot = self.ballots.get(place.tip) or Ballot(place)
+            best = ballot.best()
+            if not leaves_majority(place, best[0].entries if best else self._own_entries(ballot, history)):
+                return self._first_in_doubt(history, expired, heeds_all=True)
+        return place
+
+    def _first_in_doubt(self, history: History, expired: Collection[bytes], *, heeds_all: bool) -> Place | None:
         tail = history.tail()
         culprits = history.culprits()
         objectors = [self._objectors(place, history.closed(place.step)).difference(culprits) for place in tail]
         objections = Counter(author for each in objectors for author in each)
-        heeds_all = self.round >= 0 and self.round % 2 == 0
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
             is_settled = self._is_settled(place, tail[index + 1 :])

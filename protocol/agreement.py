@@ -581,7 +581,8 @@ class Agreement:
             self._drafts[peer] = draft
 
     def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
-        """Tell whether the latest majority of votes is on a step of a peer's history that is none of ours."""
+        """Tell whether a majority of votes is on a step of a peer's history that is none of ours, and all later ones
+        agree with that history."""
         theirs = Absence(None)
         for signed in votes:
             try:
@@ -590,12 +591,19 @@ class Agreement:
                     theirs.take(vote, draft.place(signed.message.step))
             except (RejectedMessageError, ContradictionError):
                 continue
-        if theirs.leader() is None:
+        if not theirs.ballots:
             return False
         ours = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
         theirs.ballots.update((ballot.place.tip, ballot) for ballot in ours)
-        leader = theirs.leader()
-        return leader is not None and not self.record.goes_through(leader)
+        for ballot in theirs.leaders():
+            place = ballot.place
+            if not draft.goes_through(place):
+                return False
+            if not self.record.goes_through(place):
+                return True
+            if draft.closed(place.step) != ballot.best()[0].entries:
+                return False
+        return False
 
     def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
         record = self.record

@@ -441,9 +441,12 @@ class Node:
                 self.final = tip
                 self.absence.forget({tip})
                 self._go_over_to(tip)
-        leader = self.absence.leader()
-        if self.final is None and leader is not None:
-            self._go_over_to(leader.tip)
+        led: tuple[Entries, ...] = ()
+        for ballot in self.absence.leaders() if self.final is None else ():
+            before = self.table.before[ballot.place.tip]
+            if before[: len(led)] == led:
+                self._go_over_to(ballot.place.tip)
+                led = (*before, ballot.best()[0].entries)
 
     def _go_over_to(self, tip: bytes) -> None:
         before = self.table.before[tip]
@@ -594,7 +597,8 @@ class Explorer:
                 node.catch_up(self.nodes[event[1]])
                 node.react()
             elif event[0] == "expire":
-                node.react(expired=(event[1],))
+                current = node.absence.current(node)  # its round has lasted long enough, too
+                node.react(expired={event[1], event[1] if current is None else current.tip})
             elif event[0] == "join":
                 node.react(joining=(event[1],))
             else:
