@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from protocol import limits, verifier
+from protocol import verifier
 from protocol.absence import Absence, Ballot, Entries
 from protocol.agreement import Agreement, Reception
 from protocol.awaiting import Awaiting
@@ -58,13 +57,10 @@ def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractC
     return replaced(Agreement, Agreement.take, watched)
 
 
-def _voters(ballot: Ballot, closed: Entries | None, far: float = math.inf) -> set[int]:
-    """Return who has voted in a step up to a round, otherwise than it was closed if it was."""
-    return {
-        author
-        for author in ballot.place.staying
-        if any(vote.round <= far and vote.entries != closed for vote in ballot.by(author))
-    }
+def _voters(ballot: Ballot, closed: Entries | None) -> set[int]:
+    """Return who has voted in a step, otherwise than it was closed if it was."""
+    by_author = {author: ballot.by(author) for author in ballot.place.staying}
+    return {author for author, votes in by_author.items() if any(vote.entries != closed for vote in votes)}
 
 
 def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
@@ -73,20 +69,6 @@ def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContex
 
     def watched(absence: Absence, ballot: Ballot, closed: Entries | None = None) -> set[int]:
         mended, unmended = near_voters(absence, ballot, closed), _voters(ballot, closed)
-        if mended != unmended:
-            plant.runs()
-        return unmended if is_undone else mended
-
-    return replaced(Absence, Absence._near_voters, watched)
-
-
-def who_is_dragged_ahead_is_followed(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """A round that enough others have reached is joined, however far it is."""
-    near_voters = Absence._near_voters
-
-    def watched(absence: Absence, ballot: Ballot, closed: Entries | None = None) -> set[int]:
-        mended = near_voters(absence, ballot, closed)
-        unmended = _voters(ballot, closed, absence.round + limits.VOTE_ROUNDS_AHEAD)
         if mended != unmended:
             plant.runs()
         return unmended if is_undone else mended

@@ -551,7 +551,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 10),
     "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
     "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.THE_VERIFIER_ACCEPTS, 115),
+    "pages are believed": Bug(pages_are_believed, Check.ONE_MESSAGE_PER_SLOT, 55),
     "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
     "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 27),
     "signing before anybody answered": Bug(signing_before_anybody_answered, Check.ONE_MESSAGE_PER_SLOT, 362),
