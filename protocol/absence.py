@@ -71,6 +71,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from protocol import limits
@@ -433,6 +434,14 @@ def elect(
     return (*added, *chosen) if is_majority and is_backed else ()
 
 
+class _Heed(IntEnum):
+    """Which of the others' votes on a closed step cast doubt on it: from the fewest to all."""
+
+    SINGLE_OBJECTIONS = 0
+    OBJECTIONS = 1
+    VOTES = 2
+
+
 class Absence:
     """One node's part in the votes on all steps that can still change.
 
@@ -549,19 +558,19 @@ class Absence:
 
         A vote that says what a closed step was closed with is no reason to vote there. Whoever says otherwise may be
         bound to that, and pulls the others back; but in every second round only if they say so of one step only. So a
-        liar who says it of many holds the others up once. Where that would leave this node without a vote, every
-        objection counts: else it could help nobody who is bound, and its rounds would not go on.
+        liar who says it of many holds the others up once. Where that leaves this node without a vote, it goes wherever
+        anybody votes: else it could help nobody who is bound or waits for a majority to reach their round.
         """
         is_second = self.round >= 0 and self.round % 2 == 0
-        place = self._first_in_doubt(history, expired, heeds_all=is_second)
-        if place is not None and not is_second:
+        place = self._first_in_doubt(history, expired, _Heed.OBJECTIONS if is_second else _Heed.SINGLE_OBJECTIONS)
+        if place is not None:
             ballot = self.ballots.get(place.tip) or Ballot(place)
             best = ballot.best()
             if not leaves_majority(place, best[0].entries if best else self._own_entries(ballot, history)):
-                return self._first_in_doubt(history, expired, heeds_all=True)
+                return self._first_in_doubt(history, expired, _Heed.VOTES)
         return place
 
-    def _first_in_doubt(self, history: History, expired: Collection[bytes], *, heeds_all: bool) -> Place | None:
+    def _first_in_doubt(self, history: History, expired: Collection[bytes], heed: _Heed) -> Place | None:
         tail = history.tail()
         culprits = history.culprits()
         objectors = [self._objectors(place, history.closed(place.step)).difference(culprits) for place in tail]
@@ -577,8 +586,11 @@ class Absence:
             if ballot is None:
                 continue
             best = ballot.best()
-            heeded = {author for author in objectors[index] if heeds_all or objections[author] == 1}
-            if not culprits.isdisjoint(place.owed):  # who has not closed such a step does so by a decision only
+            heeded = {
+                author for author in objectors[index] if heed > _Heed.SINGLE_OBJECTIONS or objections[author] == 1
+            }
+            # Who has not closed a cheat's step does so by a decision only.
+            if heed is _Heed.VOTES or not culprits.isdisjoint(place.owed):
                 heeded |= self._near_voters(ballot).difference(culprits)
             if self.me in objectors[index] or heeded or (best and best[0].entries != closed):
                 return place
