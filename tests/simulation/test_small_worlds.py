@@ -418,6 +418,20 @@ def test_whoever_closes_at_once_comes_to_two_histories_by_a_liars_votes() -> Non
         follow(has_relay=True)
 
 
+def test_players_whom_a_liar_has_vote_on_two_closed_steps_go_on_once_both_their_times_are_over() -> None:
+    """Patience with the LOCK and the last round: neither alone lets anybody vote on."""
+    explorer = Explorer(Table(3, steps=[(0,), (1,)], liar=2, is_denying=True), (0, 1))
+    state = explorer.start
+    for player, told in (
+        (1, "k: 0 by 0"),
+        (1, "ABSENT(k|0: 0, -) by 2"),
+        (1, "expire k|0"),
+        (0, "ABSENT(k: 0, -) by 2"),
+    ):
+        state = explorer.take(state, player, told)
+    assert explorer.ending(state, (0, 1)) == "completed"
+
+
 def test_going_on_without_a_majority_is_found() -> None:
     def always(place: Place, entries: Entries) -> bool:
         return True
