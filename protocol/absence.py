@@ -30,8 +30,8 @@ What ties the two ways together:
   whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
 - A decision ends its round at once. The next round is voted on in the first step that is open or in doubt. A vote that
   agrees with how a step was closed casts no doubt on it; one that does not may bind its author, who then cannot go on
-  without the others. In every second round it counts only if its author objects to no other step, so that a liar who
-  objects to many holds the others up for one decision, and not for one each.
+  without the others. In every second round it counts only if its author objects to no other step, and nobody has come
+  there in vain, so that a liar who objects to many holds the others up for one decision, and not for one each.
 - Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
   shrinks with each departure would let two small halves both be right. Only those who have not left before the step
@@ -557,11 +557,12 @@ class Absence:
         on.
 
         A vote that says what a closed step was closed with is no reason to vote there. Whoever says otherwise may be
-        bound to that, and pulls the others back; but in every second round only if they say so of one step only. So a
-        liar who says it of many holds the others up once. Where that leaves this node without a vote, it goes wherever
-        anybody votes: else it could help nobody who is bound or waits for a majority to reach their round.
+        bound to that, and pulls the others back; but in every second round only if they say so of one step only, and
+        nobody has come there in vain. So a liar holds the others up once. Where that leaves this node without a vote,
+        it goes wherever anybody votes: else it could help nobody who is bound or waits for a majority to reach their
+        round.
         """
-        is_second = self.round >= 0 and self.round % 2 == 0
+        is_second = self.round >= 0 and self.round % 2 == 1
         place = self._first_in_doubt(history, expired, _Heed.OBJECTIONS if is_second else _Heed.SINGLE_OBJECTIONS)
         if place is not None:
             ballot = self.ballots.get(place.tip) or Ballot(place)
@@ -586,12 +587,14 @@ class Absence:
             if ballot is None:
                 continue
             best = ballot.best()
-            heeded = {
-                author for author in objectors[index] if heed > _Heed.SINGLE_OBJECTIONS or objections[author] == 1
-            }
             # Who has not closed a cheat's step does so by a decision only.
-            if heed is _Heed.VOTES or not culprits.isdisjoint(place.owed):
-                heeded |= self._near_voters(ballot).difference(culprits)
+            is_heeding_all = heed is _Heed.VOTES or not culprits.isdisjoint(place.owed)
+            heeded = self._near_voters(ballot).difference(culprits) if is_heeding_all else objectors[index]
+            if heed is _Heed.SINGLE_OBJECTIONS:
+                came = {author for author, number in ballot.rounds() if number <= self.round}
+                is_in_vain = not came <= objectors[index] | culprits
+                is_single = is_heeding_all or any(objections[author] == 1 for author in heeded)
+                heeded = heeded if is_single and not is_in_vain else set()
             if self.me in objectors[index] or heeded or (best and best[0].entries != closed):
                 return place
         return None
@@ -644,6 +647,8 @@ class Absence:
             number = max(number + 1 if number < 0 or may_advance else number, target)
         elif target > number and not is_waiting and (number < 0 or place.tip not in settling):
             number = target
+        if self.round >= 0 and number > self.round and (number - self.round) % 2 == 0:
+            number += 1  # nobody else chooses for this node which objections it heeds in every second round
         newest = max((each for each in ballot.certificates if each < number), default=-1)
         entries = ballot.certificates[newest][0].entries if newest >= 0 else self._own_entries(ballot, history)
         is_due = number > self.round and leaves_majority(place, entries)

@@ -68,6 +68,8 @@ from protocol.wire import Carried, Cut, Need, Page
 
 RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
+ROUNDS_AT_THE_END: Final = 3
+"""Rounds that votes on the last step have at the end: enough to decide it twice, and a liar cannot go on for ever."""
 
 
 class StaleMoveError(Exception):
@@ -793,13 +795,13 @@ class Match:
         position = self.record.position
         unconfirmed = {*position.players} - {*self.record.results}
         confirmed = not unconfirmed
-        if self._is_deciding and self._has_quorum():
-            return  # the last step may come to stand otherwise
         # Who is there and does not confirm may be voting about it.
         due = self._timers.ended_at + (self._clock.round if unconfirmed & self._linked else RECEIPTS)
+        if self._is_deciding and self._has_quorum():  # the last step may come to stand otherwise
+            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._clock.round
         if confirmed or self._now >= due:
             self._over = True
-            self._emit(Over(confirmed))
+            self._emit(Over(not unconfirmed))
         else:
             wake.append(due)
 

@@ -118,3 +118,77 @@ def test_votes_that_part_the_others_when_a_round_begins_cost_two_rounds_at_most(
 
     assert turn.until_out(object_when_a_round_begins) <= PATIENCE.human + 2 * ROUND + 2.0
     assert told
+
+
+def cast(world: World, liar: int, step: int, number: int) -> None:
+    """Have somebody tell all others that nothing came in a step."""
+    match = next(machine.match for machine in world.machines if machine.match.record.position.step > step)
+    place = match.record.place(step)
+    vote = Vote(place.tip, liar, False, number, tuple(b"" for _ in place.owed))
+    message = Message(match.record.match, step, place.tip, liar, *spell_vote(vote))
+    for other in range(len(world.machines)):
+        world.send(liar, other, Carried(*sign(message, MatchKey(world.seeds[liar])).wire))
+
+
+def silence(world: World, liar: int) -> None:
+    match = world.machines[liar].match
+    assert isinstance(match, Liar)
+    match.is_lying = True
+
+
+@pytest.mark.parametrize("players", [3, 4])
+def test_an_objection_that_cannot_be_decided_without_its_author_holds_a_final_of_two_up_for_nobody(
+    players: int,
+) -> None:
+    """Where two stay both must vote, so the liar alone keeps the step before from being decided again."""
+    rules = PRESETS["classic"].with_options({"dice": "2"})
+    world = World(rules, players, 3, patience=PATIENCE, kinds=dict.fromkeys(range(players), Liar))
+    liar = -1
+    while liar < 0:
+        assert world.step()
+        for me, machine in enumerate(world.machines):
+            position = machine.match.record.position
+            is_final = len(position.live) == 2 and len(position.base) == players
+            if machine.turn is not None and is_final and position.step - position.locked >= 3:
+                liar = me
+    silence(world, liar)
+    began = world.now
+    cast(world, liar, world.machines[liar].match.record.position.step - 1, 0)
+    while not all(evictions(world, me) for me in range(players) if me != liar):
+        world.machines[liar].turn = None
+        assert world.step()
+    assert world.now - began <= PATIENCE.human + ROUND + 2.0
+
+
+@pytest.mark.parametrize("players", [3, 4])
+def test_an_objection_to_the_last_step_keeps_no_match_from_being_over(players: int) -> None:
+    rules = PRESETS["classic"].with_options({"dice": "1"})
+    world = World(rules, players, 3, patience=PATIENCE, kinds=dict.fromkeys(range(players), Liar))
+    finalists: tuple[int, ...] = ()
+    while not any(machine.match.is_ended for machine in world.machines):
+        finalists = world.machines[0].match.record.position.live
+        assert world.step()
+    began, liar = world.now, finalists[0]
+    silence(world, liar)
+    last = max(machine.match.record.position.step for machine in world.machines) - 1
+    cast(world, liar, last, 0)
+    while any(world.machines[me].confirmed is None for me in range(players) if me != liar):
+        assert world.step()
+    assert world.now - began <= 3 * ROUND
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_a_liar_who_runs_ahead_chooses_for_nobody_which_objections_they_heed(stride: int) -> None:
+    """With each round it is one step further, and ``stride`` rounds: else all would stay in rounds of one parity."""
+    turn = SilentTurn(4)
+    fresh, number = list(turn.closed), 0
+
+    def object_to_the_next(now: float) -> None:
+        nonlocal number
+        rounds = [turn.world.machines[me].match.agreement.absence.round for me in turn.others]
+        if fresh and min(rounds) >= number and not any(turn.world.links.values()):
+            number = max(rounds) + stride
+            turn.vote(fresh.pop(0), number, turn.others, truthfully=False)
+
+    turn.vote(fresh.pop(0), 0, turn.others, truthfully=False)
+    assert turn.until_out(object_to_the_next) <= PATIENCE.human + ROUND + 2.0

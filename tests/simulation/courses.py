@@ -84,19 +84,3 @@ SECOND_MAJORITY = """
 0 evidence against 1 by 2
 """
 """1 lies. A decision and, behind it, a majority of the same round: 2 went over to the first one only."""
-
-A_ROUND_OF_ONES_OWN = """
-2 k|0: y by 1
-0 ABSENT(k: 0, -) by 1
-0 expire k
-0 ABSENT(k: 0, 0) by 1
-0 k|0: y by 1
-2 k: 0 by 0
-0 ABSENT(k|0: 0, -) by 1
-2 ABSENT(k: 0, 0) by 0
-2 k|0|y: l by 1
-2 ABSENT(k: 1, 0) by 0
-2 evidence against 1 by 0
-0 k|0|y: 2 by 2
-"""
-"""1 lies. Player 0 was pulled back by an objection that counts no more, and waits for somebody to reach its round."""
