@@ -2,8 +2,9 @@
 
 Theory of operation
 -------------------
-Every step since the last completed LOCK has a :class:`Ballot`. It is opened by whoever waited in vain, and counts two
-kinds of votes of the *base* (the players and witnesses who signed the last completed LOCK), in rounds 0, 1, 2 …:
+Every step since the last complete LOCK has a :class:`Ballot`. It is opened by whoever waited in vain, and counts two
+kinds of votes of the *base* (the players who owed that LOCK or the one before it, and the witnesses whose signatures
+the one before it carried; without whoever had left by then), in rounds 0, 1, 2 …:
 
 ABSENT(n, entries, newest)
     What I think the step should be closed with: for each author who owes a message its id, empty for the absent.
@@ -23,15 +24,16 @@ What ties the two ways together:
 
 - Who has voted in a step closes it only by a decision; but a complete LOCK is final, whatever was voted.
 - Who closed a step votes for it as it was closed. Two things can release them: a majority of ABSENTs for something
-  else, or a proof that an author broke the rules while another voter says otherwise of that author, or absence. Then
-  the author counts as absent, and as everybody hears of it, for everybody.
+  else, or a proof that an author broke the rules. For such an author counts the message that most players named in
+  their first ABSENTs on the step, and absence where none leads. Everybody hears of the proof, and then says so.
 - Rounds are counted over all steps that can still change: a node votes in one step only in each round, and sends one
   CLOSE at most in it. The latest majority leads: the steps before the one it is for stand as they led there, also for
   whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
 - A decision ends its round at once. The next round is voted on in the first step that is open or in doubt. A vote that
   agrees with how a step was closed casts no doubt on it; one that does not may bind its author, who then cannot go on
-  without the others. In every second round it counts only if its author objects to no other step, and nobody has come
-  there in vain, so that a liar who objects to many holds the others up for one decision, and not for one each.
+  without the others. In odd rounds, and for a first vote, it counts only if its author objects to no other step, and
+  nobody has come there in vain, so that a liar who objects to many holds the others up for one decision, and not for
+  one each.
 - Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
   shrinks with each departure would let two small halves both be right. Only those who have not left before the step
@@ -57,11 +59,7 @@ What this does not give:
   that fewer than half had voted by then: the others, or a liar, may still vote as those did.
 - A liar can keep votes going, a round at a time, for as long as nothing is proven.
 
-What was wrong before, as the explorer found it: each step had rounds of its own and a CLOSE behind a step kept its
-author from voting on it, so that a liar could bind two honest players to different lists for ever; of two majorities of
-one round each kept the first it saw, and did not count the votes that built on the other; a culprit's message was
-stood by for ever by one who had closed with it and never said so; rounds one apart never met. A caller who votes on a
-cheat's step at once, while others are only slow, can evict those too: it has to wait for them.
+A caller who votes at once on a step where others than cheats are missing can evict who is only slow.
 
 This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
 explored exhaustively for small worlds by tests/simulation/small_worlds.py.
@@ -193,8 +191,10 @@ class Ballot:
         """By author and kind the last vote that came when so many later ones were known: it may be part of a majority
         that is shown to this node only now."""
         self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
+        """By round and entries: every majority of ABSENTs of the latest rounds that have one, with what backs it."""
         self._backers: dict[Entries, dict[int, Vote]] = {}
-        """What backs the majorities that were found: votes of earlier rounds are not kept for ever."""
+        """By entries of a majority that was found and author: an ABSENT for them. Votes of earlier rounds are not kept
+        for ever."""
         self.certificates: dict[int, tuple[Vote, ...]] = {}
         """By round: earlier ABSENTs that back it, and a majority of identical ones."""
         self.culprits: frozenset[int] = frozenset()
@@ -205,7 +205,7 @@ class Ballot:
         """The ABSENT of the earliest round, by author: what they had closed the step with, or else held."""
 
     def copy(self) -> Ballot:
-        """Return an independent copy."""
+        """Return an independent copy, for the explorer of small worlds."""
         twin = Ballot(self.place)
         twin.round = self.round
         twin._absents = self._absents.copy()
@@ -220,7 +220,7 @@ class Ballot:
         return twin
 
     def key(self) -> object:
-        """Return a hashable value that is equal for ballots that behave alike."""
+        """Return a hashable value that is equal for ballots that behave alike, for the explorer of small worlds."""
         return (
             self.place.tip,
             self.round,
@@ -305,9 +305,8 @@ class Ballot:
         for old in sorted({number for number, _ in self._majorities})[: -limits.VOTE_ROUNDS]:
             for slot in [slot for slot in self._majorities if slot[0] == old]:
                 del self._majorities[slot]
-        self.certificates = {
-            number: self._majorities[number, _] for number, _ in sorted(self._majorities, reverse=True)
-        }
+        # Of two majorities of one round the smaller entries: they come last here.
+        self.certificates = {slot[0]: self._majorities[slot] for slot in sorted(self._majorities, reverse=True)}
         for found in self._agreeing(is_close=True):
             is_better = not self.decided or (-found[-1].round, found[-1].entries) < (
                 -self.decided[-1].round,
@@ -353,8 +352,9 @@ class Ballot:
         """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
         return self.decided or (self.certificates[max(self.certificates)] if self.certificates else ())
 
-    def _shown(self) -> Iterator[Vote]:
-        """Yield the votes of the majorities and of the decision that are kept, whatever else their authors said."""
+    def _in_majorities(self) -> Iterator[Vote]:
+        """Yield the votes that make up the majorities and the decision that are kept, whatever else their authors
+        said."""
         for votes in (*self._majorities.values(), self.decided):
             yield from votes
 
@@ -372,7 +372,7 @@ class Ballot:
 
     def by(self, author: int) -> tuple[Vote, ...]:
         """Return what is kept of somebody's votes."""
-        others = (*self._late.values(), *self._first.values(), *self._shown())
+        others = (*self._late.values(), *self._first.values(), *self._in_majorities())
         return (
             *self._absents.get(author, ()),
             *self._closes.get(author, ()),
@@ -454,7 +454,7 @@ class Absence:
         """By the tip of the step."""
 
     def copy(self) -> Absence:
-        """Return an independent copy."""
+        """Return an independent copy, for the explorer of small worlds."""
         twin = type(self)(self.me)
         twin.ballots = {tip: ballot.copy() for tip, ballot in self.ballots.items()}
         return twin
@@ -487,8 +487,11 @@ class Absence:
         return max((ballot.round for ballot in self.ballots.values()), default=-1)
 
     def leaders(self) -> list[Ballot]:
-        """Return the ballots with a majority, that of the latest first: the steps before the first one's stand as they
-        led there, and so for each that agrees with those before it."""
+        """Return the ballots with a majority, the latest majority first.
+
+        The steps before that one's stand as they were on its history. The same holds for each further ballot that
+        agrees with all before it.
+        """
         found = (ballot for ballot in self.ballots.values() if ballot.best())
         return sorted(found, key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip))
 
@@ -499,7 +502,10 @@ class Absence:
         return any(self.ballots[each.tip].rank() > rank for each in later if each.tip in self.ballots)
 
     def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
-        """Return the first step that is decided otherwise than it stands, with the votes that decide it."""
+        """Return the first step that is decided otherwise than it stands, with the votes that decide it.
+
+        All ballots are counted anew first if somebody was proven to have broken the rules since.
+        """
         tail = history.tail()
         for each in self.ballots.values():
             each.convict(history.culprits())
@@ -536,8 +542,8 @@ class Absence:
 
         :param expired: tips of steps with which this node's patience is over, and of the one in which it voted last if
             that round has lasted long enough.
-        :param settling: tips of steps in which this node changed the round less than half a patience ago, so that it
-            does not follow others into a later one yet.
+        :param settling: tips of steps in which this node does not follow others into a later round yet. A node that has
+            come into its round less than half a patience ago names all steps of the tail.
         """
         if self.me is None:
             return []
@@ -557,13 +563,13 @@ class Absence:
         on.
 
         A vote that says what a closed step was closed with is no reason to vote there. Whoever says otherwise may be
-        bound to that, and pulls the others back; but in every second round only if they say so of one step only, and
-        nobody has come there in vain. So a liar holds the others up once. Where that leaves this node without a vote,
-        it goes wherever anybody votes: else it could help nobody who is bound or waits for a majority to reach their
-        round.
+        bound to that, and pulls the others back. In even rounds all of this counts; in odd ones, and for a first vote,
+        only if they say so of one step only, and nobody has come there in vain. So a liar holds the others up once.
+        Where that leaves this node without a vote, it goes wherever anybody votes: else it could help nobody who is
+        bound or waits for a majority to reach their round.
         """
-        is_second = self.round >= 0 and self.round % 2 == 1
-        place = self._first_in_doubt(history, expired, _Heed.OBJECTIONS if is_second else _Heed.SINGLE_OBJECTIONS)
+        heeds_all = self.round >= 0 and self.round % 2 == 1  # then the next round is even
+        place = self._first_in_doubt(history, expired, _Heed.OBJECTIONS if heeds_all else _Heed.SINGLE_OBJECTIONS)
         if place is not None:
             ballot = self.ballots.get(place.tip) or Ballot(place)
             best = ballot.best()
@@ -696,10 +702,14 @@ class Absence:
 
     @staticmethod
     def _of_culprit(said: Sequence[bytes], closed: bytes | None) -> bytes:
-        """Return what counts as a cheat's message: the one on which most of the others go on, who sign the next LOCK.
+        """Return what counts as a cheat's message: the one that most players named in their first ABSENTs.
 
-        So a step on which somebody has gone on stands, whatever its author shows later; if as many have gone on with
-        another message, or nobody has, the cheat is absent.
+        So a step on which somebody has gone on stands, whatever its author shows later. Where two messages lead alike,
+        or players have voted and none has named one, the cheat is absent; where none has voted, it is as this node
+        closed the step, and absent if that is open.
+
+        :param said: what each player named for the cheat, empty for absence.
+        :param closed: what this node closed the step with; None if it is open.
         """
         counts = Counter(entry for entry in said if entry).most_common(2)
         if not counts:

@@ -7,16 +7,16 @@ Theory of operation
     signed message ──▶ take ──▶ for the open step: held            ─┐
                            ├──▶ for a later step: kept for then     │
                            ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a step is
-                           ├──▶ proof of misconduct: kept           │    decided otherwise than it stood
-                           ├──▶ of another history: somebody asks  ─┘
-                           └──▶ without a place here: put aside, and held against what its author says next
+                           ├──▶ proof of misconduct: kept          ─┘    decided otherwise than it stood
+                           └──▶ of another history, or without a place in this one: put aside, and held against what its
+                                author says next
 
 A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
 proven cheat (a LOCK that is complete is final all the same); or it closes as a majority has decided
-(:mod:`protocol.absence`). Deciding may drop what came after a step, but nothing behind a completed LOCK.
+(:mod:`protocol.absence`). Deciding may drop what came after a step, but nothing before a complete LOCK.
 
 Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
-completed LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
+complete LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
 node had.
 
 No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Agreement.news`.
@@ -114,16 +114,17 @@ class Agreement:
         self.news: list[News] = []
         """What has happened and was not fetched yet."""
         self.own: dict[bytes, Signed] = {}
-        """What it has signed since the last complete LOCK, by tip, votes apart: the same again if that comes back.
-        """
+        """What this node has signed since the last complete LOCK, votes apart, by tip: sent again as it is if a step
+        that was taken back returns."""
         self.is_called_off = False
         """The match is not formed and will not be: so says who uses this, who has a clock."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
-        """Messages for steps not open yet, by author and (step, kind, vote round)."""
+        """Messages for steps not open yet, by author and (step, kind, vote round). The kind is 0 for all but votes and
+        RESIGN: an honest author has one of these in a step."""
         self._second: dict[tuple[bytes, int], Signed] = {}
         """The other message of an equivocator, by tip and author."""
         self._final = 0
-        """The last completed LOCK when votes were forgotten."""
+        """The step of the last complete LOCK when votes were forgotten last."""
         self._stored_votes: set[bytes] = set()
         """Ids of the votes that were stored since then."""
         self._aside: dict[int, dict[tuple[bool, bool], Signed]] = {}
@@ -185,8 +186,11 @@ class Agreement:
                 continue
             is_open = self.record.closed(place.step) is None
             # What the others owe may be on its way, or a person still choosing: they have their time all the same.
-            cheats = is_open and all(author in self.proven for author in self.record.missing())
-            if any((place.tip, author) in self._second or (cheats and author in self.proven) for author in place.owed):
+            only_cheats_missing = is_open and all(author in self.proven for author in self.record.missing())
+            if any(
+                (place.tip, author) in self._second or (only_cheats_missing and author in self.proven)
+                for author in place.owed
+            ):
                 yield place.tip
 
     @property
@@ -342,8 +346,8 @@ class Agreement:
     # Before the match is formed
 
     def take_up(self) -> bool:
-        """Go on in a step that somebody has declined, but signed as well, if others have gone on; tell whether it is
-        so.
+        """Go on in a step that somebody has both declined and signed, if others have gone on; tell whether this node
+        does.
 
         Nobody goes on by themselves when they know that somebody has resigned: then all who are connected go on,
         because the first of them did before they knew, or nobody does.
@@ -370,7 +374,8 @@ class Agreement:
             self._second[message.tip, message.author] = other
 
     def _is_taken_further(self) -> bool:
-        """Tell whether somebody, of whom no broken rule is proven, has signed behind the open step or voted on it."""
+        """Tell whether somebody who has not resigned here, and of whom no broken rule is proven, has signed for a later
+        step or voted on the open one."""
         position = self.record.position
         ballot = self.absence.ballots.get(position.tip)
         signers = {vote.author for vote in ballot.votes()} if ballot is not None else set()
@@ -557,7 +562,7 @@ class Agreement:
         )
 
     def follow(self, peer: int, messages: Iterable[Signed]) -> None:
-        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer completed LOCK or
+        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer complete LOCK or
         the latest majority of votes.
         """
         record = self.record
@@ -566,6 +571,8 @@ class Agreement:
             draft = record.fork(record.position.locked)
         votes = [signed for signed in messages if signed.message.kind in VOTES]
         for signed in messages:
+            # Other ABSENTs on the open step would come to stand before those that its CLOSEs take. So a draft comes to
+            # a stop at a step whose majority takes backers.
             if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
                 continue
             try:

@@ -48,8 +48,9 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
 
 
 def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return the other proposals in which the owner may have to play if this one was never formed: whichever is formed
-    first is played. The oldest first.
+    """Return the other proposals of the table in which the owner may have to play, the oldest first.
+
+    There are none if this one was formed: the first that is formed is played.
     """
     others = [each for each in matches if each.seed == stored.seed and each.match != stored.match]
     return () if stored.formed else tuple(each for each in reversed(others) if not each.formed)

@@ -213,7 +213,8 @@ class CatchUp:
         if step > record.position.step:
             step = record.position.locked  # they are ahead: of the history they want nothing, but perhaps of the votes
         elif record.chain[step].tip != need.tip:
-            # Another history. If it parted from ours behind a LOCK, only all of it shows who is to blame.
+            # Another history. If it parted from ours before our last complete LOCK, only all of it shows who is to
+            # blame.
             step = record.position.locked if step > record.position.locked else 0
         messages: list[tuple[bytes, bytes]] = []
         size = 0

@@ -19,7 +19,7 @@ HASH_BYTES: Final = 32
 """Size of every hash, and so of match ids, message ids, commitments and seeds."""
 
 _SIZES: Final = tuple(size.to_bytes(4, "big") for size in range(256))
-"""How sizes are spelled, as far as parts of a hash usually have them."""
+"""The sizes below 256, spelled out: nearly all parts of a hash have one of these."""
 _EIGHT: Final = _SIZES[8]
 
 

@@ -59,7 +59,7 @@ class Hosting:
         self._proposal: Playing | None = None
         """The one that is neither withdrawn nor called off."""
         self._withdrawn: set[bytes] = set()
-        """Ids of those that were, and have the join record that the convenor has now."""
+        """Ids of the proposals that were withdrawn since the convenor last took a new join record."""
         self._patience: asyncio.TimerHandle | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
         """Guests who were lost while the match forms."""

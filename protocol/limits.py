@@ -107,18 +107,19 @@ RELAY: Final = 0.5
 """Seconds between a majority of ABSENTs and the CLOSE that rests on it: as long as the majority's votes take to all who
 are connected, so that a voter who says something else to each of them is found out before anything is decided."""
 WITHDRAWAL: Final = 2 * RELAY
-"""Seconds between a RESIGN before the match is formed and its end for whoever has heard of it: as long as that takes to
-all who are connected, and the word of whoever has gone on before takes back."""
+"""Seconds from hearing of a RESIGN before the match is formed until the match is called off: for the RESIGN to reach
+all who are connected, and for the answer of whoever had gone on before it came."""
 IDS_PER_SLOT: Final = 2
-"""Different messages kept for one slot: two prove that their author contradicts themselves, a third proves no more."""
+"""Different votes kept of one voter for one round and kind: two prove that they contradict themselves. A third is kept
+only if somebody else says the same."""
 VOTE_ROUNDS: Final = 3
 """Rounds of which votes of each kind are kept of one author on one step, the latest, and rounds of which majorities
 are. What is older counts only while it completes a majority, as when somebody shows one.
 
-One would not do: who comes into a round in which there is a majority must know the one before, as their vote refers to
-it. With two, 2,000 seeds of the simulator and the small worlds showed nothing wrong; but those have three rounds: votes
-were dropped in them, two of seven planted mistakes were not found any more, and so they say less. With three nothing is
-dropped there, and what they show holds."""
+One would not do: who comes into a round that has a majority must know the majority of the round before, as their vote
+names it. Two did no harm in 2,000 seeds of the simulator and in the small worlds. But these have three rounds, so that
+with two votes are dropped in them, and they no longer found two of seven planted mistakes. With three nothing is
+dropped there, and they show what they seem to show."""
 VOTE_ROUNDS_AHEAD: Final = 1000
 """How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
 STEPS: Final = 2**32

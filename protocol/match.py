@@ -78,7 +78,7 @@ class StaleMoveError(Exception):
 
 @dataclass(slots=True)
 class _Timers:
-    """When what is awaited would be asked for or reported, by the owner's monotonic clock."""
+    """What this node's waiting is counted from, by the owner's monotonic clock; None where it does not wait."""
 
     ended_at: float | None = None
     resumed_at: float | None = None
@@ -90,7 +90,7 @@ class _Timers:
     certified: tuple[tuple[bytes, int], float] | None = None
     """The tip and round of the last majority of ABSENTs that this node shall CLOSE on, and when it saw that."""
     wished: float = math.inf
-    """When the owner was last asked to wake the match."""
+    """The time that the owner was last asked to wake the match at; infinity for none."""
 
 
 class Match:
@@ -120,8 +120,8 @@ class Match:
     ) -> None:
         self.convenes = convenes
         self.may_commit: Callable[[], bool] = lambda: True
-        """Whether this node may sign COMMIT of the first roll: not while its COMMIT may form another one of the
-        table's."""
+        """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
+        table."""
         self.agreement = Agreement(genesis_data, me)
         self.record = self.agreement.record
         self.me = me
@@ -671,8 +671,10 @@ class Match:
         return True
 
     def _may_take_up(self) -> bool:
-        """Tell whether this node may go on with a match that somebody has declined: one that is formed by that only if
-        no other can be."""
+        """Tell whether this node may go on with a match that somebody has declined.
+
+        In the step that forms the match it must be free to sign COMMIT: else it could be bound by two.
+        """
         return self.record.position.step + 1 < FORMED or self.may_commit()
 
     def _holds_back(self, position: Position) -> bool:
@@ -682,8 +684,8 @@ class Match:
         if self._conceding or self._withdrawn:
             return False
         # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
-        is_last = not self.convenes or len(self.record.held) == len(position.owed) - 1
-        return not is_last or (position.kind is Kind.COMMIT and not self.may_commit())
+        awaits_others = self.convenes and len(self.record.held) != len(position.owed) - 1
+        return awaits_others or (position.kind is Kind.COMMIT and not self.may_commit())
 
     def _send_again(self) -> bool:
         """Sign what this node has signed for the open step already, if the step was taken back and has returned."""
@@ -768,8 +770,8 @@ class Match:
                 self._emit(WakeAt(due))
 
     def _mind_who_declines(self, wake: list[float]) -> None:
-        """Call the match off when somebody has resigned, and all had time to hear of it and to show that they have gone
-        on."""
+        """Call the match off when somebody has resigned, after time for all to hear of it, and for whoever has gone on
+        before to show that."""
         timers = self._timers
         if not self.record.declined:
             timers.declined_at = None

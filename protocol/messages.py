@@ -218,7 +218,7 @@ def read_pair(data: bytes, place: int) -> tuple[bytes, bytes, int] | None:
 
 
 def spell_pair(data: bytes, signature: bytes) -> bytes | None:
-    """Return what :func:`read_pair` reads; None for what it does not."""
+    """Return a pair as :func:`read_pair` reads it; None if it is not of the usual sizes: then it takes an encoder."""
     if len(data) < 256 and len(signature) == SIGNATURE_BYTES:
         return b"".join((_SHORT, bytes((len(data),)), data, _SIGNATURE, signature))
     return None

@@ -133,7 +133,8 @@ class Position(NamedTuple):
     players: tuple[int, ...]
     """Authors who were in the game when the last complete LOCK was opened, and have not left: they owe the next one."""
     present: tuple[int, ...] = ()
-    """Authors whose signature of the LOCK before that one stands in the history: who is out and still there."""
+    """Authors who are in the next base, too, unless they leave: the players who owed the last complete LOCK, and the
+    witnesses whose signatures of the LOCK before it its messages carry."""
     witnessed: bytes = b""
     """The tip of the last complete LOCK, and the hash that it signs: what a witness of it has signed."""
     locked: int = 0
@@ -156,7 +157,8 @@ class Position(NamedTuple):
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author."""
     certificate: tuple[Signed, ...] = ()
-    """If somebody was missing when the step before was closed: the CLOSE votes that say so, by author."""
+    """If somebody was missing when the step before was closed, the votes that say so: the ABSENTs that back them, then
+    the CLOSEs, each by author."""
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
     is_thin: bool = False

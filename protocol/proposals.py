@@ -1,8 +1,9 @@
 """The proposals of one table in which this node may have to play, until one of them is formed.
 
 A convenor who proposes anew withdraws the proposal before. But whoever has signed one cannot know what others were
-shown: a proposal stays alive until somebody in it has signed that they resign. So a node takes part in all that are
-alive, and the first that is formed is played. It signs COMMIT of the first roll, which binds it, in one at a time.
+shown: a proposal stays alive until it is called off, some time after somebody in it has resigned. So a node takes part
+in all that are alive, and the first that is formed is played. It signs COMMIT of the first roll, which binds it, in one
+at a time.
 """
 
 from __future__ import annotations

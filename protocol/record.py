@@ -4,19 +4,18 @@ Theory of operation
 -------------------
 A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
 seat)``, an entry being a message id or empty. Every message names ``(match, step, T)``, so a message fits one history
-only. A step is either a *turn* (one message, by the player whose move it is) or *joint* (one from every live player).
+only. A step is either a *turn* (one message, by the player whose move it is) or *joint*: one from every live player;
+a LOCK also from those who went out since the LOCK before.
 
 Which step follows which, and what it is for, is said in :mod:`protocol.position`; here messages are held against it.
 
-A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no step
-closes with one: the match is called off. A step
-can also be closed with nothing from an author, if a majority of CLOSE votes says so (:mod:`protocol.absence`): the
-author is evicted.
+A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no
+step closes with one: the match is called off. A step can also be closed with nothing from an author, if a majority of
+CLOSEs says so (:mod:`protocol.absence`): the author is evicted.
 
-Eliminated players are *witnesses*: they owe the LOCK behind which they went out, and nobody waits for them after that.
-What they sign beside the later ones is carried in the next LOCK of the others, and keeps them in the *base* that votes.
-Nothing behind a complete LOCK is ever dropped; what came after it can be
-(:meth:`Record.fork`, :meth:`Record.adopt`).
+Who went out earlier is a *witness*: nobody waits for them. What they sign beside a LOCK is carried in the next LOCK of
+the others, and keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what came after it
+can be (:meth:`Record.fork`, :meth:`Record.adopt`).
 
 The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
 the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
@@ -75,7 +74,7 @@ class Outcome(Enum):
     LATE = "late"
     """For a step that was closed without it, on our history."""
     FOREIGN = "foreign"
-    """For this match, but on another history: ask its sender for the step where it parts from ours."""
+    """For this match, but on another history."""
 
 
 class _Weighed(NamedTuple):
@@ -122,7 +121,7 @@ class Record:
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
         self.closes: list[Signed] = []
-        """Votes to close the open step that were added while there are too few."""
+        """Votes on the open step, ABSENTs included, as long as there are too few CLOSEs to close it."""
         self.countersigned: dict[bytes, dict[int, Signed]] = {}
         """What witnesses signed, by the tip of the LOCK and author: of the last complete LOCK and of the open one."""
         self._transition: Transition | None = None
@@ -283,17 +282,19 @@ class Record:
 
     @property
     def declined(self) -> tuple[int, ...]:
-        """Authors who have resigned before the match is formed: then it is not, unless they have signed it, too."""
+        """Authors whose RESIGN is held for the open step before the match is formed: it does not close with that."""
         if self.position.step >= FORMED:
             return ()
         return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
 
     def hold_to(self, signed: Signed) -> None:
-        """Let the other message of somebody who has resigned, and signed what forms the match as well, take the place
-        of the one that is held for the open step.
+        """Put a message in the place of the one that is held of its author for the open step, before the match is
+        formed.
 
-        :raises RejectedMessageError: if it is none that the step can be closed or declined with.
-        :raises MisconductError: likewise, if that proves something.
+        Who has signed both a RESIGN and what forms the match is held to one of them. The signature was checked.
+
+        :raises RejectedMessageError: if nothing is held of its author there, or it does not fit the step.
+        :raises MisconductError: if it breaks a rule by itself.
         """
         position, message = self.position, signed.message
         if position.step >= FORMED or message.tip != position.tip or message.author not in self.held:
@@ -307,7 +308,7 @@ class Record:
         self._close(entries, ())
 
     def close_without(self, votes: Sequence[Signed]) -> None:
-        """Close the open step with what a majority of CLOSE votes names; what else is held for it is dropped.
+        """Close the open step with what a majority of CLOSEs names; what else is held for it is dropped.
 
         :param votes: ABSENTs that back the majority, then no more CLOSEs than it takes, each by author.
         :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
@@ -321,7 +322,7 @@ class Record:
         if read[0].tip != position.tip:
             raise RejectedMessageError("the votes are not on this step")
         place = self.place(position.step)
-        # Here nobody is known to cheat or not: no more than half of those in the game is asked for.
+        # A reader knows of no proven cheats. With all taken for such, half of those in the game who stay are enough.
         if (*backers, *closers) != elect(place, read[0].entries, closers, backers, place.live):
             raise RejectedMessageError("not a majority of votes that leaves one, each once and in order")
         named = dict(zip(position.owed, read[0].entries, strict=True))
@@ -354,10 +355,10 @@ class Record:
     def adopt(self, other: Record) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
 
-        :raises ValueError: if it parts from this one before the last completed LOCK: what lies there is final.
+        :raises ValueError: if it parts from this one before the last complete LOCK: what lies there is final.
         """
         if not other.goes_through(self.chain[self.position.locked]):
-            raise ValueError("nothing behind a completed LOCK is dropped")
+            raise ValueError("nothing before a complete LOCK is dropped")
         self.chain, self.held, self.results = other.chain, other.held, other.results
         self.closes, self._transition = [], other._transition
 
