@@ -86,11 +86,9 @@ class Awaiting:
         shown_at = self._since + (RETURNING if unheard else AWAITED_AFTER)
         if now < shown_at:
             return shown_at
-        place = self._record.place(position.step)
-        held = self._record.held
-        without = tuple(held[author].id if author in held and author not in gone else b"" for author in place.owed)
-        is_majority = leaves_majority(place, without)
-        if has_quorum and (unheard or (is_majority and self._clock.due(gone, position.witnesses) < math.inf)):
+        if has_quorum and (
+            unheard or (self._may_go_on_without(gone) and self._clock.due(gone, position.witnesses) < math.inf)
+        ):
             self._continue(missing, now)
             if not unheard:
                 self._warn(gone, now)
@@ -99,6 +97,12 @@ class Awaiting:
             self._show(Suspended(tuple(self._info[author] for author in gone)))
         return math.inf
 
+    def _may_go_on_without(self, authors: Collection[int]) -> bool:
+        """Tell whether the others are a majority that can close the open step without these and all who are missing."""
+        place, held = self._record.place(self._record.position.step), self._record.held
+        without = tuple(held[author].id if author in held and author not in authors else b"" for author in place.owed)
+        return leaves_majority(place, without)
+
     def _continue(self, missing: tuple[int, ...], now: float) -> None:
         if self._is_suspended:
             self._is_suspended = False
@@ -106,12 +110,12 @@ class Awaiting:
             self._clock.restart(missing, now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
-        if not missing or now < self._clock.earliest or self._record.players == 2:
+        if not missing or now < self._clock.earliest:
             return math.inf
         due = self._clock.due(missing, self._record.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
-        if self._record.position.is_choice:
+        if self._record.position.is_choice and self._may_go_on_without(missing):
             self._warn(missing, now)
         return math.inf
 

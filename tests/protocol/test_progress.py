@@ -172,6 +172,24 @@ def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
     assert all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines)
 
 
+def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_another_slow() -> None:
+    """One player is no majority of the two who are left: the match waits."""
+    world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
+    gone = on_turn(world)
+    world.crash(gone)
+    world.machines[gone].wake = None
+    left = [machine for machine in world.machines if machine.is_up]
+    while len(left[0].match.record.position.base) > 2:
+        assert world.step()
+    on_turn(world)
+    told = [len(machine.shown) for machine in left]
+    wait_until(world, world.now + 60)
+    waiting = [machine.match.clock(world.now) for machine in left]
+    assert [clock is not None and clock.goes_on for clock in waiting] == [False] * 2
+    shown = [event for machine, old in zip(left, told, strict=True) for event in machine.shown[old:]]
+    assert not any(isinstance(event, Overdue) for event in shown)
+
+
 def test_among_three_the_others_are_enough() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     on_turn(world)
