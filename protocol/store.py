@@ -183,7 +183,7 @@ class Store:
             for (number,) in self._db.execute(is_here, (noted.match,)).fetchall():
                 ((messages,),) = self._db.execute(count, _places(number)).fetchall()
                 return None if messages >= noted.messages else Loss(noted.match, is_here=True)
-        except _FAILURES:
+        except (*_FAILURES, StoreError):
             return None  # whoever reads the store is told why that fails
         return Loss(noted.match, is_here=False)
 
@@ -427,7 +427,12 @@ class Store:
 
 
 def _places(number: int) -> tuple[int, int]:
-    """Return the first place of the messages of a match, and the last."""
+    """Return the first place of the messages of a match, and the last.
+
+    :raises StoreError: if no such place fits in a row: then the number was altered.
+    """
+    if not 0 < number < 1 << 31:
+        raise StoreError("the store is damaged: the number of a match is out of range")
     return number << 32, ((number + 1) << 32) - 1
 
 

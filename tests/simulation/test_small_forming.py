@@ -24,7 +24,7 @@ def test_a_guest_who_resigns_to_some_and_commits_to_others() -> None:
         pytest.param(World(steps=(0,)), 50_000, id="host-before-anybody-commits"),
         pytest.param(World(commits=2), 200_000, id="host-with-two-commitments"),
         pytest.param(World(cuts=((1, 2),), changes=1), 50_000, id="host-of-guests-who-are-linked-late"),
-        pytest.param(World(cuts=((1, 2),), changes=2), 100_000, id="host-of-guests-who-are-linked-for-a-while"),
+        pytest.param(World(cuts=((1, 2),), changes=2), 80_000, id="host-of-guests-who-are-linked-for-a-while"),
     ],
 )
 def test_a_host_who_withdraws_to_some_and_commits_to_others(world: World, least: int) -> None:

@@ -38,7 +38,7 @@ COLUMNS: Final = {
         "name",
         "winners",
     ),
-    "messages": ("match", "place", "data", "signature"),
+    "messages": ("place", "data", "signature"),
     "choices": ("match", "step", "text"),
     "addresses": ("identity", "host", "port", "seen"),
 }
