@@ -27,7 +27,7 @@ _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
 _REST: Final = 2.0
 """The same for a prompt that asks for nothing: house bots who move one after the other leave no line of it for each."""
-_STILL_COUNTS: Final = "If you had started to type, it still counts" + (
+_STILL_COUNTS: Final = "Anything you had typed still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
 """Said once, even if nothing was typed: the terminal edits the line, so only the terminal knows."""
