@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection
 import pytest
 
 from p2pdice import PRESETS
-from protocol.absence import Vote
+from protocol.absence import Entries, Place, Vote
 from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.limits import RELAY
 from protocol.match import Match
 from protocol.messages import Kind, Message, sign
+from protocol.record import Record
 from protocol.votes import spell_vote
 from protocol.wire import Carried
 from tests.protocol.test_departures import evictions, seats
@@ -35,6 +36,28 @@ class Liar(Match):
         return not self.is_lying and super()._vote()
 
 
+def silence(world: World, liar: int) -> None:
+    """Let a player vote only as the test has it vote from now on."""
+    match = world.machines[liar].match
+    assert isinstance(match, Liar)
+    match.is_lying = True
+
+
+def cast(world: World, liar: int, place: Place, number: int, entries: Entries, listeners: Collection[int]) -> None:
+    """Have a player send an ABSENT."""
+    vote = Vote(place.tip, liar, False, number, entries)
+    message = Message(world.machines[liar].match.record.match, place.step, place.tip, liar, *spell_vote(vote))
+    signed = sign(message, MatchKey(world.seeds[liar]))
+    for listener in listeners:
+        world.send(liar, listener, Carried(*signed.wire))
+
+
+def deny(world: World, liar: int, record: Record, step: int) -> None:
+    """Have a player tell all others that nothing came in a step."""
+    place = record.place(step)
+    cast(world, liar, place, 0, tuple(b"" for _ in place.owed), range(len(world.machines)))
+
+
 class SilentTurn:
     """A round of which some turns were taken, and then somebody takes none. They, or another one, lie."""
 
@@ -50,9 +73,7 @@ class SilentTurn:
                     self.silent = me
         self.liar = (self.silent + 1) % players if is_other else self.silent
         self.others = [me for me in range(players) if me not in (self.silent, self.liar)]
-        match = self.world.machines[self.liar].match
-        assert isinstance(match, Liar)
-        match.is_lying = True
+        silence(self.world, self.liar)
         self.record = self.world.machines[self.silent].match.record
         self.closed = range(max(1, self.record.position.locked), self.record.position.step)
         self.began = self.world.now
@@ -63,11 +84,7 @@ class SilentTurn:
         entries = self.record.closed(step) or tuple(b"" for _ in place.owed)
         if not truthfully:
             entries = tuple(e if a == self.liar else b"" for a, e in zip(place.owed, entries, strict=True))
-        vote = Vote(place.tip, self.liar, False, number, entries)
-        message = Message(self.record.match, step, place.tip, self.liar, *spell_vote(vote))
-        signed = sign(message, MatchKey(self.world.seeds[self.liar]))
-        for listener in listeners:
-            self.world.send(self.liar, listener, Carried(*signed.wire))
+        cast(self.world, self.liar, place, number, entries, listeners)
 
     def until_out(self, lie: Callable[[float], None] = lambda now: None) -> float:
         """Let time pass until the silent player is out everywhere; return the seconds.
@@ -120,22 +137,6 @@ def test_votes_that_part_the_others_when_a_round_begins_cost_two_rounds_at_most(
     assert told
 
 
-def cast(world: World, liar: int, step: int, number: int) -> None:
-    """Have somebody tell all others that nothing came in a step."""
-    match = next(machine.match for machine in world.machines if machine.match.record.position.step > step)
-    place = match.record.place(step)
-    vote = Vote(place.tip, liar, False, number, tuple(b"" for _ in place.owed))
-    message = Message(match.record.match, step, place.tip, liar, *spell_vote(vote))
-    for other in range(len(world.machines)):
-        world.send(liar, other, Carried(*sign(message, MatchKey(world.seeds[liar])).wire))
-
-
-def silence(world: World, liar: int) -> None:
-    match = world.machines[liar].match
-    assert isinstance(match, Liar)
-    match.is_lying = True
-
-
 @pytest.mark.parametrize("players", [3, 4])
 def test_an_objection_that_cannot_be_decided_without_its_author_holds_a_final_of_two_up_for_nobody(
     players: int,
@@ -153,7 +154,8 @@ def test_an_objection_that_cannot_be_decided_without_its_author_holds_a_final_of
                 liar = me
     silence(world, liar)
     began = world.now
-    cast(world, liar, world.machines[liar].match.record.position.step - 1, 0)
+    record = world.machines[liar].match.record
+    deny(world, liar, record, record.position.step - 1)
     while not all(evictions(world, me) for me in range(players) if me != liar):
         world.machines[liar].turn = None
         assert world.step()
@@ -170,8 +172,8 @@ def test_an_objection_to_the_last_step_keeps_no_match_from_being_over(players: i
         assert world.step()
     began, liar = world.now, finalists[0]
     silence(world, liar)
-    last = max(machine.match.record.position.step for machine in world.machines) - 1
-    cast(world, liar, last, 0)
+    record = next(machine.match.record for machine in world.machines if machine.match.is_ended)
+    deny(world, liar, record, record.position.step - 1)
     while any(world.machines[me].confirmed is None for me in range(players) if me != liar):
         assert world.step()
     assert world.now - began <= 3 * ROUND
