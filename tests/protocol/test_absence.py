@@ -192,6 +192,34 @@ def test_a_newer_majority_reopens_the_step_before_an_older_one() -> None:
     assert absence.is_reopened(Past(ALL))
 
 
+class Longer(Past):
+    """A history of two closed steps, and the open one."""
+
+    def __init__(self) -> None:
+        super().__init__(ALL)
+
+    def tail(self) -> Sequence[Place]:
+        return (STEP, NEXT, NEXT._replace(step=2, tip=b"open"))
+
+    def closed(self, step: int) -> Entries | None:
+        return ALL if step < 2 else None
+
+    def held(self, step: int) -> Mapping[int, bytes]:
+        return {0: b"a", 1: b"b"}
+
+
+def test_who_objects_to_one_step_is_heeded_in_every_round_and_who_objects_to_two_in_even_ones_only() -> None:
+    past = Longer()
+    single, many = voter(absent(2, WITHOUT_A)), voter(absent(2, WITHOUT_A), absent(2, WITHOUT_A, tip=LOCK))
+    gone_to = []
+    for number in range(4):
+        gone_to.append((single.contested(past), many.contested(past)))
+        for absence in (single, many):
+            absence.take(absent(0, ALL, number, tip=b"open"), past.tail()[2])
+    assert [one for one, _ in gone_to] == [STEP] * 4
+    assert [two for _, two in gone_to] == [past.tail()[2], past.tail()[2], STEP, past.tail()[2]]
+
+
 def test_one_sequence_of_rounds_runs_over_all_steps() -> None:
     absence = voter(absent(0, ALL), absent(1, ALL), close(0, ALL), close(1, ALL))
     assert absence.due(Past(ALL), {LOCK}, ()) == []
