@@ -189,8 +189,10 @@ def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
     assert len(shown) == len({signed.id for signed in shown})
 
 
-@pytest.mark.parametrize("is_ahead", [True, False])
-def test_a_peer_who_shows_a_history_of_its_own_making_costs_a_bounded_number_of_checks(is_ahead: bool) -> None:
+@pytest.mark.parametrize(("is_ahead", "is_voting"), [(True, False), (False, False), (False, True)])
+def test_a_peer_who_shows_a_history_of_its_own_making_or_ever_new_votes_costs_a_bounded_number_of_checks(
+    is_ahead: bool, is_voting: bool
+) -> None:
     """It says that it holds more, and every page that it is asked for says that more follows."""
     world = World(CLASSIC, 4, seed=2)
     in_a_round(world, 4)
@@ -198,9 +200,12 @@ def test_a_peer_who_shows_a_history_of_its_own_making_costs_a_bounded_number_of_
     place = match.record.position
     number = 0
 
-    def foreign() -> tuple[bytes, bytes]:
+    def useless() -> tuple[bytes, bytes]:
         nonlocal number
         number += 1
+        if is_voting:
+            body = (number, (b"",) * len(place.owed), -1)
+            return sign(Message(match.record.match, place.step, place.tip, 3, Kind.ABSENT, body), key).wire
         tip = number.to_bytes(32, "big")
         return sign(Message(match.record.match, place.step, tip, 3, Kind.LOCK, bytes(32)), key).wire
 
@@ -218,7 +223,7 @@ def test_a_peer_who_shows_a_history_of_its_own_making_costs_a_bounded_number_of_
             have = Have(match.record.match, place.step + is_ahead, number.to_bytes(32, "big"), bytes(32), bytes(32))
             effects = match.handle(Announced(3, have), now) + match.handle(Ticked(), now)
             while asked := [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]:
-                page = Page(match.record.match, asked[0].cursor + 100, tuple(foreign() for _ in range(100)))
+                page = Page(match.record.match, asked[0].cursor + 100, tuple(useless() for _ in range(100)))
                 effects = match.handle(Paged(3, page), now)
     assert 0 < number <= limits.WASTE_BURST + 60 * limits.WASTE_RATE + 100
     assert checks <= number
