@@ -10,7 +10,7 @@ import pytest
 from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.absence import Ballot
-from protocol.agreement import Agreement, Reception
+from protocol.agreement import Agreement, Reception, Replaced
 from protocol.effects import Received
 from protocol.genesis import Patience
 from protocol.keys import MatchKey, PublicKey
@@ -160,37 +160,58 @@ def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_kill
     assert all(world.machines[me].match.record.position.left == (silent,) for me in others)
 
 
+def with_another_bid(world: World) -> tuple[int, Record, list[Signed]]:
+    """Return who has made another bid, too, the history with that, and what of it the others lack or may lack."""
+    record = world.machines[0].match.record
+    bid = record.position.step - 2
+    place = record.full(bid)
+    (bidder,) = place.owed
+    assert place.state is not None
+    known = record.chain[bid + 1].entries[bidder].message
+    others = (str(move) for move in view(place.state, place.seats.index(bidder), ()).legal if isinstance(move, Bid))
+    other = sign(
+        known._replace(body=next(text for text in others if text != known.body)), MatchKey(world.seeds[bidder])
+    )
+    elsewhere = record.fork(bid)
+    elsewhere.add(other)
+    before = [
+        signed for step in range(record.position.locked, bid) for signed in record.chain[step + 1].entries.values()
+    ]
+    return bidder, elsewhere, [*before, other]
+
+
+def absents(world: World, history: Record, number: int) -> list[Signed]:
+    """Return what all but the player on turn vote about the open step: that nothing has come."""
+    step, tip, owed = history.position.step, history.position.tip, history.position.owed
+    body = (number, (b"",) * len(owed), -1)
+    messages = (Message(history.match, step, tip, author, Kind.ABSENT, body) for author in range(4))
+    return [sign(message, MatchKey(world.seeds[message.author])) for message in messages if message.author not in owed]
+
+
 def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> None:
     world = in_a_round()
     record, agreement = world.machines[0].match.record, world.machines[0].match.agreement
-    keys = [MatchKey(seed) for seed in world.seeds]
-    bid = record.position.step - 2  # its author makes another bid, too
-    place = record.full(bid)
-    (bidder,) = place.owed
-    seat = place.seats.index(bidder)
-    assert place.state is not None
-    known = record.chain[bid + 1].entries[bidder].message
-    others = (str(move) for move in view(place.state, seat, ()).legal if isinstance(move, Bid))
-    other = sign(known._replace(body=next(text for text in others if text != known.body)), keys[bidder])
-    elsewhere = record.fork(bid)
-    elsewhere.add(other)
-
-    def absents(history: Record, number: int) -> list[Signed]:
-        """Return what all but the player on turn vote about the open step."""
-        step, tip, owed = history.position.step, history.position.tip, history.position.owed
-        body = (number, (b"",) * len(owed), -1)
-        messages = (Message(history.match, step, tip, author, Kind.ABSENT, body) for author in range(4))
-        return [sign(message, keys[message.author]) for message in messages if message.author not in owed]
-
-    for signed in absents(record, 1):
+    bidder, elsewhere, shown = with_another_bid(world)
+    for signed in absents(world, record, 1):
         agreement.take(signed)
-    shown = [
-        signed for step in range(record.position.locked, bid) for signed in record.chain[step + 1].entries.values()
-    ]
     before = record.position
-    agreement.follow(bidder, [*shown, other, *absents(elsewhere, 0)])
+    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 0)])
     assert record.position is before
     assert agreement.absence.leaders()[0].place == record.place(before.step)
+
+
+def test_what_a_node_signed_on_a_history_that_it_has_left_stays_in_its_store() -> None:
+    """Else it could contradict that after a restart, if the history comes back."""
+    world = in_a_round()
+    record, agreement = world.machines[0].match.record, world.machines[0].match.agreement
+    bidder, elsewhere, shown = with_another_bid(world)
+    (own,) = (signed for signed in absents(world, record, 0) if signed.message.author == 0)
+    agreement.take(own)
+    agreement.news.clear()
+    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
+    assert record.position.tip == elsewhere.position.tip
+    (kept,) = (news.messages for news in agreement.news if isinstance(news, Replaced))
+    assert own.id in {signed.id for signed in kept}
 
 
 def test_who_has_stored_a_complete_lock_votes_on_no_step_before_it_whatever_is_shown() -> None:
