@@ -81,7 +81,7 @@ def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("asks git what is part of the project: this is no checkout")
     assert {path.partition("/")[0] for path in listed} == {
-        *(".ci", ".gitignore", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md", "pyproject.toml"),
+        *(".ci", ".github", ".gitignore", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md", "pyproject.toml"),
         *("benchmarks", "docs", "examples", "tests"),
         *PACKAGES,
     }
