@@ -108,9 +108,9 @@ _EXPLAINED: Final = (
     "The guest's join record: its data, the signature of the identity key, that of the match key.",
     "Name, rules, seats and patience of the table, then who sits there, in the order of joining.",
     "All seats are taken, so the host proposes the match. First it says what it holds for step 0: nothing, and no "
-    "votes. The guest does not know this match yet and passes that over.",
-    "The genesis. Its hash is the match id and T_0. The guest stands before the host in it, as its key is smaller.",
-    "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses behind it.",
+    "votes. The guest does not know this match yet and ignores that.",
+    "The genesis. Its hash is the match id and T_0. The guest comes before the host in it, as its key is smaller.",
+    "LOCK of step 0 by author 0: the hash of no state, and no signatures of witnesses after it.",
     "The guest holds one message for step 0, its own, and no votes.",
     "LOCK of step 0 by author 1, the host, who signs last. Step 0 is closed.",
     "COMMIT of step 1 by author 0: to its share of the roll that draws the seats.",
