@@ -31,7 +31,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from protocol import limits
-from protocol.absence import Absence, ContradictionError, Entries, Place, Vote
+from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
 from protocol.hashing import tagged_hash
 from protocol.messages import VOTES, Kind, Message, Signed
 from protocol.position import FORMED
@@ -99,6 +99,50 @@ class TakenBack(NamedTuple):
 News = Kept | Heard | Proven | Replaced | Settled | TakenBack
 
 
+class _Draft:
+    """The history of a peer as far as it was shown, and the votes on its open step.
+
+    Votes stand in it as they come, among them those that have no part in what closes the step.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._ballot = self._open()
+
+    def _open(self) -> Ballot:
+        place = self.record.place(self.record.position.step)
+        ballot = Ballot(place)
+        ballot.convict(place.live)  # as whoever reads a certificate: half of those who stay are enough
+        return ballot
+
+    def add(self, signed: Signed) -> None:
+        """Fold in a message, or count a vote on the open step; close that when it is complete or decided.
+
+        :raises RejectedMessageError: if it does not belong here.
+        :raises MisconductError: if its author proved to have broken the rules. A vote counts all the same.
+        """
+        record, message = self.record, signed.message
+        try:
+            if message.kind not in VOTES:
+                record.add(signed)
+            elif message.tip == record.position.tip:
+                self._ballot.take(record.check_vote(signed))
+        except ContradictionError as error:
+            both = error.first.source, error.second.source
+            raise MisconductError(message.author, message.step, contradiction(*both), both) from None
+        finally:
+            if self._ballot.decided:
+                with suppress(RejectedMessageError):  # a message that belongs to the decision is not here yet
+                    record.close_without([vote.source for vote in self._ballot.decided])
+            if self._ballot.place.tip != record.position.tip:
+                self._ballot = self._open()
+
+    def said(self, message: Message) -> list[Signed]:
+        """Return what its author has said in the step that a message is for, as far as it is kept."""
+        votes = self._ballot.by(message.author) if message.tip == self._ballot.place.tip else ()
+        return self.record.said(message) + [vote.source for vote in votes]
+
+
 class Agreement:
     """The history of one match at one node.
 
@@ -134,7 +178,7 @@ class Agreement:
         self._tail: tuple[Place, ...] = ()
         self._tail_before = b""
         """The tip at which the tail was made: it names all that the tail follows from."""
-        self._drafts: dict[int, Record] = {}
+        self._drafts: dict[int, _Draft] = {}
         """The history of a peer as far as it was shown, by peer."""
         self._left: tuple[Record, ...] = ()
         """The history that this node went over from last, if no LOCK was completed since."""
@@ -230,8 +274,9 @@ class Agreement:
             ballot = self.absence.ballots.get(message.tip)
             said += [vote.source for vote in ballot.by(author)] if ballot is not None else ()
             said += self.record.said(message)
-        for record in (*self._left, *self._drafts.values()):
-            said += record.said(message)
+        others: tuple[Record | _Draft, ...] = (*self._left, *self._drafts.values())
+        for other in others:
+            said += other.said(message)
         return said
 
     def _place(self, signed: Signed) -> Reception:
@@ -567,13 +612,11 @@ class Agreement:
         """
         record = self.record
         draft = self._drafts.pop(peer, None)
-        if draft is None or not draft.goes_through(record.chain[record.position.locked]):
-            draft = record.fork(record.position.locked)
+        if draft is None or not draft.record.goes_through(record.chain[record.position.locked]):
+            draft = _Draft(record.fork(record.position.locked))
         votes = [signed for signed in messages if signed.message.kind in VOTES]
         for signed in messages:
-            # Other ABSENTs on the open step would come to stand before those that its CLOSEs take. So a draft comes to
-            # a stop at a step whose majority takes backers.
-            if signed.message.kind is Kind.ABSENT or signed.message.step < draft.position.step:
+            if signed.message.step < draft.record.position.step:
                 continue
             try:
                 draft.add(signed)
@@ -582,8 +625,8 @@ class Agreement:
             except MisconductError as error:
                 if len(error.evidence) > 1:  # what one message proves there may be none here
                     self._prove(error)
-        if draft.position.locked > record.position.locked or self._is_led_by(draft, votes):
-            self._adopt(draft, votes)
+        if draft.record.position.locked > record.position.locked or self._is_led_by(draft.record, votes):
+            self._adopt(draft.record, votes)
         else:
             self._drafts[peer] = draft
 

@@ -1,0 +1,131 @@
+"""What a peer shows of a history that is not this node's is folded page by page, whatever closed its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from p2pdice import PRESETS, Bid, view
+from protocol.absence import Entries
+from protocol.agreement import Agreement
+from protocol.keys import MatchKey
+from protocol.messages import Kind, Message, Signed, sign
+from protocol.position import Purpose
+from protocol.record import Record
+from tests.protocol.scribe import due
+from tests.simulation.world import World
+
+
+class Parted:
+    """A table of five in its second round, one player out: four have gone on, but for one who has voted on the deal."""
+
+    def __init__(self) -> None:
+        self.world = World(PRESETS["classic"].with_options({"dice": "1"}), 5, seed=2)
+        machine = self.world.machines[0]
+        while not self._is_turn(machine.match.record):
+            assert self.world.step()
+        record = machine.match.record
+        position = record.position
+        self.others = record.fork(position.step)
+        (self.silent,) = position.owed
+        (self.witness,) = position.witnesses
+        self.parted, *self.live = (each for each in position.live if each != self.silent)
+        self.agreement = Agreement(self.world.data, self.parted)
+        parting = position.locked + 1
+        for before in record.chain[1 : parting + 1]:
+            for signed in before.entries.values():
+                self.agreement.take(signed)
+            self.agreement.settle()
+        own = self.agreement.record
+        assert own.position.step == parting
+        self.agreement.take(self.absent(own, self.parted, tuple(b"" for _ in own.position.owed)))
+        after = record.chain[position.locked + 1 :]
+        self.shown = [signed for each in after for signed in each.entries.values()]
+
+    @staticmethod
+    def _is_turn(record: Record) -> bool:
+        position = record.position
+        return position.purpose is Purpose.TURN and len(position.live) == 4 and len(position.base) == 5
+
+    def absent(self, record: Record, author: int, entries: Entries, number: int = 0) -> Signed:
+        return self._vote(record, author, Kind.ABSENT, (number, entries, -1))
+
+    def close(self, record: Record, author: int, entries: Entries, number: int = 0) -> Signed:
+        return self._vote(record, author, Kind.CLOSE, (number, entries))
+
+    def _vote(self, record: Record, author: int, kind: Kind, body: tuple[object, ...]) -> Signed:
+        position = record.position
+        message = Message(record.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
+        return sign(message, MatchKey(self.world.seeds[author]))
+
+    def put_out(self, certificate: Sequence[Signed], held: Collection[Signed] = ()) -> None:
+        """Have the others close their open step by these votes."""
+        for signed in held:
+            self.others.hold(signed)
+        self.others.close_without(certificate)
+        self.shown += [*held, *certificate]
+
+    def until_lock(self) -> None:
+        """Have the others go on, without the one who has parted, to a complete LOCK."""
+        others, before = self.others, self.others.position.locked
+        while others.position.locked == before:
+            owed = others.position.owed
+            given = {each: due(others, each, self.world.seeds[each], self._move()) for each in owed}
+            given.pop(self.parted, None)
+            if self.parted in owed:
+                entries = tuple(given[each].id if each in given else b"" for each in owed)
+                voters = sorted((*self.live, self.witness))
+                self.put_out([self.close(others, each, entries) for each in voters], given.values())
+            else:
+                self.shown += given.values()
+                for signed in given.values():
+                    others.add(signed)
+
+    def _move(self) -> str:
+        """Return a move of whoever is on turn: if they can, one that ends the round."""
+        position = self.others.position
+        if position.purpose is not Purpose.TURN:
+            return ""
+        assert position.state is not None
+        legal = view(position.state, position.seats.index(position.owed[0]), ()).legal
+        return str(min(legal, key=lambda move: isinstance(move, Bid)))
+
+    def follow(self) -> None:
+        for signed in self.shown:
+            self.agreement.follow(self.live[0], [signed])
+
+
+def test_a_step_that_was_decided_with_the_absents_of_backers_is_folded_message_by_message() -> None:
+    table = Parted()
+    one, other = table.live
+    closers = sorted((one, table.witness, table.silent))
+    backer = table.absent(table.others, other, (b"",))
+    table.put_out([backer, *(table.close(table.others, each, (b"",)) for each in closers)])
+    table.until_lock()
+    table.follow()
+    assert table.agreement.record.position.tip == table.others.position.tip
+
+
+@pytest.mark.parametrize("kind", [Kind.ABSENT, Kind.CLOSE])
+def test_what_a_liar_votes_in_other_rounds_keeps_nobody_from_following(kind: Kind) -> None:
+    table = Parted()
+    cast = table.absent if kind is Kind.ABSENT else table.close
+    table.shown += [cast(table.others, table.silent, (b"",), number) for number in range(1, 5)]
+    closers = sorted((*table.live, table.witness))
+    table.put_out([table.close(table.others, each, (b"",)) for each in closers])
+    table.until_lock()
+    table.follow()
+    assert table.agreement.record.position.tip == table.others.position.tip
+
+
+def test_a_liar_who_votes_twice_in_the_round_of_a_decision_keeps_nobody_from_following_and_is_found_out() -> None:
+    table = Parted()
+    other = (bytes(32),)
+    table.shown.append(table.close(table.others, table.witness, other))
+    closers = sorted((*table.live, table.witness))
+    table.put_out([table.close(table.others, each, (b"",)) for each in closers])
+    table.until_lock()
+    table.follow()
+    assert table.agreement.record.position.tip == table.others.position.tip
+    assert set(table.agreement.proven) == {table.witness}
