@@ -1,4 +1,4 @@
-"""What is in the wheel, pinned: three packages, their typing markers, the console script, the license; nothing else.
+"""What is in the wheel and in the sdist, pinned, and that anybody who builds them gets the same bytes.
 
 Also what lies at the top of the checkout, and that the pytest in use finds all fixtures.
 """
@@ -6,6 +6,7 @@ Also what lies at the top of the checkout, and that the pytest in use finds all 
 import os
 import subprocess
 import sys
+import tarfile
 import tomllib
 from collections.abc import Iterator
 from configparser import ConfigParser
@@ -21,12 +22,24 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("cli", "p2pdice", "protocol")
 
 
+def build(project: Path, packages: Path) -> None:
+    """Build both packages; :mod:`hatchling` is what ``python -m build`` calls, and asks no package index by itself."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(packages)]
+    time_of_the_commit = os.environ | {"SOURCE_DATE_EPOCH": "1800000000"}
+    subprocess.run(command, cwd=project, env=time_of_the_commit, check=True, capture_output=True, text=True)
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    with ZipFile(next(folder.glob("*.whl"))) as opened:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the wheel and the sdist of this checkout."""
+    folder = tmp_path_factory.mktemp("packages")
+    build(ROOT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(packages: Path) -> Iterator[ZipFile]:
+    with ZipFile(next(packages.glob("*.whl"))) as opened:
         yield opened
 
 
@@ -42,6 +55,28 @@ def test_the_wheel_holds_the_sources_of_three_packages_and_nothing_else(wheel: Z
     files = {path for path in wheel.namelist() if ".dist-info/" not in path}
     about = {path.partition(".dist-info/")[2] for path in wheel.namelist() if ".dist-info/" in path}
     assert (files, about) == (expected, described)
+
+
+def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(packages: Path) -> None:
+    with tarfile.open(next(packages.glob("*.tar.gz"))) as sdist:
+        files = {path.partition("/")[2] for path in sdist.getnames()}
+    folders = [ROOT / name for name in (*PACKAGES, "tests", "benchmarks", "docs", "examples")]
+    found = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md"}]
+    expected = {path.relative_to(ROOT).as_posix() for path in found}
+    assert expected | {"SPEC.md", "README.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "PKG-INFO"} <= files
+
+
+def test_whoever_builds_from_the_sdist_elsewhere_and_later_gets_the_same_bytes(packages: Path, tmp_path: Path) -> None:
+    with tarfile.open(next(packages.glob("*.tar.gz"))) as sdist:
+        sdist.extractall(tmp_path, filter="data")
+    (project,) = tmp_path.iterdir()
+    for path in project.rglob("*"):
+        os.utime(path)
+    build(project, tmp_path)
+    built = sorted(path.name for path in packages.iterdir())
+    assert [path.suffix for path in map(Path, built)] == [".whl", ".gz"]
+    for name in built:
+        assert (tmp_path / name).read_bytes() == (packages / name).read_bytes(), name
 
 
 def test_the_wheel_installs_one_command(wheel: ZipFile) -> None:
