@@ -190,10 +190,9 @@ class Hosting:
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; propose the match when all are taken."""
-        if self.has_begun:
-            self._shell.post(identity, Refuse("no-table", NO_TABLE))
-            return
         try:
+            if self.has_begun:
+                raise NotAdmittedError("no-table", NO_TABLE)
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
             self._shell.post(identity, Refuse(error.code, str(error)))

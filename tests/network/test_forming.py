@@ -12,6 +12,7 @@ from p2pdice import PlayerOut
 from protocol import limits
 from protocol.agreement import Agreement
 from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
+from protocol.limits import Limits
 from protocol.lobby import TableSettings
 from protocol.messages import Kind, Message, parse_signed, sign
 from protocol.playing import Playing
@@ -233,6 +234,57 @@ async def test_who_is_killed_amid_two_proposals_returns_to_the_one_that_was_form
     await victim.node.resume()
     await agree(host, *honest, victim)
     assert nobody_was_evicted(host, *honest, victim)
+
+
+async def test_who_has_resigned_has_no_seat_any_more_though_the_link_stays(people: Company) -> None:
+    host, line = await open_table(people, 3)
+    (ada,) = await sit_down(people, line, "Ada")
+    eve = await people.sit("Eve")
+    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
+    await eve.node.join(line)
+    await host.until_true(lambda: is_about_to_commit(host))
+    await eve.until_true(lambda: is_about_to_commit(eve))
+    show(eve, host, Kind.RESIGN)
+    await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["Eve"])
+    assert host.node._mesh.is_linked(eve.node.identity.public)
+    assert [player.name for player in host.told(LobbyChanged)[-1].players] == ["Host", "Ada"]
+    assert ada.told(MatchStarted) == []
+
+
+async def test_a_proposal_is_withdrawn_when_a_guest_of_it_sits_down_anew_though_seats_are_free(
+    people: Company,
+) -> None:
+    host, line = await open_table(people, 4)
+    (ada,) = await sit_down(people, line, "Ada")
+    eve = await people.sit("Eve")
+    bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
+    await eve.node.join(line)
+    host.node.start_match()
+    await ada.until_true(lambda: is_about_to_commit(ada))
+    eve.node._shell.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table).wire))
+    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.agreement.is_called_off)
+    assert host.told(MatchStarted) == []
+
+
+async def test_who_asks_for_a_seat_after_the_match_has_begun_is_refused_and_the_link_ends(people: Company) -> None:
+    slow = Limits(handshake=3600)  # who is welcome and says nothing has time
+    host = await people.sit("Host", bounds=slow)
+    settings = TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), 3, IMPATIENT)
+    line = (await host.node.host(settings)).join_line
+    await sit_down(people, line, "Ada")
+    late = await people.sit("Late", bounds=slow)
+    it, me = late.node.identity.public, host.node.identity.public
+    bend(late, lambda _, frame: not isinstance(frame, JoinTable))
+    joining = asyncio.ensure_future(late.node.join(line))
+    await host.until_true(lambda: host.node._mesh.is_linked(it))
+    host.node.start_match()
+    await host.until(MatchStarted)
+    assert host.node._mesh.is_linked(it)
+    late.node.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    late.node._mesh.send(me, encode_frame(JoinTable(late.node._sign_on(host.node.table).wire)))
+    late.node._mesh.flush()
+    await host.until_true(lambda: not host.node._mesh.is_linked(it))
+    joining.cancel()
 
 
 async def test_a_host_remembers_a_bounded_number_of_withdrawn_proposals(people: Company) -> None:
