@@ -19,26 +19,26 @@ CLAIMS = {
     "Nobody chooses or biases dice in a round that completes": "Promised",
     "Dice stay hidden until the challenge": "Promised",
     "Cheating that matters leaves a portable proof": "Promised",
-    "Nobody is put out whose message a connected player has": "Promised",
+    "Nobody is put out if a connected player has their message": "Promised",
     "One history": "Promised",
     "A fork among players who are cut off from each other": "Not promised",
     "A crash costs nothing": "Promised",
-    "Leaving costs the place of whoever leaves": "Promised",
+    "Leaving costs the leaver's place": "Promised",
     "Players who talk outside the game": "Not promised",
     "Several seats run by one person": "Not promised",
     "A majority that conspires": "Not promised",
-    "Who of two went silent": "Not promised",
+    "Which of two went silent": "Not promised",
     "Coins are not kept between matches": "Not promised",
 }
 """What the design claims, or expressly does not."""
 ATTACKERS = (
     "A stranger on the network",
-    "Who forges mDNS",
+    "A forger of mDNS",
     "A player",
     "Several players together",
     "A spectator",
-    "Who steals or copies a home folder",
-    "Who edits a transcript",
+    "A thief of a home folder",
+    "An editor of a transcript",
 )
 LEAST_REASON = 40
 """Characters of a reason why no test is possible: a sentence, not a word."""
@@ -130,7 +130,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"at most {limits.LINKS_OUTSIDE_ROSTER} links, {limits.LINKS_PER_ADDRESS} for one address",
         f"{limits.HANDSHAKE_RATE:.0f} handshakes a second are begun for one address",
         f"for one address and {limits.ACCEPT_RATE:.0f} for all",
-        f"of which one address may begin {limits.HANDSHAKE_RATE:.0f} a second",
+        f"one address may begin {limits.HANDSHAKE_RATE:.0f} a second",
         f"a stranger has at most {limits.FRAME_BEFORE_WELCOME // limits.KIB} KiB",
         f"player {limits.FRAME // limits.KIB} KiB",
         f"Above {limits.RATE:.0f} messages a second",
