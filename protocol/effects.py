@@ -74,7 +74,7 @@ class Played(NamedTuple):
 
 
 class Conceded(NamedTuple):
-    """The owner wants to give up."""
+    """The owner wants to give up, also after a restart."""
 
 
 class Withdrawn(NamedTuple):

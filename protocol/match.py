@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdice import IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
+from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
 from protocol import agreement as agreed
 from protocol import limits
 from protocol.absence import Vote, leaves_majority
@@ -70,6 +70,8 @@ RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
 ROUNDS_AT_THE_END: Final = 3
 """Rounds that votes on the last step have at the end: enough to decide it twice, and a liar cannot go on for ever."""
+CONCESSION: Final = 0
+"""The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
 
 
 class StaleMoveError(Exception):
@@ -100,7 +102,7 @@ class Match:
     :param me: this node's index in the roster, None for a spectator.
     :param seed: the match seed from which all secrets follow; unused without a seat.
     :param stored: the messages that the store holds, when the match is resumed.
-    :param choices: the owner's sealed choices that the store holds, by step.
+    :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
     :param party: who is here together on this machine, if programs are: a person is in no hurry with nobody else.
     :param convenes: this node hosts the table, so that it signs last what forms the match.
     :raises MalformedGenesisError: for a genesis that is none.
@@ -138,8 +140,13 @@ class Match:
         """Whom this node last said that it cannot reach."""
         self._choices: dict[int, Stake] = {}
         """This node's stakes, by the step that commits to them."""
+        self._conceding = False
         for step, text in (choices or {}).items():
-            self._choices[step] = _stored_choice(text)
+            choice = _stored_choice(text)
+            if isinstance(choice, Stake):
+                self._choices[step] = choice
+            else:
+                self._conceding = True
         genesis = self.record.genesis
         unhurried = party.waited_for(genesis.roster) if party is not None else ()
         self._clock = PatienceClock(genesis.patience, unhurried)
@@ -155,7 +162,6 @@ class Match:
         """Token of the last YourTurn."""
         self._pending: Move | None = None
         """The owner's answer to it, while this node may not sign."""
-        self._conceding = False
         self._withdrawn = False
         self._is_deciding = False
         """Others cannot go on before a vote on an earlier step is over."""
@@ -165,6 +171,8 @@ class Match:
         """Tip of the open step, if this node has done all that it can do in it without more messages."""
         self._heard: set[int] | None = None
         """Who has shown what they hold since the restart; None once that is enough."""
+        self._is_resuming = stored is not None
+        """The owner was not told yet where the match stands after the restart."""
         if stored is not None:
             self._heard = set()
             self.agreement.take_stored(stored)
@@ -292,14 +300,20 @@ class Match:
             case Withdrawn():
                 self._withdrawn = True
             case Conceded():
-                self._conceding = True
+                if not self._conceding:
+                    self._conceding = True
+                    self._emit(Choose(CONCESSION, str(Concede())))
                 told = len(self._effects)
             case Ticked():
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         if isinstance(item, Conceded):
-            accepted = ConcedeAccepted(tuple(self.info[author] for author in self._before_concession()))
-            self._effects.insert(told, Show(accepted))  # before what comes of it, which is known only now
+            # Before what comes of it, which is known only now.
+            self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
+        elif self._is_resuming:
+            self._is_resuming = False
+            if self._conceding and (awaited := self._awaited_to_concede()):
+                self._report.show(ConcedeAccepted(awaited))
         return self._fetch_effects()
 
     def _fetch_effects(self) -> list[Effect]:
@@ -319,7 +333,7 @@ class Match:
             and not self._awaiting.misses_somebody
         )
 
-    def _before_concession(self) -> tuple[int, ...]:
+    def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
         """Return who keeps this node from giving up: it can only do so where it owes a message itself."""
         assert self.me is not None
         sent = self.record.held.get(self.me)
@@ -327,7 +341,8 @@ class Match:
         position = self.record.position
         if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
             return ()
-        return self._unheard() or tuple(author for author in self.record.missing() if author != self.me)
+        authors = self._unheard() or (author for author in self.record.missing() if author != self.me)
+        return tuple(self.info[author] for author in authors)
 
     @property
     def unheard(self) -> tuple[PlayerInfo, ...]:
@@ -808,11 +823,11 @@ class Match:
             wake.append(due)
 
 
-def _stored_choice(text: str) -> Stake:
+def _stored_choice(text: str) -> Stake | Concede:
     try:
         choice = parse_move(text)
     except RulesError as error:
         raise RejectedMessageError(f"a stored choice is none: {error}") from None
-    if not isinstance(choice, Stake):
-        raise RejectedMessageError("a stored choice is no stake")
+    if not isinstance(choice, Stake | Concede):
+        raise RejectedMessageError("a stored choice is neither a stake nor the wish to concede")
     return choice

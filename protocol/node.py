@@ -442,7 +442,7 @@ class Node:
             raise NodeError("failed", str(error)) from None
 
     def concede(self) -> None:
-        """Give up: this player is out with the next message that this node owes."""
+        """Give up: this player is out with the next message that this node owes, also after a restart."""
         if self._playing is not None:
             self._playing.feed(Conceded())
 

@@ -298,11 +298,11 @@ class Store:
             raise StoreError(f"cannot write to the store: {error}") from error
 
     def add_choice(self, match: bytes, step: int, text: str) -> None:
-        """Keep what the owner chose in secret; called before anything that depends on it is sent."""
+        """Keep what the owner chose and others do not know yet; called before anything that depends on it is sent."""
         self._write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
 
     def choices(self, match: bytes) -> dict[int, str]:
-        """Return the owner's secret choices of a match, by step."""
+        """Return the owner's choices of a match that others may not know yet, by step."""
         query = "SELECT step, text FROM choices WHERE match = ? ORDER BY step"
         return dict(self._read(query, (match,), (int, str)))
 

@@ -36,9 +36,10 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from cli.text.players import UnknownPlayerError, find_seat
-from p2pdice import Concede, Expect, Move, RulesError, Stake
+from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     ConcedeAccepted,
+    Happened,
     MatchOver,
     MatchStarted,
     Misbehaved,
@@ -122,7 +123,7 @@ class Table:
         """A bid on more dice than there are: it counts when it is typed again in this turn."""
         self._is_confirming = False
         self._is_giving_up = False
-        """The wish to concede has not taken effect yet."""
+        """The wish to concede is kept, and has not taken effect yet."""
         self._has_left = False
         self._had_match = watched is not None
         """A match has been played to its end here: the evening goes on without it."""
@@ -178,6 +179,8 @@ class Table:
             left += ". If you are away for long, the others can go on without you."
         else:
             left += "; the match waits until you are back."
+        if self._is_giving_up:
+            left += " You give up as soon as you are back: the others cannot have heard of it yet."
         return f"{left} Return with:\n    {command_line(*words)}"
 
     def _say_way_back(self) -> None:
@@ -211,6 +214,8 @@ class Table:
                 self.board.join_line = ""
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
+            case Happened(event=PlayerOut(seat=seat)) if seat == self.board.me:
+                self._is_giving_up = False
             case MatchStarted():
                 self.pace.longest = self.longest_lag()
             case YourTurn():

@@ -335,6 +335,16 @@ def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never()
     assert WAY_OUT not in told(at_once, node.Suspended((BEN,)))
 
 
+def test_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
+    later = "You give up as soon as you are back: the others cannot have heard of it yet."
+    table = Table()
+    told(table, node.ConcedeAccepted((BEN,)))
+    assert f"the match waits until you are back. {later}" in table.line.way_back()
+    state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
+    told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
+    assert later not in table.line.way_back()
+
+
 def test_who_is_out_has_nothing_to_give_up() -> None:
     table = Table(is_interactive=True)
     table.types("concede", "yes")

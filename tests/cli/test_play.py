@@ -71,6 +71,22 @@ def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here
     assert_one_fair_match(here, host, *guests)
 
 
+def test_who_gives_up_and_quits_out_of_turn_gives_up_on_their_return(sit: Sit, here: Run) -> None:
+    host = sit("Ada", "host", "--set", "dice=1")
+    guest = sit("Ben", "join", join_line(host))
+    is_hosts_turn = "you lead" in host.until("Round 1: ").lower()
+    guest.until("You roll ")
+    quitter, other, name = (guest, host, "Ben") if is_hosts_turn else (host, guest, "Ada")
+    quitter.type("concede")
+    quitter.until("You give up as soon as the match goes on")
+    quitter.type("quit")
+    quitter.finish()
+    back = sit(name, "resume")
+    other.type("1x2")
+    other.until(f"{name} is out, having given up.")
+    assert_one_fair_match(here, back, other)
+
+
 def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--seats", "3", "--set", "dice=1")
     line = join_line(host)

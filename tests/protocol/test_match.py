@@ -7,8 +7,9 @@ import pytest
 
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
+from p2pdice.state import Exit
 from protocol.canonical import Value
-from protocol.effects import Broadcast, Played, Ticked, WakeAt
+from protocol.effects import Broadcast, Conceded, Played, Ticked, WakeAt
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -287,6 +288,29 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
     assert record.position.seats.index(0) in state.out
     kinds = [signed.message.kind for position in record.chain for signed in position.entries.values()]
     assert kinds.count(Kind.RESIGN) == 1
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_who_gives_up_and_quits_before_that_counts_gives_up_when_they_are_back(players: int) -> None:
+    world = World(CLASSIC, players, seed=players)
+    turn = first_turn(world)
+    me = (turn + 1) % players
+    world.feed(me, Conceded())
+    assert shown(world, me, ConcedeAccepted) == [ConcedeAccepted((world.machines[me].match.info[turn],))]
+    world.crash(me)
+    world.machines[me].shown.clear()
+    world.restart(me)
+    kinds = [type(event) for event in world.machines[me].shown]
+    assert kinds.index(MatchStarted) < kinds.index(ConcedeAccepted)
+    world.run()
+    assert_all_agree(world)
+    record = world.machines[me].match.record
+    assert record.position.state is not None
+    assert Exit((record.position.seats.index(me),), "conceded") in record.position.state.exits
+    world.crash(me)
+    world.machines[me].shown.clear()
+    world.restart(me)
+    assert shown(world, me, ConcedeAccepted) == []
 
 
 def test_giving_up_is_told_before_what_comes_of_it() -> None:
