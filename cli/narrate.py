@@ -214,7 +214,10 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
     match event:
         case node.Suspended():
             names = seating.named(event.awaited)
-            return f"The match waits for {names}. You may wait, or quit and resume it another day."
+            return (
+                f"The match waits for {names}: too few are left to go on without them. You may wait, or quit and resume"
+                " it another day."
+            )
         case node.Continued():
             return "The match goes on."
         case node.Overdue():

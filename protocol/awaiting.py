@@ -3,7 +3,7 @@
 Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
 owner is told when patience ends; if not, that the match is suspended. So it is while this node, restarted, signs
 nothing because too few have shown what they hold. Somebody is linked and takes long to choose: the owner is told
-shortly before patience ends.
+shortly before patience ends if the others are enough to go on, and otherwise when it has ended.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Awaiting:
         self._since: float | None = None
         """Since when somebody who is owed for has been gone."""
         self._is_suspended = False
+        self._stuck = b""
+        """Tip of the step for which it was shown that time is up and nothing follows from it."""
         self._warned = b""
         """Tip of the step for which it was shown who is waited for."""
 
@@ -79,6 +81,9 @@ class Awaiting:
         if not gone:
             self._since = None
             self._continue(missing, now)
+            if self._stuck not in (b"", position.tip):
+                self._stuck = b""
+                self._show(Continued())
             # While patience stands still its end moves on with the time: to wait for it would never end.
             return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
         if self._since is None:
@@ -105,7 +110,7 @@ class Awaiting:
 
     def _continue(self, missing: tuple[int, ...], now: float) -> None:
         if self._is_suspended:
-            self._is_suspended = False
+            self._is_suspended, self._stuck = False, b""
             self._show(Continued())
             self._clock.restart(missing, now)
 
@@ -115,8 +120,16 @@ class Awaiting:
         due = self._clock.due(missing, self._record.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
-        if self._record.position.is_choice and self._may_go_on_without(missing):
-            self._warn(missing, now)
+        if self._may_go_on_without(missing):
+            if self._record.position.is_choice:
+                self._warn(missing, now)
+            return math.inf
+        if now < due:
+            return due
+        slow = tuple(self._info[author] for author in missing if author != self._me)
+        if slow and self._stuck != self._record.position.tip:
+            self._stuck = self._record.position.tip
+            self._show(Suspended(slow))
         return math.inf
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:

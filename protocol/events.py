@@ -190,7 +190,8 @@ class YourTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConcedeAccepted:
-    """The wish to concede is noted; it takes effect with the next message that this node owes."""
+    """The wish to concede is stored; it takes effect with the next message that this node owes. Told again after a
+    restart, if it has not taken effect before."""
 
     awaited: tuple[PlayerInfo, ...] = ()
     """Who has to go on first; nobody if it has taken effect."""
@@ -214,7 +215,8 @@ class PeerBack:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """Nothing can happen until these players are back. The match can be resumed at any time."""
+    """Nothing can happen until these players are back, or, where they are linked, until something comes from them: time
+    is up, and the others are too few to go on without them. The match can be resumed at any time."""
 
     awaited: tuple[PlayerInfo, ...]
 

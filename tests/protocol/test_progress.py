@@ -9,7 +9,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.effects import MatchInput, Ticked
-from protocol.events import MatchStarted, Overdue, PlayerInfo
+from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn
 from protocol.genesis import Patience
 from protocol.match import Match
 from protocol.messages import Kind
@@ -158,7 +158,6 @@ def clocks(world: World) -> list[Clock]:
 
 
 def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
-    """Nothing of it is told by an event there, so that a screen has only this."""
     world = World(CLASSIC, 2, seed=1, patience=PATIENCE)
     slow, began = on_turn(world), world.now
     who = [machine.match.info[slow] for machine in world.machines]
@@ -170,6 +169,27 @@ def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
     assert [(clock.seconds, clock.goes_on) for clock in clocks(world)] == [(0, False)] * 2
     assert not any(isinstance(event, Overdue) for machine in world.machines for event in machine.shown)
     assert all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines)
+
+
+def test_who_is_linked_and_silent_suspends_a_match_that_cannot_go_on_without_them_until_they_move() -> None:
+    world = World(CLASSIC, 2, seed=1, patience=PATIENCE)
+    slow, began = on_turn(world), world.now
+    machine = world.machines[1 - slow]
+
+    def told() -> list[NodeEvent]:
+        return [event for event in machine.shown if isinstance(event, Suspended | Continued)]
+
+    wait_until(world, began + 15)
+    assert told() == []
+    wait_until(world, began + 60)
+    assert told() == [Suspended((machine.match.info[slow],))]
+    asked = [event for event in world.machines[slow].shown if isinstance(event, YourTurn)]
+    world.machines[slow].turn = asked[-1]
+    world.move(slow)
+    while len(told()) == 1:
+        assert world.step()
+    assert told()[1:] == [Continued()]
+    assert not any(isinstance(event, Suspended) for event in world.machines[slow].shown)
 
 
 def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_another_slow() -> None:
