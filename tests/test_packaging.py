@@ -63,7 +63,10 @@ def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(package
     folders = [ROOT / name for name in (*PACKAGES, "tests", "benchmarks", "docs", "examples")]
     found = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md"}]
     expected = {path.relative_to(ROOT).as_posix() for path in found}
-    assert expected | {"SPEC.md", "README.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "PKG-INFO"} <= files
+    assert (
+        expected | {"SPEC.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "PKG-INFO"}
+        <= files
+    )
 
 
 def test_whoever_builds_from_the_sdist_elsewhere_and_later_gets_the_same_bytes(packages: Path, tmp_path: Path) -> None:
@@ -116,7 +119,8 @@ def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("asks git what is part of the project: this is no checkout")
     assert {path.partition("/")[0] for path in listed} == {
-        *(".ci", ".github", ".gitignore", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md", "pyproject.toml"),
+        *(".ci", ".github", ".gitignore", "pyproject.toml"),
+        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md"),
         *("benchmarks", "docs", "examples", "tests"),
         *PACKAGES,
     }
