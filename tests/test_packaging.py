@@ -119,7 +119,7 @@ def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("asks git what is part of the project: this is no checkout")
     assert {path.partition("/")[0] for path in listed} == {
-        *(".ci", ".github", ".gitignore", "pyproject.toml"),
+        *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "pyproject.toml"),
         *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SPEC.md"),
         *("benchmarks", "docs", "examples", "tests"),
         *PACKAGES,
