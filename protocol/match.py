@@ -801,8 +801,12 @@ class Match:
                 wake.append(due)
 
     def _reaches_half(self) -> bool:
-        """Tell whether those who have not heard that somebody has resigned are no majority."""
-        return 2 * len({self.me, *self._linked, *self.record.declined}) >= self.record.players
+        """Tell whether this node, whoever it is linked with and whoever has resigned are half of the genesis or more.
+
+        Then those who may not have heard that somebody has resigned are no majority.
+        """
+        reached = {*self._linked, *self.record.declined} | ({self.me} if self.me is not None else set())
+        return 2 * len(reached) >= self.record.players
 
     def _mind_the_end(self, wake: list[float]) -> None:
         if self._over:

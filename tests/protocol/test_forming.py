@@ -8,7 +8,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.effects import Received, Ticked, Withdrawn
+from protocol.effects import Linked, Received, Ticked, Withdrawn
 from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.match import Match
@@ -177,3 +177,18 @@ def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
     world.feed(OTHER, Ticked())
     world.run()
     assert all(machine.match.is_ended for machine in world.machines)
+
+
+def test_a_spectator_is_none_of_the_half_that_has_heard_of_a_resignation() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    until_bound(world, OTHER)
+    watching = Match(world.data, None, b"")
+    watching.handle(Linked(OTHER), 0.0)
+    for signed in world.machines[OTHER].match.record.chain[1].entries.values():
+        watching.handle(Received(OTHER, signed), 0.0)
+    watching.handle(resignation(world), 0.0)
+    watching.handle(Ticked(), limits.WITHDRAWAL)
+    assert not watching.agreement.is_called_off
+    watching.handle(Linked(HOST), limits.WITHDRAWAL)
+    watching.handle(Ticked(), 2 * limits.WITHDRAWAL)
+    assert watching.agreement.is_called_off
