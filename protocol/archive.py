@@ -1,16 +1,18 @@
 """The matches of a home, looked at without a node: named, written out as transcripts, forgotten.
 
-The store is held by one process at a time (:mod:`protocol.store`), so nothing here happens beside a node that plays.
+The store is held by one process at a time (:mod:`protocol.store`). Beside a node that plays, a copy of it is read, and
+nothing can be forgotten.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from protocol.agreement import Agreement
 from protocol.errors import SEE_MATCHES, NodeError
@@ -19,7 +21,7 @@ from protocol.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
 from protocol.match_names import LAST, is_name, meant, short_id
 from protocol.record import RejectedMessageError
-from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
+from protocol.store import HomeInUseError, Loss, Store, StoredMatch, StoreError, copy_store
 from protocol.transcript import write_transcript
 from protocol.transcript_files import transcripts, written
 from protocol.version import PROTOCOL_VERSION, written_by
@@ -36,6 +38,23 @@ def open_store(home: Home) -> Store:
     except HomeInUseError as error:
         hint = "close it, or give this one a home of its own with --home DIR"
         raise NodeError("home-in-use", str(error), hint) from None
+
+
+@contextmanager
+def read_store(home: Home) -> Iterator[Store]:
+    """Open the store of a home to read it; a copy, which ends with the block, if another process uses the home.
+
+    :raises StoreError: if the store cannot be used.
+    """
+    try:
+        store = Store(home.store)
+    except HomeInUseError:
+        # In the home, which is closed to others: there are secrets in it.
+        with TemporaryDirectory(dir=home.path) as folder, closing(Store(copy_store(home.store, Path(folder)))) as copy:
+            yield copy
+    else:
+        with closing(store):
+            yield store
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
@@ -121,7 +140,7 @@ def transcript_named(home: Home, text: str) -> Path:
         return kept[named]
     if not home.store.exists():
         raise NodeError("no-match", f"there is no file {text} here, and no transcript in {home.path} is called so")
-    with closing(open_store(home)) as store:
+    with read_store(home) as store:
         matches = store.matches()
     stored = find(matches, text)
     if stored.match not in kept:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -26,6 +27,11 @@ SCHEMA_VERSION: Final = 3
 
 _LOG_PAGES: Final = 256
 """Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
+
+_LOG_HEADER: Final = 32
+"""Bytes of the header of a write-ahead log, its salts among them."""
+_ATTEMPTS: Final = 5
+"""To copy a store that is written meanwhile."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema, the third for
@@ -424,6 +430,38 @@ class Store:
         if any(tuple(map(type, row)) != types for row in rows):
             raise StoreError("the store is damaged: a column holds another type than was written")
         return rows
+
+
+def copy_store(path: Path, folder: Path) -> Path:
+    """Copy a store into a folder as it is now, also while another process writes it; return where the copy is.
+
+    The log overrides whatever pages of the file are written meanwhile. Only if it is begun anew, which gives it
+    another header, the two halves of the copy may not belong together. The process that holds the store must not call
+    this: POSIX systems would let go of its lock.
+
+    :raises StoreError: if it cannot be copied.
+    """
+    copy = folder / path.name
+    log, copied_log = (each.with_name(f"{each.name}-wal") for each in (path, copy))
+    try:
+        for _ in range(_ATTEMPTS):
+            begun = _header(log)
+            shutil.copyfile(path, copy)
+            if begun:
+                shutil.copyfile(log, copied_log)
+            if _header(log) == begun:
+                return copy
+    except OSError as error:
+        raise StoreError(f"cannot copy {path}: {error}") from error
+    raise StoreError(f"cannot copy {path}: it is written all the time")
+
+
+def _header(log: Path) -> bytes:
+    """Return what changes when a write-ahead log is begun anew; nothing if there is none."""
+    if not log.exists():
+        return b""
+    with log.open("rb") as file:
+        return file.read(_LOG_HEADER)
 
 
 def _places(number: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -32,7 +32,7 @@ Examples:
 MATCH is "last", a name as it is listed here (the day and the table), or any
 unique beginning of a match's id. The same names work for resume, replay and
 verify.
-None of these commands works while another p2pdice uses the home.
+Nothing can be forgotten while another p2pdice uses the home.
 """
 
 QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
@@ -69,7 +69,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     if not home.store.exists():
         kept: Sequence[StoredMatch] = ()
     else:
-        with opened(home) as (_, kept):
+        with read(home) as (_, kept):
             pass
     matches = [*listed(home, sorted(kept, key=lambda each: each.over), kept), *only_on_disk(home, kept)]
     show(matches, home, as_json)
@@ -99,7 +99,7 @@ def save(
     from protocol.transcript_files import transcript_path
 
     home = Home(ctx.ensure_object(Settings).private_home())
-    with opened(home) as (store, stored_matches):
+    with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
     if out is not None and out.exists():
@@ -176,15 +176,36 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     from protocol import archive
     from protocol.errors import NodeError
 
-    if not home.store.exists():
-        raise Failure(f"No match is kept in {escape(str(home.path))}.")
+    _check(home)
     try:
         store = archive.open_store(home)
     except NodeError as error:
         raise Failure(sentence(escape(str(error))), hint=if_busy) from None
+    with closing(store):
+        yield _shown(store)
+
+
+@contextmanager
+def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
+    """Read the store of a home as :func:`opened` does, also while another process uses it.
+
+    :raises Failure: if the home has none.
+    """
+    from protocol import archive
+
+    _check(home)
+    with archive.read_store(home) as store:
+        yield _shown(store)
+
+
+def _check(home: Home) -> None:
+    if not home.store.exists():
+        raise Failure(f"No match is kept in {escape(str(home.path))}.")
+
+
+def _shown(store: Store) -> tuple[Store, tuple[StoredMatch, ...]]:
+    from protocol import archive
+
     if store.loss is not None:
         complain(sentence(archive.describe(store.loss)))
-    try:
-        yield store, store.matches()
-    finally:
-        store.close()
+    return store, store.matches()

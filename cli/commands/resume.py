@@ -101,7 +101,7 @@ def _list(settings: Settings, as_json: bool) -> None:
     home = Home(settings.private_home())
     kept: tuple[StoredMatch, ...] = ()
     if home.store.exists():
-        with matches.opened(home) as (_, kept):
+        with matches.read(home) as (_, kept):
             pass
     stored = archive.unfinished(kept)
     show(listed(home, stored, kept), home, as_json)

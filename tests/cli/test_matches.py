@@ -208,14 +208,18 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(here: Ru
     assert here("resume").returncode == ExitCode.FAILURE
 
 
-@pytest.mark.parametrize("command", [(), ("save", "last"), ("forget", "last", "--yes")], ids=str)
-def test_nothing_is_done_while_another_process_uses_the_home(
-    p2pdice: Run, tmp_path: Path, command: tuple[str, ...]
+def test_while_another_process_uses_the_home_matches_are_read_and_none_is_forgotten(
+    p2pdice: Run, tmp_path: Path
 ) -> None:
     world = World(CLASSIC, 2, 2)
-    with stored(tmp_path / "home", world, 0) as (store, _):
-        done = p2pdice("matches", *command)
+    with stored(tmp_path / "home", world, 0, table="Friday") as (store, kept):
+        for command in (("matches",), ("resume", "--list"), ("matches", "save", "last")):
+            done = p2pdice(*command)
+            assert (kept.name in done.stdout, done.stderr) == (True, "")
+        assert p2pdice("verify", kept.name).returncode == ExitCode.INCOMPLETE
+        done = p2pdice("matches", "forget", "last", "--yes")
         assert len(store.matches()) == 1
+        assert {path.name for path in (tmp_path / "home").iterdir() if path.is_dir()} <= {"matches"}
     assert done.returncode == ExitCode.FAILURE
     assert "is in use by another p2pdice" in done.stderr
     assert "Quit the match that is played there first" in done.stderr

@@ -23,7 +23,7 @@ from protocol.keys import MatchKey
 from protocol.limits import PROPOSALS
 from protocol.messages import Kind, Message, Signed, sign
 from protocol.node import Node, NodeError
-from protocol.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError
+from protocol.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError, copy_store
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World, genesis
 
@@ -130,6 +130,34 @@ def test_a_home_is_held_by_one_process_until_it_dies_however_it_dies(path: Path)
             Store(path)
         holder.kill_9()
     Store(path).close()
+
+
+def test_a_copy_of_a_store_that_is_in_use_has_all_that_was_written_also_when_the_log_has_begun_anew(
+    store: Store, path: Path, tmp_path: Path
+) -> None:
+    for count in range(0, 1000, 10):
+        store.write(MATCH, [message(step) for step in range(count, count + 10)])
+        with contextlib.closing(Store(copy_store(path, tmp_path))) as copy:
+            assert [signed.message.step for signed in copy.messages(MATCH)] == [*range(count + 10)]
+
+
+def test_a_copy_during_which_the_log_begins_anew_is_made_again(
+    store: Store, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    copyfile = shutil.copyfile
+
+    def copy(source: Path, target: Path) -> None:
+        copyfile(source, target)
+        copied.append(source.name)
+        if len(copied) == 1:
+            for step in range(1000):
+                store.write(MATCH, [message(step)])
+
+    monkeypatch.setattr("protocol.store.shutil.copyfile", copy)
+    with contextlib.closing(Store(copy_store(path, tmp_path))) as twin:
+        assert len(twin.messages(MATCH)) == 1000
+    assert copied == [path.name, f"{path.name}-wal"] * 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a profile private by access lists, not by mode bits")

@@ -179,13 +179,12 @@ def test_by_its_table_a_match_is_found_and_one_without_a_transcript_is_said_to_h
         transcript_named(home, "2026-01-01-monday")
 
 
-def test_while_somebody_plays_transcripts_are_named_by_their_digits(home: Home, played: World) -> None:
+def test_while_somebody_plays_transcripts_are_named_as_ever(home: Home, played: World) -> None:
     with stored(home.path, played, 0, table="Friday") as (_, kept):
         path = put(home, played)
         assert transcript_named(home, match(played).hex()[:8]) == path
         assert transcript_named(home, "last") == path
-        with pytest.raises(NodeError, match="is in use by another p2pdice"):
-            transcript_named(home, kept.name)
+        assert transcript_named(home, kept.name) == path
 
 
 def test_what_is_printed_needs_no_quotes(home: Home, played: World) -> None:
