@@ -48,9 +48,10 @@ def metadata(wheel: ZipFile, name: str) -> str:
     return wheel.read(path).decode()
 
 
-def test_the_wheel_holds_the_sources_of_three_packages_and_nothing_else(wheel: ZipFile) -> None:
+def test_the_wheel_holds_three_packages_the_man_page_and_nothing_else(wheel: ZipFile) -> None:
     sources = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    expected = sources | {f"{package}/py.typed" for package in PACKAGES}
+    page = f"p2pdice-{cli.VERSION}.data/data/share/man/man1/p2pdice.1"
+    expected = sources | {f"{package}/py.typed" for package in PACKAGES} | {page}
     described = {"METADATA", "WHEEL", "entry_points.txt", "licenses/LICENSE", "RECORD"}
     files = {path for path in wheel.namelist() if ".dist-info/" not in path}
     about = {path.partition(".dist-info/")[2] for path in wheel.namelist() if ".dist-info/" in path}

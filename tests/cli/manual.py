@@ -1,0 +1,105 @@
+"""The man page, made of what the help says: ``python -m tests.cli.manual`` writes it anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from cli import VERSION
+from cli.exits import ExitCode
+from cli.front import build
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "p2pdice.1"
+EXIT_CODES: Final = {
+    ExitCode.DONE: "Done; of verify: fair.",
+    ExitCode.FAILURE: "Failure.",
+    ExitCode.USAGE: "The command was typed wrongly.",
+    ExitCode.UNREACHABLE: "The network, the table or a player cannot be reached.",
+    ExitCode.MISMATCH: "Versions or rules differ.",
+    ExitCode.FULL: "No seat is free.",
+    ExitCode.REFUSED: "Refused.",
+    ExitCode.MISCONDUCT: "verify: somebody broke the rules, proven by their own signature.",
+    ExitCode.INCOMPLETE: "verify: nothing is wrong, but the match is not over.",
+    ExitCode.ALTERED: "verify: the file cannot be read or was altered, which blames nobody.",
+    ExitCode.UNPROVEN: "verify: fair, but with claims that nothing can prove.",
+    ExitCode.INTERRUPTED: "Interrupted.",
+}
+ENVIRONMENT: Final = {
+    "P2PDICE_HOME": "As --home: where identity, matches and log are kept.",
+    "P2PDICE_CONFIG": "The file with the settings.",
+    "P2PDICE_ASCII": "1 for terminals that cannot show pictures of dice.",
+    "NO_COLOR": "As --no-color.",
+}
+
+
+def manual() -> str:
+    """Return the man page in the language of troff."""
+    front = build()
+    with front.make_context("p2pdice", [], resilient_parsing=True) as context:
+        lines = [
+            f'.TH P2PDICE 1 "" "p2pdice {VERSION}" "User Commands"',
+            '.\\" Made of the help by: python -m tests.cli.manual',
+            ".SH NAME",
+            r"p2pdice \- Liar\(aqs Dice for people on one network",
+            ".SH SYNOPSIS",
+            r".B p2pdice",
+            _text("[OPTIONS] COMMAND [ARGS]..."),
+            ".SH DESCRIPTION",
+            *_paragraphs(front.help),
+            *_paragraphs(front.epilog),
+            ".SH OPTIONS",
+            *_parameters(front, context),
+            ".SH COMMANDS",
+            *(line for name in front.list_commands(context) for line in _command(front, name, context)),
+            ".SH EXIT STATUS",
+            *_list((str(int(code)), EXIT_CODES[code]) for code in ExitCode),
+            ".SH ENVIRONMENT",
+            *_list(ENVIRONMENT.items()),
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _command(group: Any, name: str, parent: Any) -> Iterator[str]:
+    """Give a command's usage, help, options and examples, or those of each command of a family."""
+    command = group.get_command(parent, name)
+    if command.hidden:
+        return
+    with command.make_context(name, [], parent=parent, resilient_parsing=True) as context:
+        yield f".SS {_text(' '.join([context.command_path, *command.collect_usage_pieces(context)]))}"
+        yield from _paragraphs(command.help)
+        yield from _parameters(command, context)
+        yield from _paragraphs(command.epilog)
+        for member in getattr(command, "commands", {}):
+            yield from _command(command, member, context)
+
+
+def _parameters(command: Any, context: Any) -> Iterator[str]:
+    shared = {option.name for option in context.parent.command.params} if context.parent else set()
+    listed = [each for each in command.get_params(context) if each.name not in {*shared, "help"}]
+    return _list(record for record in (each.get_help_record(context) for each in listed) if record and record[1])
+
+
+def _list(items: Any) -> Iterator[str]:
+    for term, meaning in items:
+        yield from (".TP", f".B {_text(term)}", _text(meaning))
+
+
+def _paragraphs(text: str | None) -> Iterator[str]:
+    """Give paragraphs as they are in help: those that begin with a backspace keep their lines."""
+    for paragraph in (text or "").replace("\b\n", "\b").split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield from (".PP", ".nf", *map(_text, paragraph[1:].splitlines()), ".fi")
+        elif paragraph.strip():
+            yield from (".PP", _text(" ".join(paragraph.split())))
+
+
+def _text(text: str) -> str:
+    """Return plain text so that troff prints it as it is, whatever the locale."""
+    escaped = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace('"', r"\(dq")
+    return re.sub(r"[^\x20-\x7e]", lambda sign: rf"\[u{ord(sign[0]):04X}]", re.sub(r"^(?=[.])", r"\&", escaped))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(manual(), encoding="ascii")
