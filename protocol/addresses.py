@@ -9,16 +9,22 @@ from typing import Any, Final
 
 import ifaddr
 
+
+class PortError(ValueError):
+    """An address has a port that is none."""
+
+
 Address = tuple[str, int]
 """Host (a name, IPv4, or IPv6 with its zone as ``fe80::1%2``) and port."""
 
-_FORM: Final = re.compile(r"(?:\[(?P<bracketed>[^\[\]\s]{1,253})\]|(?P<plain>[^\[\]:\s]{1,253})):(?P<port>[0-9]{1,5})")
+_FORM: Final = re.compile(r"(?:\[(?P<bracketed>[^\[\]\s]{1,253})\]|(?P<plain>[^\[\]:\s]{1,253})):(?P<port>[0-9]{1,9})")
 
 
 def parse_address(text: str) -> Address:
     """Read ``HOST:PORT``; an IPv6 address stands in brackets.
 
-    :raises ValueError: if the text has another form or the port is not within 1–65535.
+    :raises ValueError: if the text has another form.
+    :raises PortError: if the port is not within 1–65535.
 
     >>> parse_address("[fe80::1%eth0]:7000")
     ('fe80::1%eth0', 7000)
@@ -28,7 +34,7 @@ def parse_address(text: str) -> Address:
         raise ValueError("an address has the form HOST:PORT, with an IPv6 host in brackets: [::1]:7000")
     port = int(match["port"])
     if not 1 <= port <= 65535:
-        raise ValueError("a port is a number from 1 to 65535")
+        raise PortError("a port is a number from 1 to 65535")
     return match["bracketed"] or match["plain"], port
 
 

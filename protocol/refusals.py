@@ -28,6 +28,8 @@ def host_gone(reason: str) -> str:
 def unreachable(error: DialError) -> NodeError:
     """Return what it means to a person that nobody was reached."""
     hint = "check the address, and that no firewall is in between; the host's join line is the surest"
+    if error.is_other:
+        hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
     return NodeError("unreachable", str(error), hint)
 
 

@@ -61,7 +61,14 @@ def anybody(_: bytes) -> bool:
 
 
 class DialError(Exception):
-    """No link could be made; the text is one sentence for a person and may contain what a peer advertised."""
+    """No link could be made; the text is one sentence for a person and may contain what a peer advertised.
+
+    :param is_other: somebody answers who is not the player that was wanted.
+    """
+
+    def __init__(self, reason: str, *, is_other: bool = False) -> None:
+        super().__init__(reason)
+        self.is_other = is_other
 
 
 class _Door(socket.socket):
@@ -357,7 +364,7 @@ async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
     """Run attempts side by side; return the first link and undo all others."""
     tasks = [asyncio.create_task(attempt) for attempt in attempts]
     winner: asyncio.Task[Link] | None = None
-    reasons: list[str] = []
+    failures: list[DialError] = []
     try:
         waiting = set(tasks)
         while waiting:
@@ -367,11 +374,12 @@ async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
                     try:
                         link = task.result()
                     except DialError as error:
-                        reasons.append(str(error))
+                        failures.append(error)
                     else:
                         winner = task
                         return link
-        raise DialError("; ".join(dict.fromkeys(reasons)))
+        reasons = dict.fromkeys(map(str, failures))
+        raise DialError("; ".join(reasons), is_other=any(failure.is_other for failure in failures))
     finally:
         # Nothing is awaited here: being cancelled now would lose the winner.
         for task in tasks:
@@ -423,13 +431,13 @@ async def _connect(
     except OSError as error:
         raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
     if link.peer_key == credentials.public_key:
-        problem = f"{where} is this program itself"
+        failure = DialError(f"{where} is this program itself")
     elif not accept(link.peer_key):
-        problem = f"at {where} another player answers, {fingerprint(link.peer_key)}"
+        failure = DialError(f"at {where} another player answers, {fingerprint(link.peer_key)}", is_other=True)
     else:
         return link
     link.refuse()
-    raise DialError(problem)
+    raise failure
 
 
 async def _secure(

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
-from protocol.addresses import Address, parse_address
+from protocol.addresses import Address, PortError, parse_address
 from protocol.admission import TABLE_ID_BYTES, is_private
 from protocol.advertisement import LOBBY, PLAYING, Advertisement, is_table_name
 from protocol.discovery import Discovery, DiscoveryUnavailable
@@ -217,13 +217,15 @@ class Whereabouts:
 def _direct(wanted: str) -> Target | None:
     """Return what an address or a join line says; None for a name.
 
-    :raises NodeError: for a join line that is none.
+    :raises NodeError: for an address or a join line that is none.
     """
     try:
         if "/" not in wanted:
             return Target((parse_address(wanted),))
         line = parse_join_line(wanted)
     except ValueError as error:
+        if "/" not in wanted and isinstance(error, PortError):
+            raise NodeError("not-found", f"{wanted!r} is no address: {error}") from None
         if "/" in wanted:
             raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
         return None

@@ -65,6 +65,7 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
     [
         ("127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
         ("127.0.0.1:1/TYPO", ExitCode.UNREACHABLE, "no join line"),
+        ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is no address: a port is a number from 1 to 65535"),
     ],
 )
 def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, code: ExitCode, why: str) -> None:

@@ -256,6 +256,7 @@ async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, e
     with pytest.raises(NodeError) as caught:
         await getattr((await people.sit("guest")).node, enter)(str(wanted))
     assert caught.value.code == "unreachable"
+    assert caught.value.hint.startswith("the join line is of another table")
     assert f"nobody listens at {HOST}:1" in caught.value.reason
     for line in lines:
         assert f"{format_address(line.addresses[0])} another player answers, {line.fingerprint}" in caught.value.reason
