@@ -404,7 +404,7 @@ class Match:
         self._linked.discard(author)
         self._catch_up.lost(author)
         self._cut.pop(author, None)
-        if self.is_formed and not self.is_ended:
+        if self.is_formed and (on_purpose or not self.is_ended):  # who is gone after the end plays no other match
             self._report.lost(author, on_purpose)
         self._tell_cut()
 

@@ -9,7 +9,7 @@ from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
 from p2pdice.state import Exit
 from protocol.canonical import Value
-from protocol.effects import Broadcast, Conceded, Played, Ticked, WakeAt
+from protocol.effects import Broadcast, Conceded, Left, Played, Ticked, WakeAt
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -261,6 +261,14 @@ def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it(
     assert shown(world, 0, PeerBack)
     assert shown(world, 0, Continued)
     assert_all_agree(world)
+
+
+def test_who_leaves_after_the_end_is_named_and_who_only_loses_the_link_is_not() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    world.run()
+    world.feed(0, Left(1, on_purpose=True))
+    world.feed(0, Left(2))
+    assert shown(world, 0, PeerLost) == [PeerLost(world.machines[0].match.info[1], left_on_purpose=True)]
 
 
 class Quitter(OddsPlayer):
