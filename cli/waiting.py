@@ -36,6 +36,18 @@ def _say(text: str) -> None:
         complain(text)
 
 
+def place_in(typed: str) -> str:
+    """Return where somebody wants to go, who may have pasted a whole command between quotes.
+
+    >>> place_in("p2pdice join 192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P"), place_in("Friday night")
+    ('192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P', 'Friday night')
+    """
+    program, _, rest = typed.strip().partition(" ")
+    command, _, place = rest.strip().partition(" ")
+    is_command = program == "p2pdice" and command in ("join", "watch")
+    return place.strip(" '\"") or typed if is_command else typed
+
+
 def shown(target: str) -> str:
     """Return what somebody typed to say where they want to go, but of a join line what is no secret."""
     return escape(target.partition("/")[0])

@@ -17,7 +17,7 @@ from cli.render import command_line, escape
 from cli.settings import Settings, is_interactive
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.tables_shown import listed
-from cli.waiting import shown, waiting
+from cli.waiting import place_in, shown, waiting
 
 if TYPE_CHECKING:
     from protocol.node import Node
@@ -53,10 +53,10 @@ def join(
     admits to private tables, and it makes sure that you sit at the table of whoever gave it to you.
     """
     player = nickname(name)
-    target = table if table is not None else choose(asyncio.run(look_around(interface)))
+    target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface)))
     settings = ctx.ensure_object(Settings)
     how = showing(settings, ui, pace, bell)
-    first = f"Asking for a seat at {table_shown(target)}."
+    first = search(target)
     play(settings, player, seat_at(target, pledge), how, first=first, port=port, interface=interface)
 
 
@@ -68,15 +68,19 @@ def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
-        async with waiting(f"Asking for a seat at {table_shown(target)}."):
+        async with waiting(search(target)):
             await node.join(target)
 
     return enter
 
 
-def table_shown(target: str | tuple[Sighting, ...]) -> str:
-    """Return what a table is called by whoever wants to sit there."""
-    return shown(target) if isinstance(target, str) else escape(target[0].advertisement.name)
+def search(target: str | tuple[Sighting, ...]) -> str:
+    """Return what is done to sit down there, as a sentence: a table that is known by its name only is looked for."""
+    if not isinstance(target, str):
+        return f"Asking for a seat at {escape(target[0].advertisement.name)}."
+    if ":" in target:
+        return f"Asking for a seat at {shown(target)}."
+    return f'Looking for the table "{escape(target)}" on this network.'
 
 
 def choose(found: Found) -> tuple[Sighting, ...]:

@@ -18,7 +18,7 @@ from cli.render import command_line
 from cli.settings import Settings
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.tables_shown import Listed, listed
-from cli.waiting import shown, waiting
+from cli.waiting import place_in, shown, waiting
 
 EPILOG: Final = """\b
 Examples:
@@ -63,7 +63,7 @@ def watch(
     if home.store.exists():
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
             pass  # nobody is to choose a match first, and be refused then
-    target = table if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
+    target = place_in(table) if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
     run(_look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
 
 

@@ -111,6 +111,8 @@ class Board:
         """What the reader is asked, until it is answered."""
         self.away: set[str] = set()
         """Fingerprints of those who cannot be reached."""
+        self.gone: set[str] = set()
+        """Those of them who have left by themselves."""
         self.staked = ""
         """The reader's sealed stake, as a move."""
         self.absent: tuple[PlayerInfo, ...] = ()
@@ -122,7 +124,7 @@ class Board:
     def copy(self) -> Board:
         """Return another board with the same on it: what happens on one of them does not show on the other."""
         twin = copy(self)
-        twin.hands, twin.away = dict(self.hands), set(self.away)
+        twin.hands, twin.away, twin.gone = dict(self.hands), set(self.away), set(self.gone)
         if (last := self.showdown) is not None:
             twin.showdown = replace(last, opened=[*last.opened], consequences=[*last.consequences])
         return twin
@@ -155,8 +157,11 @@ class Board:
                 self.absent = ()
             case PeerLost():
                 self.away.add(event.player.fingerprint)
+                if event.left_on_purpose:
+                    self.gone.add(event.player.fingerprint)
             case PeerBack():
                 self.away.discard(event.player.fingerprint)
+                self.gone.discard(event.player.fingerprint)
             case MatchOver():
                 self.match, self.over, self.turn, self.absent = "", event, None, ()
             case _:

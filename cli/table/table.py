@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from cli.exits import Failure, closing_code
 from cli.explain import summary, typed_moves
 from cli.narrate import narrate
-from cli.play import first_of
+from cli.play import HOST, first_of
 from cli.render import capital, command_line, listing, sentence
 from cli.rulesets import rules_command
 from cli.seating import display_names
@@ -38,11 +38,13 @@ from cli.table.telling import tell
 from cli.text.players import UnknownPlayerError, find_seat
 from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
+    AwaitingHost,
     ConcedeAccepted,
     Happened,
     MatchOver,
     MatchStarted,
     Misbehaved,
+    PlayerInfo,
     Said,
     Stopped,
     Suspended,
@@ -216,6 +218,9 @@ class Table:
                 self._is_giving_up = bool(event.awaited)
             case Happened(event=PlayerOut(seat=seat)) if seat == self.board.me:
                 self._is_giving_up = False
+            case AwaitingHost(host=PlayerInfo() as host, host_is="silent") if host.fingerprint in self.board.gone:
+                self._wait_no_longer(host)
+                return
             case MatchStarted():
                 self.pace.longest = self.longest_lag()
             case YourTurn():
@@ -231,6 +236,17 @@ class Table:
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         if isinstance(event, MatchOver):
             self._close_match(event)
+        self.face.refresh()
+
+    def _wait_no_longer(self, host: PlayerInfo) -> None:
+        """Say that a host who has left will not open the table again."""
+        if self._returning is not None:
+            self._returning.cancel()
+        who = self.board.seating.named([host])
+        self._say(
+            f'{who} has left, who hosted this table. Type "again {HOST}" to open it yourself, or quit and join another:'
+            f"\n    {command_line('join')}"
+        )
         self.face.refresh()
 
     def longest_lag(self) -> float:

@@ -9,7 +9,7 @@ from cli.narrate import cup_line, narrate, tally
 from cli.render import escape
 from cli.table.board import CupOpened
 from p2pdice import events as game
-from protocol.events import Happened, TableOpened
+from protocol.events import Happened, PeerLost, TableOpened
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -26,5 +26,7 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield tally(shown)
         case TableOpened() if not board.join_line:
             yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
+        case PeerLost(left_on_purpose=True) if board.over is not None:
+            yield f"{board.seating.named([event.player])} has left the table."
         case _:
             yield narrate(event, board.seating)

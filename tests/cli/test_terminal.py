@@ -268,7 +268,7 @@ def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("join", "No-such-table"), "Asking for a seat at No-such-table."),
+        (("join", "No-such-table"), 'Looking for the table "No-such-table" on this network.'),
         (("watch", "No-such-table"), "Looking for No-such-table."),
         (("tables",), "Looking around on this network."),
     ],

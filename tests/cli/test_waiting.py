@@ -15,7 +15,7 @@ from cli.settings import Settings
 from cli.table.face import Face
 from cli.table.table import Table
 from p2pdice import PRESETS, new_match
-from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PlayerInfo
+from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PeerLost, PlayerInfo
 from protocol.genesis import Patience
 from tests.cli.test_line import Paper
 
@@ -54,6 +54,21 @@ async def test_who_waits_while_others_play_looks_on_and_is_told_so() -> None:
     said.clear()
     waiting.take(OVER)
     assert not any('"again"' in each for each in said)
+
+
+async def test_who_wishes_for_another_match_at_the_table_of_a_host_who_has_left_is_told_so_at_once() -> None:
+    guest, said = table()
+    for event in (STARTED, OVER, PeerLost(ADA, left_on_purpose=True)):
+        guest.take(event)
+    assert said[-1] == "Ada has left the table."
+    guest.obey("again")
+    await asyncio.sleep(0)
+    for state in ("asked", "silent"):
+        guest.take(AwaitingHost(ADA, state, 20.0))
+    assert said[-1].startswith('Ada has left, who hosted this table. Type "again host" to open it yourself')
+    assert guest._returning is not None
+    await asyncio.wait([guest._returning])
+    assert not guest.is_waiting
 
 
 def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_the_table() -> None:

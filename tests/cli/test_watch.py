@@ -65,6 +65,7 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
     [
         ("127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
         ("127.0.0.1:1/TYPO", ExitCode.UNREACHABLE, "no join line"),
+        ("p2pdice watch 127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
         ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is no address: a port is a number from 1 to 65535"),
     ],
 )
