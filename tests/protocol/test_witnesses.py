@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
+from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.messages import Kind, Message, Signed, carried, sign
+from protocol.position import Purpose
 from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.verifier import verify
 from tests.simulation.world import World
@@ -104,3 +106,21 @@ def test_only_who_is_out_witnesses_and_only_a_lock() -> None:
     ):
         with pytest.raises(RejectedMessageError):
             record.countersign(said(world, record, author, Kind.WITNESS, body, step))
+
+
+def test_who_has_left_is_no_witness_any_more() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
+    gone = world.machines[0].match.record.players - 1
+    record = world.machines[0].match.record
+    while record.position.purpose is not Purpose.TURN:
+        assert world.step()
+    world.crash(gone)
+    while not (gone in record.position.left and record.position.kind is Kind.LOCK and record.position.witnessed):
+        assert world.step()
+    here, last = record.fork(record.position.step), record.chain[record.position.locked]
+    signed = said(world, here, gone, Kind.WITNESS, last.lock, last.step)
+    with pytest.raises(RejectedMessageError):
+        here.countersign(signed)
+    body = here.position.lock + bytes((gone,)) + signed.signature
+    with pytest.raises(MisconductError, match="carried a signature of a witness that is none"):
+        here.judge(said(world, here, here.position.owed[0], Kind.LOCK, body))
