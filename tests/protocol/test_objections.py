@@ -9,10 +9,11 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.absence import Entries, Place, Vote
+from protocol.effects import Received
 from protocol.genesis import Patience
 from protocol.keys import MatchKey
 from protocol.limits import RELAY
-from protocol.match import Match
+from protocol.match import ROUNDS_AT_THE_END, Match
 from protocol.messages import Kind, Message, sign
 from protocol.record import Record
 from protocol.votes import spell_vote
@@ -177,6 +178,30 @@ def test_an_objection_to_the_last_step_keeps_no_match_from_being_over(players: i
     while any(world.machines[me].confirmed is None for me in range(players) if me != liar):
         assert world.step()
     assert world.now - began <= 3 * ROUND
+
+
+def test_nobody_calls_the_end_while_a_majority_votes_against_the_last_step() -> None:
+    """Though all have confirmed it; but no longer than some rounds, as liars could keep votes going without end."""
+    world = World(PRESETS["classic"].with_options({"dice": "1"}), 4, 3, patience=PATIENCE)
+    while not any(machine.match.is_ended for machine in world.machines):
+        assert world.step()
+    me, match = next((me, machine.match) for me, machine in enumerate(world.machines) if machine.match.is_ended)
+    record, position = match.record, match.record.position
+    last, entries = record.place(position.step - 1), record.closed(position.step - 1)
+    assert entries is not None
+    without_me = tuple(b"" if author == me else entry for author, entry in zip(last.owed, entries, strict=True))
+    assert without_me != entries
+    for place, kind, body in ((last, Kind.ABSENT, (0, without_me, -1)), (position, Kind.RESULT, position.lock)):
+        for author in set(range(4)) - {me}:
+            message = Message(record.match, place.step, place.tip, author, kind, body)
+            world.feed(me, Received(author, sign(message, MatchKey(world.seeds[author]))))
+    assert {*record.results} >= {*position.players}
+    world.links.clear()  # nothing else reaches anybody
+    began = world.now
+    while world.machines[me].confirmed is None:
+        assert match.agreement.is_deciding
+        assert world.step()
+    assert world.now == began + ROUNDS_AT_THE_END * ROUND
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
