@@ -162,6 +162,58 @@ def test_a_restarted_player_signs_again_in_time_beside_two_of_six_who_flood_and_
     assert machine.match.record.position.step >= position.step
 
 
+def test_a_restarted_player_hears_all_who_are_linked_before_it_signs_also_who_has_left() -> None:
+    """What its store has lost may have reached nobody else."""
+    world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
+    in_a_round(world, 2)
+    left, me = 3, 0
+    world.crash(left)
+    while left in world.machines[me].match.record.position.base:
+        assert world.step()
+    world.restart(left)
+    world.crash(me)
+    send = world.send
+
+    def silent(sender: int, receiver: int, frame: Frame) -> None:
+        if sender != left or not isinstance(frame, Page):
+            send(sender, receiver, frame)
+
+    world.send = silent  # type: ignore[method-assign]
+    began = world.now
+    world.restart(me)
+    match = world.machines[me].match
+    while match.unheard:
+        assert world.step()
+    assert world.now < began + 5
+    while match._heard is not None:
+        assert world.step()
+    assert world.now >= began + 5, "only when patience is over the others are enough"
+
+
+def test_an_answer_goes_on_from_what_the_asker_has() -> None:
+    """Who parted from this history before its last complete LOCK is shown all of it, which tells who is to blame."""
+    world = World(CLASSIC, 3, seed=4)
+    in_a_round(world, 4)
+    match = world.machines[0].match
+    record, now = match.record, world.now + 100
+
+    def first(step: int, tip: bytes) -> int:
+        nonlocal now
+        now += 1
+        effects = match.handle(Needed(1, Need(record.match, step, tip, 0)), now)
+        (page,) = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Page)]
+        return parse_signed(*page.messages[0]).message.step
+
+    earlier, locked = sorted({place.locked for place in record.chain})[-2:]
+    assert earlier > 0
+    for step in (earlier, locked, record.position.step - 1):
+        assert first(step, record.chain[step].tip) == step
+    assert first(earlier, bytes(32)) == 0
+    assert first(locked, bytes(32)) == 0
+    assert first(record.position.step, bytes(32)) == locked
+    assert first(record.position.step + 1, bytes(32)) == locked
+
+
 def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
     world = World(CLASSIC, 6, seed=4)
     in_a_round(world, 8)
