@@ -166,22 +166,22 @@ def test_a_restarted_player_hears_all_who_are_linked_before_it_signs_also_who_ha
     """What its store has lost may have reached nobody else."""
     world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
     in_a_round(world, 2)
-    left, me = 3, 0
+    left, restarted = 3, 0
     world.crash(left)
-    while left in world.machines[me].match.record.position.base:
+    while left in world.machines[restarted].match.record.position.base:
         assert world.step()
     world.restart(left)
-    world.crash(me)
+    world.crash(restarted)
     send = world.send
 
-    def silent(sender: int, receiver: int, frame: Frame) -> None:
-        if sender != left or not isinstance(frame, Page):
-            send(sender, receiver, frame)
+    def silent(me: int, other: int, frame: Frame) -> None:
+        if me != left or not isinstance(frame, Page):
+            send(me, other, frame)
 
     world.send = silent  # type: ignore[method-assign]
     began = world.now
-    world.restart(me)
-    match = world.machines[me].match
+    world.restart(restarted)
+    match = world.machines[restarted].match
     while match.unheard:
         assert world.step()
     assert world.now < began + 5
