@@ -162,6 +162,8 @@ class Agreement:
         that was taken back returns."""
         self.is_called_off = False
         """The match is not formed and will not be: so says who uses this, who has a clock."""
+        self.is_silent = False
+        """This node was restarted and may sign nothing yet: so says who uses this, who knows whom it has heard."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
         """Messages for steps not open yet, by author and (step, kind, vote round). The kind is 0 for all but votes and
         RESIGN: an honest author has one of these in a step."""
@@ -527,6 +529,8 @@ class Agreement:
         is_doubtful = self.absence.has_voted(position.tip) or any(author in self.proven for author in position.owed)
         if is_doubtful and position.kind is not Kind.LOCK:  # a complete LOCK is final, whatever was voted
             return False
+        if self.is_silent and position.step < FORMED and not self._is_taken_further():
+            return False  # nothing would show that to the others, who may call the match off meanwhile
         record.close()
         self._forget()
         return True

@@ -175,6 +175,7 @@ class Match:
         """The owner was not told yet where the match stands after the restart."""
         if stored is not None:
             self._heard = set()
+            self.agreement.is_silent = True
             self.agreement.take_stored(stored)
             self._report.resume()
 
@@ -555,7 +556,9 @@ class Match:
             self._is_deciding = self.agreement.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
+                self.agreement.is_silent = False
                 self._catch_up.ask_nobody()
+                continue
             if not self._vote() and not self._do_what_is_owed():
                 break
         self._mind_the_time()

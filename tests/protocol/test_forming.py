@@ -14,6 +14,7 @@ from protocol.keys import MatchKey
 from protocol.match import Match
 from protocol.messages import Kind, Message, sign
 from protocol.position import FORMED
+from tests.protocol.scribe import due
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
@@ -192,3 +193,24 @@ def test_a_spectator_is_none_of_the_half_that_has_heard_of_a_resignation() -> No
     watching.handle(Linked(HOST), limits.WITHDRAWAL)
     watching.handle(Ticked(), 2 * limits.WITHDRAWAL)
     assert watching.agreement.is_called_off
+
+
+def test_who_was_restarted_forms_no_match_before_they_may_show_it_to_the_others() -> None:
+    """Else a liar could have the others call it off meanwhile, and be bound by another match."""
+    world = World(CLASSIC, 4, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    machine = world.machines[OTHER]
+    while machine.match.record.position.step == 0 or len(machine.match.record.held) < 3:
+        assert world.step()
+    commitment = due(machine.match.record, HOST, world.seeds[HOST])
+    assert commitment.message.kind is Kind.COMMIT
+    world.crash(OTHER)
+    world.crash(3)
+    world.restart(OTHER, [*machine.disk, *machine.unwritten])
+    match = machine.match
+    world.feed(OTHER, Received(HOST, commitment))
+    assert match.unheard
+    assert not match.is_formed
+    assert match.record.is_complete
+    world.restart(3)
+    world.run()
+    assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}
