@@ -532,12 +532,15 @@ async def test_a_listener_that_goes_on_with_messages_of_tls_is_dropped() -> None
     hostile = server_context(identity())
     hostile.options &= ~ssl.OP_NO_TICKET
     hostile.num_tickets = 1000
-    server = await asyncio.start_server(lambda reader, writer: None, HOST, 0, ssl=hostile)
+    accepted: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda reader, writer: accepted.append(writer), HOST, 0, ssl=hostile)
     guest = Recorder()
     link = await dial(HOST, server.sockets[0].getsockname()[1], credentials(identity()), guest)
     await guest.until(lambda: bool(guest.ends))
     assert "carries nothing" in guest.reasons[0]
     await link.wait_closed()
+    for writer in accepted:
+        writer.close()
     server.close()
 
 
