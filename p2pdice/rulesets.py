@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -134,7 +135,7 @@ class Ruleset:
 
     def options(self) -> tuple[tuple[str, str | int], ...]:
         """Return the wire form: (option, value) for every option, sorted by name; numbers are integers, others text."""
-        return tuple((name, option.write(getattr(self, option.attribute))) for name, option in OPTIONS.items())
+        return _written(self)
 
     @classmethod
     def from_options(cls, options: Iterable[tuple[str, str | int]]) -> Ruleset:
@@ -168,6 +169,11 @@ class Ruleset:
     def name(self) -> str | None:
         """The preset that this equals, or None for a house ruleset."""
         return next((name for name, preset in PRESETS.items() if preset == self), None)
+
+
+@lru_cache(maxsize=64)  # it is part of every state that is hashed
+def _written(ruleset: Ruleset) -> tuple[tuple[str, str | int], ...]:
+    return tuple((name, option.write(getattr(ruleset, option.attribute))) for name, option in OPTIONS.items())
 
 
 def _option(name: str) -> Option:
