@@ -78,7 +78,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.Stopped():
             return f"This program has stopped: {clause(escape(event.reason))} The match can be resumed."
         case node.Diverged():
-            told = f"The players' programs disagree about the game at step {event.step}. That is a bug in one of them"
+            told = "The players' programs disagree about the game. That is a bug in one of them"
             return f"{told}, and no player's fault. The match cannot go on. What this one holds is in the log."
         case node.Notice():
             return sentence(escape(event.text))
@@ -202,8 +202,8 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seat
         case node.PeerBack():
             return f"{seating.named([event.player])} is back."
         case node.Misbehaved():
-            proven = f"at step {event.step}, as their own signature proves"
-            told = f"{seating.named([event.player])} broke the rules {proven}: {clause(escape(event.reason))}"
+            who = seating.named([event.player])
+            told = f"{who} broke the rules, as their own signature proves: {clause(escape(event.reason))}"
             if event.proof is None:
                 return told
             command = command_line("verify", *words_for(event.proof, event.proof.stem))
@@ -376,12 +376,12 @@ def _player_out(event: game.PlayerOut, eviction: node.Eviction | None, seating: 
     if eviction is None:
         return out + _REASONS[event.reason]
     if eviction.misconduct:
-        return f"{out} for breaking the rules in step {eviction.step}: {escape(eviction.misconduct)}."
+        return f"{out} for breaking the rules: {escape(eviction.misconduct)}."
     them = "you" if event.seat == seating.me else "them"
     what = "no move" if eviction.was_on_turn else "nothing"
     have = "has" if len(eviction.witnesses) == 1 and eviction.witnesses[0] != seating.me else "have"
     signed = f"{seating.everyone(eviction.witnesses)} {have} signed"
-    return f"{out}: {what} came from {them} in step {eviction.step}, as {signed}."
+    return f"{out}: {what} came from {them} in time, as {signed}."
 
 
 def _result(event: game.MatchOver, seating: Seating) -> str:

@@ -70,6 +70,7 @@ _NO: Final = ("n", "no")
 _GIVING_UP: Final = (
     "Whoever gives up is out of this match at once and cannot come back. The others play on if they are two."
 )
+_OUT: Final = "You are out of this match. You can watch the rest of it, say something, or quit."
 _IN_FULL: Final = ("start", "concede", "quit")
 """Words whose beginnings are not enough: what they do is not undone by the next line."""
 
@@ -439,6 +440,8 @@ class Table:
             return f"The match is over. {self._what_else()}"
         if self.board.staked and self.board.state is not None and self.board.state.awaits is Expect.STAKES:
             return f"{capital(answers.whose_turn(self.board))}."
+        if self.board.state is not None and self.board.me is not None and self.board.me not in self.board.state.live:
+            return _OUT
         return f"It is not your turn{self._whose_turn()}."
 
     def _play(self, move: Move, turn: YourTurn) -> None:
@@ -595,7 +598,7 @@ class Table:
         elif self._looks_on:
             self._say("You only watch this match.")
         elif self.board.state is not None and self.board.me not in self.board.state.live:
-            self._say("You are already out. You can watch the rest, or quit.")
+            self._say(_OUT)
         elif self.face.is_interactive:
             self._is_confirming = True
             self._say(_GIVING_UP)

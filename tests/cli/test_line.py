@@ -350,7 +350,8 @@ def test_who_is_out_has_nothing_to_give_up() -> None:
     table.types("concede", "yes")
     state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
     told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
-    assert table.types("concede") == ["You are already out. You can watch the rest, or quit."]
+    out = "You are out of this match. You can watch the rest of it, say something, or quit."
+    assert table.types("concede", "3x3") == [out, out]
 
 
 LEFT_WITH = {0: "You have left", 1: "You have left, and your bot with you", 2: "You have left, and your bots with you"}

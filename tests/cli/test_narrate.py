@@ -90,18 +90,18 @@ def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: s
     [
         (
             node.Eviction(41, True, (0, 2)),
-            "Ben is out: no move came from them in step 41, as you and Cleo have signed.",
-            "You are out: no move came from you in step 41, as Ada and Cleo have signed.",
+            "Ben is out: no move came from them in time, as you and Cleo have signed.",
+            "You are out: no move came from you in time, as Ada and Cleo have signed.",
         ),
         (
             node.Eviction(41, False, (2,)),
-            "Ben is out: nothing came from them in step 41, as Cleo has signed.",
-            "You are out: nothing came from you in step 41, as Cleo has signed.",
+            "Ben is out: nothing came from them in time, as Cleo has signed.",
+            "You are out: nothing came from you in time, as Cleo has signed.",
         ),
         (
             node.Eviction(38, True, (0, 2), "signed two messages for one slot"),
-            "Ben is out for breaking the rules in step 38: signed two messages for one slot.",
-            "You are out for breaking the rules in step 38: signed two messages for one slot.",
+            "Ben is out for breaking the rules: signed two messages for one slot.",
+            "You are out for breaking the rules: signed two messages for one slot.",
         ),
     ],
 )

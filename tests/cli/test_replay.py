@@ -332,7 +332,9 @@ def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
     assert shown.code == ExitCode.MISCONDUCT
     assert f"MISCONDUCT by {culprit}" in shown.lines[0]
     assert shown.lines[-2:] == shown.lines[:2]
-    assert any(line.startswith(f"{culprit} broke the rules at step {position.step}") for line in shown.lines[2:-3])
+    assert any(
+        line.startswith(f"{culprit} broke the rules, as their own signature proves") for line in shown.lines[2:-3]
+    )
 
 
 def test_of_an_altered_file_nothing_is_told_but_what_verify_says(
