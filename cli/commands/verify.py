@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +90,10 @@ def verify(
                 report_failure(failure, sys.stderr)
     if not as_json and any(report.verdict.players for report in reports):
         say(LIMITS)
+    if not as_json and len(files) > 1:
+        verdicts: Counter[str] = Counter(report.verdict.verdict for report in reports)
+        verdicts["not judged"] = len(files) - len(reports)
+        say(f"{len(files)} files: {', '.join(f'{count} {each}' for each, count in verdicts.items() if count)}.")
     if not as_json and len(reports) == len(files) == 1 and reports[0].has_match:
         (report,) = reports
         words = words_for(report.path, (report.verdict.match or "")[:8])

@@ -78,7 +78,7 @@ def test_the_exit_code_is_the_worst_verdict(
 ) -> None:
     done = here("verify", *(files[name] for name in names))
     assert done.returncode in codes
-    told = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("  ")]
+    told = [line for line in (done.stdout + done.stderr).splitlines() if not re.match("  |[0-9]+ files: ", line)]
     assert len(told) - told.count(LIMITS) - told.count("See the match again with:") == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
@@ -95,6 +95,7 @@ def test_many_files_are_judged_side_by_side_and_told_in_their_order(
     assert submit.call_count == 5  # the same file is judged once, the missing one never
     assert (together.returncode, together.stdout, together.stderr) == (alone.returncode, alone.stdout, alone.stderr)
     assert together.stdout.count("FAIR.") == 2
+    assert together.stdout.splitlines()[-1] == "8 files: 2 fair, 4 altered, 2 not judged."
 
 
 def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
