@@ -185,6 +185,9 @@ class TerminalLines(PipedInput):
         self._prompting = asyncio.get_running_loop().call_later(_LULL if is_asked else _REST, self._prompt)
 
     def _prompt(self) -> None:
+        if self._table.is_behind and not self._is_due:
+            self.refresh()  # more is to be shown: the prompt would stand in the middle of it
+            return
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True
             self.say(f"({_STILL_COUNTS})")

@@ -1,0 +1,43 @@
+"""The line mode's prompt: it comes when nothing more is to be said, and never within what is told bit by bit."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cli.table import face
+from cli.table.face import TerminalLines
+
+
+async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(face, "_LULL", 0.0)
+    monkeypatch.setattr(face, "_REST", 0.0)
+    # Else a thread would read the standard input of the tests.
+    face._typed[asyncio.get_running_loop()] = asyncio.Queue()
+    written: list[str] = []
+    asked = asyncio.Event()
+
+    def write(text: str) -> None:
+        written.append(text)
+        if text.endswith("> "):
+            asked.set()
+
+    table = SimpleNamespace(prompt=lambda: "> ", is_behind=False)
+    lines = TerminalLines(cast("Any", table), cast("Any", SimpleNamespace(write=write)), has_bell=False, color="")
+    lines.refresh()
+    await asked.wait()
+    table.is_behind = True
+    for cup in ("Ada  1 2", "Ben  3 4"):
+        lines.say(cup)
+        lines.refresh()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    table.is_behind = False
+    asked.clear()
+    await asyncio.wait_for(asked.wait(), 5)
+    shown = "".join(written)
+    assert shown.count(">") == 2
+    assert shown.endswith("> ")
