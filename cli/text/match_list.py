@@ -77,6 +77,7 @@ class Listed(NamedTuple):
         from protocol.rulesets import ruleset_label
         from protocol.version import written_by
 
+        time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.match.hex()[:8]}  {self.state:10}"
         try:
             genesis = parse_genesis(self.genesis)
@@ -88,7 +89,7 @@ class Listed(NamedTuple):
         )
         winners = [players[author] for author in self.winners if author < len(players)]
         won = f"; {listing(winners)} won" if winners else ""
-        return f"{start}  {ruleset_label(genesis.ruleset)}: {listing(players)}{won}"
+        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {listing(players)}{won}"
 
 
 def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[Listed]:

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
@@ -54,8 +54,9 @@ def test_matches_are_listed_as_resume_lists_them(here: Run, match: str) -> None:
     done = here("matches")
     assert done.stdout == here("resume", "--list").stdout == here("matches", "list").stdout
     name = f"{date.fromtimestamp(0)}-friday"
+    time = f"{datetime.fromtimestamp(0):%H:%M}"
     assert done.stdout.splitlines() == [
-        f"{name}  {match[:8]}  unfinished  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"{name}  {match[:8]}  unfinished  {time}  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"Return to: p2pdice resume {name}",
     ]
     data = here("matches", "--json").stdout
