@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, counted, escape
+from cli.rulesets import nearest_preset
 from cli.table import answers, palette, pieces
 from cli.table.fragments import Line, as_ascii, beside, cut, filled, fitted, rows, text, width
 
@@ -106,7 +107,7 @@ def _table(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs)
 def _header(board: Board, sight: Sight, columns: int) -> Line:
     parts = [board.name or "p2pdice"]
     if board.ruleset is not None:
-        parts.append(board.ruleset.name or "house rules")
+        parts.append(board.ruleset.name or f"house rules like {nearest_preset(board.ruleset)[0]}")
     if board.state is not None and board.match:
         number = board.state.round if board.showdown is None else board.showdown.round
         parts.append(f"round {number}")

@@ -11,6 +11,7 @@ from cli.explain import summary
 from cli.narrate import confirmation, narrate_game
 from cli.narrate_motes import WINDOWS, ticket_change, window
 from cli.render import bid, command_line, faces, percent
+from cli.rulesets import nearest_preset
 from cli.seating import display_names
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
@@ -403,7 +404,7 @@ def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[L
     """Return who is there, which seats are free, the rules in short, and what another laptop types to join."""
     lines: list[Line] = []
     if board.ruleset is not None:
-        name = board.ruleset.name or "house rules"
+        name = board.ruleset.name or f"house rules like {nearest_preset(board.ruleset)[0]}"
         lines += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
     lines.append([])
     names = display_names(board.players)

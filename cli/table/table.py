@@ -36,7 +36,7 @@ from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.telling import tell
 from cli.text.players import UnknownPlayerError, find_seat
-from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
+from p2pdice import MOTES, Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     AwaitingHost,
     ConcedeAccepted,
@@ -184,7 +184,11 @@ class Table:
             left += "; the match waits until you are back."
         if self._is_giving_up:
             left += " You give up as soon as you are back: the others cannot have heard of it yet."
-        return f"{left} Return with:\n    {command_line(*words)}"
+        way = f"{left} Return with:\n    {command_line(*words)}"
+        if self.board.absent:
+            save = command_line("matches", "save", *words[1:])
+            way += f"\nIf it never goes on, write down what there is of it:\n    {save}"
+        return way
 
     def _say_way_back(self) -> None:
         self._say(self.way_back())
@@ -491,6 +495,9 @@ class Table:
         width = max(map(len, self._offered))
         for word in self._offered:
             self._say(f"    {word:{width}}  {self.words[word][0]}")
+        if self.board.state is not None and self.board.state.motes is not None:
+            letters = listing([f"{mote[0].upper()} is {mote}" for mote in MOTES])
+            self._say(f"On the screen a die in a cup is the first letter of its mote: {letters}.")
         self._say(self._where_the_rules_are())
 
     def _hurry(self, _rest: str) -> None:

@@ -275,6 +275,15 @@ def test_whoever_has_a_namesake_is_named_with_their_key_wherever_they_are_named(
     assert "the match waits for Cy [VEUV]" in table.types("3x3")[0]
 
 
+def test_help_explains_the_letters_of_the_screen_where_dice_are_motes() -> None:
+    letters = "L is light, G is grey, N is neutral, B is blue, R is red and D is dark."
+    table = Table(is_my_turn=False)
+    assert not any(letters in line for line in table.types("help"))
+    motes = new_match(PRESETS["motes"], 2, 1)
+    told(table, node.MatchStarted("ab" * 32, motes.ruleset, (table.line.board.players), 0, motes))
+    assert any(letters in line for line in table.types("help"))
+
+
 def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
     table = Table(is_my_turn=False)
     (answer,) = table.types("3x3")
@@ -333,6 +342,15 @@ def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never()
     at_once = Table()
     assert told(at_once, node.ConcedeAccepted()) == ["You give up; you are out as soon as the others have heard of it."]
     assert WAY_OUT not in told(at_once, node.Suspended((BEN,)))
+
+
+def test_who_leaves_a_match_that_does_not_go_on_is_told_how_to_keep_what_there_is() -> None:
+    table = Table()
+    assert "save" not in table.line.way_back()
+    told(table, node.Suspended((BEN,)))
+    assert table.line.way_back().endswith(
+        "write down what there is of it:\n    p2pdice matches save abababab --home home"
+    )
 
 
 def test_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
