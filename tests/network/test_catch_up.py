@@ -57,6 +57,31 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
     assert onlooker.record.position.tip == source.record.position.tip
 
 
+def test_an_onlooker_whom_a_liar_shows_another_message_follows_the_players_who_know_of_one() -> None:
+    """It may not close the step, and has no vote on it; what it hears from then on is for later steps."""
+    world = World(CLASSIC, 3, seed=4)
+    in_a_round(world, 4)
+    source = world.machines[0].match
+    chain = source.record.chain
+    step = max(position.step for position in chain if position.kind is Kind.REVEAL)
+    said = chain[step + 1].entries
+    liar = min(said)
+    other = sign(said[liar].message._replace(body=bytes(32)), MatchKey(world.seeds[liar]))
+    onlooker = Match(world.data, None, b"")
+    effects = onlooker.handle(Linked(0), 0.0)
+    (need,) = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]
+    history = [signed for position in chain[1 : step + 1] for signed in position.entries.values()]
+    for signed in [*history, said[liar], other, *said.values()]:
+        onlooker.handle(Received(signed.message.author, signed), 100.0)
+    assert onlooker.record.position.step == step
+    while source.record.position.locked <= step:
+        assert world.step()
+    for answer in source.handle(Needed(1, need), world.now):
+        if isinstance(answer, Send) and isinstance(answer.frame, Page):
+            onlooker.handle(Paged(0, answer.frame), 100.0)
+    assert onlooker.record.position.locked == source.record.position.locked
+
+
 # What others hold
 
 

@@ -3,6 +3,7 @@ ends, whatever one liar has signed beside. Times are those of the simulated cloc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 import pytest
@@ -111,6 +112,14 @@ def test_votes_on_every_closed_step_win_a_silent_player_no_time(players: int, tr
     assert turn.until_out() <= PATIENCE.human + 2.0
 
 
+@pytest.mark.parametrize("is_other", [False, True])
+def test_a_vote_of_a_round_far_ahead_wins_a_silent_player_no_time(is_other: bool) -> None:
+    """Nobody comes to that round, so nobody would ever be done with the objection."""
+    turn = SilentTurn(4, is_other=is_other)
+    turn.vote(turn.closed[-1], 1000, turn.others, truthfully=False)
+    assert turn.until_out() <= PATIENCE.human + 2.0
+
+
 def test_a_vote_before_patience_ends_takes_no_time_from_whoever_is_on_turn() -> None:
     turn = SilentTurn(4, is_other=True)
     turn.vote(turn.record.position.step, 0, range(4), truthfully=True)
@@ -202,6 +211,15 @@ def test_nobody_calls_the_end_while_a_majority_votes_against_the_last_step() -> 
         assert match.agreement.is_deciding
         assert world.step()
     assert world.now == began + ROUNDS_AT_THE_END * ROUND
+
+
+def test_who_stands_still_for_a_vote_is_not_woken_to_warn_of_the_slow() -> None:
+    """The end of patience moves on with the time meanwhile: as near as it is, as often would they be woken."""
+    turn = SilentTurn(4)
+    match = turn.world.machines[turn.others[0]].match
+    now = match._clock.earliest
+    assert match._awaiting.look(now, match._linked, True, False, ()) < math.inf
+    assert match._awaiting.look(now, match._linked, True, True, ()) == math.inf
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
