@@ -151,7 +151,7 @@ ONCE: Final[Mapping[str, Once]] = {
     ),
     "a node that had voted is restarted, and begins no further round": Once(
         mends.rounds_begin_after_a_restart,
-        None,
+        Check.EVERY_MATCH_ENDS,
         Plan(
             seed=44,
             preset="wildcard",
@@ -164,7 +164,10 @@ ONCE: Final[Mapping[str, Once]] = {
             is_random=False,
             is_on_loopback=False,
             usual_latency=0.3,
-            faults=(Fault("power cut", 258, 0, 2, 4.057, 0.518),),
+            faults=(
+                Fault("power cut", 258, 0, 2, 4.057, 0.518),
+                Fault("error on commit", 280, 1, 0, 25.271, 0.111),
+            ),
             misbehaviour="two moves",
             culprit=0,
         ),
