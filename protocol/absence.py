@@ -594,11 +594,14 @@ class Absence:
                 continue
             best = ballot.best()
             # Who has not closed a cheat's step does so by a decision only.
-            is_heeding_all = heed is _Heed.VOTES or not culprits.isdisjoint(place.owed)
+            is_cheats = not culprits.isdisjoint(place.owed)
+            is_heeding_all = heed is _Heed.VOTES or is_cheats
             heeded = self._near_voters(ballot).difference(culprits) if is_heeding_all else objectors[index]
             if heed is _Heed.SINGLE_OBJECTIONS:
                 came = {author for author, number in ballot.rounds() if number <= self.round}
-                is_in_vain = not came <= objectors[index] | culprits
+                # Two histories begin at a cheat's step on which votes differ: nobody knows of rounds on the other one.
+                is_split = is_cheats and objectors[index]
+                is_in_vain = not is_split and not came <= objectors[index] | culprits
                 is_single = is_heeding_all or any(objections[author] == 1 for author in heeded)
                 heeded = heeded if is_single and not is_in_vain else set()
             if self.me in objectors[index] or heeded or (best and best[0].entries != closed):

@@ -316,6 +316,18 @@ def test_a_step_with_a_cheats_message_stands_unless_as_many_have_gone_on_with_an
     assert voter(absent(1, (b"a", b"b", b"C"))).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
 
 
+def test_a_cheats_step_on_which_votes_differ_is_voted_on_again_at_once() -> None:
+    """Each side knows only its own history behind that step, and thus no rounds of the others there."""
+    place = STEP._replace(base=(0, 1, 2, 3), staying=(0, 1, 2, 3), live=(0, 1, 2, 3), players=(0, 1, 2, 3), owed=(3,))
+    shown: Entries = (b"one",)
+    split = voter(absent(0, shown), absent(1, (b"other",)), absent(2, (b"other",)), place=place)
+    past = Past(shown, culprits={3}, step=place)
+    assert split.contested(past) == place
+    assert voter(absent(0, shown), absent(1, shown), place=place).contested(past) == NEXT
+    (again,) = split.due(past, {TIP}, ())
+    assert (again.round, again.entries) == (1, (b"other",))
+
+
 def test_of_two_messages_of_a_cheat_the_one_counts_on_which_more_of_those_in_the_game_have_gone_on() -> None:
     """Who is out of it is not counted: no LOCK waits for them."""
     everyone, other = (0, 1, 2, 3, 4, 5), (b"a", b"b", b"C", b"d")
