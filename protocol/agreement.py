@@ -311,10 +311,7 @@ class Agreement:
             return self._keep_for_later(record.check_signature(signed), read_vote(signed).round)
         position = record.chain[message.step]
         if message.tip != position.tip:
-            signed = record.check_signature(signed)
-            if message.author == self.absence.me:
-                self._remember_own(signed)
-            return self._put_aside(signed)
+            return self._put_aside(record.check_signature(signed))
         if message.step < record.position.locked:
             return self._put_aside(record.check_signature(signed))
         if not self.absence.may_be_news(read_vote(signed)):
@@ -338,6 +335,8 @@ class Agreement:
     def _put_aside(self, signed: Signed) -> Reception:
         """Keep a message, whose signature was checked, though it has no place here."""
         is_vote, is_here = signed.message.kind in VOTES, self.record.goes_through(signed.message)
+        if not is_here:
+            self._remember_own(signed)
         self._aside.setdefault(signed.message.author, {})[is_vote, is_here] = signed._replace(checked=True)
         return Reception.KNOWN if is_here else Reception.FOREIGN
 
@@ -349,12 +348,20 @@ class Agreement:
                 self.news.append(Kept(vote.source))
 
     def _remember_own(self, signed: Signed) -> None:
-        """Count a vote of this node's on a history that it has left: it binds all the same."""
-        with suppress(ContradictionError):
-            self.absence.take(read_vote(signed), Place(signed.message.step, signed.message.tip, (), (), (), (), ()))
+        """If this node signed that, before a restart and on a history that it has left: count it, as it binds all the
+        same, and keep it, as the history may return."""
+        message = signed.message
+        if message.author != self.absence.me or message.step < self.record.position.locked:
+            return
+        if message.kind in VOTES:
+            with suppress(ContradictionError):
+                self.absence.take(read_vote(signed), Place(message.step, message.tip, (), (), (), (), ()))
+        elif message.kind is not Kind.RESULT:
+            self.own.setdefault(message.tip, signed)
 
     def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
         message = signed.message
+        self._remember_own(signed)
         kept = self._later.setdefault(message.author, {})
         slot = (message.step, int(message.kind) if message.kind in (*VOTES, Kind.RESIGN) else 0, vote_round)
         if slot not in kept:

@@ -214,6 +214,36 @@ def test_what_a_node_signed_on_a_history_that_it_has_left_stays_in_its_store() -
     assert own.id in {signed.id for signed in kept}
 
 
+def test_what_a_node_signed_on_a_history_that_it_has_left_binds_it_after_a_restart_and_when_it_returns() -> None:
+    world = in_a_round()
+    history = world.machines[0].match.record
+    me = history.chain[history.position.step - 1].owed[0]
+    record, agreement = world.machines[me].match.record, world.machines[me].match.agreement
+    left = record.fork(record.position.step)
+    bidder, elsewhere, shown = with_another_bid(world)
+    (vote_there,) = (signed for signed in absents(world, record, 0) if signed.message.author == me)
+    (bid_there,) = (signed for signed in _history_of(left)[-1:] if signed.message.author == me)
+    agreement.take(vote_there)
+    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
+    (kept,) = (news.messages for news in agreement.news if isinstance(news, Replaced))
+
+    restarted = Agreement(world.data, me)
+    restarted.take_stored(kept)
+    assert restarted.absence.round == 0
+    assert restarted.own[bid_there.message.tip] == bid_there
+    restarted.follow(bidder, [*_history_of(left), *absents(world, left, 2)])
+    assert restarted.record.position.tip == left.position.tip
+    assert restarted.absence.has_voted(vote_there.message.tip)
+    (again,) = (news.messages for news in restarted.news if isinstance(news, Replaced))
+    assert {vote_there.id, bid_there.id} <= {signed.id for signed in again}
+
+
+def _history_of(record: Record) -> list[Signed]:
+    """Return what has closed the steps since the last complete LOCK."""
+    chain = record.chain[record.position.locked + 1 :]
+    return [signed for position in chain for signed in position.entries.values()]
+
+
 def test_who_has_stored_a_complete_lock_votes_on_no_step_before_it_whatever_is_shown() -> None:
     """So a vote that was under way then, and left without being stored, is contradicted by no later one."""
     world = in_a_round()
