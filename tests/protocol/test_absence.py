@@ -321,7 +321,12 @@ def test_a_cheats_step_on_which_votes_differ_is_voted_on_again_at_once() -> None
     place = STEP._replace(base=(0, 1, 2, 3), staying=(0, 1, 2, 3), live=(0, 1, 2, 3), players=(0, 1, 2, 3), owed=(3,))
     shown: Entries = (b"one",)
     split = voter(absent(0, shown), absent(1, (b"other",)), absent(2, (b"other",)), place=place)
-    past = Past(shown, culprits={3}, step=place)
+
+    class GoneOn(Past):
+        def held(self, step: int) -> Mapping[int, bytes]:
+            return {0: b"a", 1: b"b"}
+
+    past = GoneOn(shown, culprits={3}, step=place)
     assert split.contested(past) == place
     assert voter(absent(0, shown), absent(1, shown), place=place).contested(past) == NEXT
     (again,) = split.due(past, {TIP}, ())
