@@ -217,10 +217,10 @@ class Node:
         "chain",
         "closing",
         "final",
-        "has_seen_fork",
         "known",
         "me",
         "messages",
+        "others",
         "proofs",
         "said",
         "table",
@@ -233,7 +233,8 @@ class Node:
         """What the steps were closed with."""
         self.final: bytes | None = None
         """The tip of the LOCK that is known to be complete."""
-        self.has_seen_fork = False
+        self.others: frozenset[bytes] = frozenset()
+        """The tips of other LOCKs that are known to be complete."""
         self.messages: dict[tuple[bytes, int], tuple[bytes, ...]] = {}
         """By slot (tip, author): one id, or two of an equivocator."""
         self.blamed: frozenset[int] = frozenset()
@@ -251,7 +252,7 @@ class Node:
         twin.absence = self.absence.copy()
         twin.chain = self.chain
         twin.final = self.final
-        twin.has_seen_fork = self.has_seen_fork
+        twin.others = self.others
         twin.messages = self.messages.copy()
         twin.blamed = self.blamed
         twin.proofs = self.proofs
@@ -266,7 +267,7 @@ class Node:
             self.known,
             self.chain,
             self.final,
-            self.has_seen_fork,
+            self.others,
             self.blamed,
             self.said,
             self.closing,
@@ -436,7 +437,7 @@ class Node:
             ballot = self.absence.ballots.get(tip)
             if (ballot is not None and ballot.decided) or self.is_complete(self.table.places[tip]):
                 if self.final is not None:
-                    self.has_seen_fork = True
+                    self.others |= {tip}
                     continue
                 self.final = tip
                 self.absence.forget({tip})
@@ -824,7 +825,7 @@ class Explorer:
     def _end(self, numbers: tuple[int, ...], group: tuple[int, ...]) -> str:
         nodes = [self.nodes[numbers[index]] for index in group]
         finals = {node.final for node in nodes}
-        if len(finals - {None}) > 1 or any(node.has_seen_fork for node in nodes):
+        if len(finals - {None}) > 1 or any(node.others for node in nodes):
             return "forked"
         if len(finals) > 1:
             return ""
@@ -909,9 +910,11 @@ class Explorer:
 
     def _fork(self, state: State) -> set[bytes]:
         """Return the tips of the complete LOCKs, if there are two."""
-        finals = {self.facts[number].final for number in state[:-1]} - {None}
-        seen = any(self.nodes[number].has_seen_fork for number in state[:-1])
-        return {final for final in finals if final is not None} if len(finals) > 1 or seen else set()
+        finals: set[bytes] = set()
+        for number in state[:-1]:
+            final = self.facts[number].final
+            finals |= self.nodes[number].others | (set() if final is None else {final})
+        return finals if len(finals) > 1 else set()
 
     def _contradicts(self, lies: int, *, closes_only: bool = False) -> bool:
         """Tell whether some of these messages of the liar's for one step before the LOCK contradict each other."""
