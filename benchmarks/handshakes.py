@@ -22,9 +22,9 @@ from statistics import median
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from protocol.certificates import client_context, credentials, server_context
-from protocol.channel import shake_hands
+from protocol.crypto.tls import client_context, credentials, server_context
 from protocol.limits import ACCEPT_RATE, HANDSHAKE_COST, HANDSHAKE_RATE
+from protocol.net.channel import shake_hands
 from tests.protocol.chains import CHAINS, show
 
 PATIENCE = 60.0

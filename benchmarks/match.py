@@ -30,10 +30,10 @@ from p2pdice import PRESETS, Bid
 from p2pdice.events import HandsShown
 from p2pdice.players import OddsPlayer
 from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
-from protocol.link import Link
-from protocol.loop import loop_factory
-from protocol.messages import MESSAGE_TAG
-from protocol.node import Node, TableSettings
+from protocol.net.link import Link
+from protocol.net.loop import loop_factory
+from protocol.node.node import Node, TableSettings
+from protocol.wire.messages import MESSAGE_TAG
 
 
 def reference() -> tuple[float, float]:

@@ -2,9 +2,10 @@
 
     python -m benchmarks.verify [FILE…] [--players 4] [--repeat 5]
 
-Without files a match is played in memory first. "share" is signatures a second of :func:`protocol.verifier.verify` as
-a share of what bare ``cryptography`` checks in the same run, over the very same signatures: those of the messages, and
-those of witnesses that LOCKs carry. Python's garbage collector is told to leave alone what was there before.
+Without files a match is played in memory first. "share" is signatures a second of
+:func:`protocol.consensus.verifier.verify` as a share of what bare ``cryptography`` checks in the same run, over the
+very same signatures: those of the messages, and those of witnesses that LOCKs carry. Python's garbage collector is told
+to leave alone what was there before.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from benchmarks.matches import played
-from protocol.keys import PublicKey
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import PublicKey
 
 Check = tuple[Ed25519PublicKey, bytes, bytes]
 """A key, a signature, and what was signed."""

@@ -90,8 +90,7 @@ def as_failure(error: Exception) -> Failure | None:
         )
     # Imported only now: these modules are slow to load, and most commands end without an error.
     from p2pdice import RulesError
-    from protocol.keys import KeyFileError
-    from protocol.store import StoreError
+    from protocol import KeyFileError, StoreError
 
     if isinstance(error, RulesError):
         return Failure(str(error), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)
@@ -109,7 +108,7 @@ def as_failure(error: Exception) -> Failure | None:
 
 
 def _node_failure(error: Exception) -> Failure | None:
-    from protocol.errors import NodeError
+    from protocol import NodeError
 
     if not isinstance(error, NodeError):
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from protocol.verifier import Verdict
+    from protocol import Verdict
 
 SHARE: Final = 1024 * 1024
 """Bytes that another process must have to judge: it takes as long to start one as to judge a few hundred thousand."""
@@ -33,7 +33,7 @@ def judge(path: Path) -> Judged:
 
     :raises OSError: if it cannot be read.
     """
-    from protocol.verifier import verify
+    from protocol import verify
 
     data = read_transcript(path)
     return Judged(verify(data), path.stat().st_mtime)
@@ -84,8 +84,8 @@ def read_transcript(path: Path) -> bytes:
     :raises OSError: if it cannot be read, or is no file but a folder, a pipe or a device: reading one of these may
         never end, and opening one may wait.
     """
-    from protocol.home import open_without_waiting
     from protocol.limits import TRANSCRIPT
+    from protocol.storage.home import open_without_waiting
 
     _require_file(path.stat().st_mode)
     with open(path, "rb", opener=open_without_waiting) as file:

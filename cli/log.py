@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.render import escape
-from protocol.home import Home, private_opener
+from protocol import Home
 from protocol.limits import LOG_BYTES
+from protocol.storage.home import private_opener
 
 
 class EscapingFormatter(logging.Formatter):

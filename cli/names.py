@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.settings import Settings
-from protocol.nicknames import outline
+from protocol.wire.nicknames import outline
 
 FALLBACK: Final = "Player"
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
@@ -42,7 +42,7 @@ def nickname(wanted: str | None) -> str:
     :raises Failure: if it is not told, and the settings cannot be read.
     """
     from cli.preferences import preferences
-    from protocol.nicknames import NicknameError, check_nickname
+    from protocol import NicknameError, check_nickname
 
     if wanted is not None:
         try:
@@ -56,7 +56,7 @@ def nickname(wanted: str | None) -> str:
 
 def login_name() -> str:
     """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
-    from protocol.nicknames import NicknameError, check_nickname
+    from protocol import NicknameError, check_nickname
 
     try:
         return check_nickname(getpass.getuser())
@@ -117,7 +117,7 @@ def _without_mark(name: str) -> str:
 
 def _fitting(name: str, room: int, end: str) -> str | None:
     """Return as much of a name as there is room for, with something behind it, if that can be a nickname."""
-    from protocol.nicknames import NicknameError, check_nickname
+    from protocol import NicknameError, check_nickname
 
     seen = "".join(each if _is_seen(each) else " " for each in unicodedata.normalize("NFC", name))
     try:
@@ -127,7 +127,7 @@ def _fitting(name: str, room: int, end: str) -> str | None:
 
 
 def _is_seen(character: str) -> bool:
-    from protocol.nicknames import NicknameError, check_nickname
+    from protocol import NicknameError, check_nickname
 
     try:
         return bool(check_nickname(f"1{character}2" if character != " " else "1 2"))

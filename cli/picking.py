@@ -9,7 +9,7 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.render import escape
 from cli.settings import is_interactive
-from cli.tables_shown import Listed, describe
+from cli.text.tables_shown import Listed, describe
 
 
 def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -19,16 +19,14 @@ from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
 from cli.starting import gc_paused
 from cli.table.curtain import curtain
-from cli.table.face import InterruptedByUserError
+from cli.table.face import HOST, InterruptedByUserError
 from cli.table.showing import Ui
 
 if TYPE_CHECKING:
-    from cli.crew import Crew
+    from cli.bots.crew import Crew
     from cli.table.showing import Showing
     from cli.table.table import Table
-    from protocol.lobby import TableSettings
-    from protocol.match import Match
-    from protocol.node import Node
+    from protocol import Match, Node, TableSettings
 
 PortOption = Annotated[
     int, typer.Option("--port", min=0, max=65535, metavar="P", help="Listen on this port (0: any free one).")
@@ -63,13 +61,9 @@ Again = Callable[["Node", str], Awaitable[Company]]
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
     """Seat nobody."""
-    from cli.crew import Crew
+    from cli.bots.crew import Crew
 
     return nullcontext(Crew())
-
-
-HOST: Final = "host"
-"""Typed after *again* by whoever wants to open the table instead of its host."""
 
 
 async def rejoin(node: Node, wish: str) -> Company:
@@ -93,7 +87,7 @@ async def rejoin(node: Node, wish: str) -> Company:
 
 def table_of(match: Match, name: str) -> TableSettings:
     """Return a table like that of a match, under a name."""
-    from protocol.lobby import TableSettings
+    from protocol import TableSettings
 
     genesis = match.record.genesis
     return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience)
@@ -149,7 +143,7 @@ def play(
     with curtained:
         with gc_paused():
             from cli.log import open_log
-            from protocol.node import Node
+            from protocol import Node
 
             if showing.ui is Ui.SCREEN:
                 import cli.table.screen
@@ -187,7 +181,7 @@ def run(main: Coroutine[Any, Any, _Result]) -> _Result:
 
     So do the other signals that ask a process to end: what it started must not outlive it.
     """
-    from protocol.loop import loop_factory
+    from protocol import loop_factory
 
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -203,16 +197,3 @@ async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
         with suppress(NotImplementedError, AttributeError):  # Windows has neither of the two
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
     return await main
-
-
-async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run coroutines side by side until one of them ends; the others are cancelled. Its exception is raised."""
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in done:
-        task.result()

@@ -68,7 +68,7 @@ class Settled(NamedTuple):
 
 
 def _nickname(value: object) -> str:
-    from protocol.nicknames import check_nickname
+    from protocol import check_nickname
 
     if not isinstance(value, str):
         raise ValueError("it is no text")
@@ -161,7 +161,7 @@ def file_path() -> Path:
         return Path(variable)
     from platformdirs import user_config_path
 
-    from protocol.home import SETTINGS_FILE
+    from protocol.storage.home import SETTINGS_FILE
 
     return user_config_path("p2pdice", appauthor=False) / SETTINGS_FILE
 
@@ -180,7 +180,7 @@ class File:
 
         :raises Failure: if it cannot be read, or is no TOML.
         """
-        from protocol.home import open_without_waiting
+        from protocol.storage.home import open_without_waiting
 
         path = file_path()
         try:
@@ -271,7 +271,7 @@ class File:
         self._text, self._table = text, wanted
 
     def _write(self, text: str) -> None:
-        from protocol.home import write_whole
+        from protocol.storage.home import write_whole
 
         try:
             write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
@@ -316,7 +316,7 @@ def typed(key: str, text: str) -> Value:
 
 
 def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | None = None) -> Failure:
-    from protocol.nicknames import NicknameError
+    from protocol import NicknameError
 
     setting = SETTINGS[key]
     why = f" ({escape(str(error))})" if isinstance(error, NicknameError) else ""

@@ -29,13 +29,13 @@ class Settings:
             return self.home_option
         if variable := os.environ.get(HOME_VARIABLE):
             return Path(variable)
-        from protocol.home import default_home
+        from protocol import default_home
 
         return default_home()
 
     def private_home(self) -> Path:
         """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
-        from protocol.home import close_to_others
+        from protocol.storage.home import close_to_others
 
         home = self.home
         if self._is_home_closed:

@@ -10,9 +10,9 @@ import asyncio
 from collections import Counter
 from random import Random
 
-from cli.bots import Bot, PlayerBot, ProgramBot
-from cli.programs import split_command
-from cli.rehearsal import rehearse
+from cli.bots.bot import Bot, PlayerBot, ProgramBot
+from cli.bots.local_match import rehearse
+from cli.bots.programs import split_command
 from p2pdice import PRESETS
 from p2pdice.players import OddsPlayer
 

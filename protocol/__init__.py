@@ -1,1 +1,108 @@
-"""The agreement: how laptops that do not trust each other play one game."""
+"""The agreement: how laptops that do not trust each other play one game.
+
+The names below are loaded when they are first used: whoever asks for one pays for no other. Beside them,
+:mod:`protocol.events` is what a node tells, and :mod:`protocol.limits` what a peer can make it do.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from protocol.consensus.verifier import Judgement, Verdict, examine, verify
+    from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, fingerprint, parse_fingerprint
+    from protocol.errors import NodeError
+    from protocol.match.lobby import TableSettings
+    from protocol.match.match import Match
+    from protocol.match.progress import Clock, Progress, Stage
+    from protocol.match.replay import Replay
+    from protocol.match.timeouts import Party
+    from protocol.net.addresses import Address, format_address, parse_address
+    from protocol.net.advertisement import Advertisement
+    from protocol.net.loop import loop_factory
+    from protocol.net.mdns import Discovery, DiscoveryUnavailable
+    from protocol.net.sightings import Sighting
+    from protocol.node.node import Node
+    from protocol.storage.home import Home, default_home
+    from protocol.storage.store import Store, StoredMatch, StoreError
+    from protocol.version import PROTOCOL_VERSION
+    from protocol.wire.genesis import MalformedGenesisError, Patience, parse_genesis, version_of
+    from protocol.wire.nicknames import NicknameError, check_nickname
+    from protocol.wire.rulesets import ruleset_hash, ruleset_label
+
+_HOME = {
+    name: module
+    for module, names in {
+        "crypto.keys": "IDENTITY_FILE Identity KeyFileError fingerprint parse_fingerprint",
+        "errors": "NodeError",
+        "match.lobby": "TableSettings",
+        "match.match": "Match",
+        "match.progress": "Clock Progress Stage",
+        "match.replay": "Replay",
+        "match.timeouts": "Party",
+        "consensus.verifier": "Judgement Verdict examine verify",
+        "net.addresses": "Address format_address parse_address",
+        "net.advertisement": "Advertisement",
+        "net.loop": "loop_factory",
+        "net.mdns": "Discovery DiscoveryUnavailable",
+        "net.sightings": "Sighting",
+        "node.node": "Node",
+        "storage.home": "Home default_home",
+        "storage.store": "Store StoreError StoredMatch",
+        "version": "PROTOCOL_VERSION",
+        "wire.genesis": "MalformedGenesisError Patience parse_genesis version_of",
+        "wire.nicknames": "NicknameError check_nickname",
+        "wire.rulesets": "ruleset_hash ruleset_label",
+    }.items()
+    for name in names.split()
+}
+
+__all__ = [
+    "IDENTITY_FILE",
+    "PROTOCOL_VERSION",
+    "Address",
+    "Advertisement",
+    "Clock",
+    "Discovery",
+    "DiscoveryUnavailable",
+    "Home",
+    "Identity",
+    "Judgement",
+    "KeyFileError",
+    "MalformedGenesisError",
+    "Match",
+    "NicknameError",
+    "Node",
+    "NodeError",
+    "Party",
+    "Patience",
+    "Progress",
+    "Replay",
+    "Sighting",
+    "Stage",
+    "Store",
+    "StoreError",
+    "StoredMatch",
+    "TableSettings",
+    "Verdict",
+    "check_nickname",
+    "default_home",
+    "examine",
+    "fingerprint",
+    "format_address",
+    "loop_factory",
+    "parse_address",
+    "parse_fingerprint",
+    "parse_genesis",
+    "ruleset_hash",
+    "ruleset_label",
+    "verify",
+    "version_of",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        value: object = getattr(import_module(f"protocol.{_HOME[name]}"), name)
+        globals()[name] = value  # so that the next use does not come here
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

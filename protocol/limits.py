@@ -186,6 +186,8 @@ PATIENCE_HUMAN: Final = 120
 PATIENCE_AUTOMATIC: Final = 15
 """For messages that a program sends by itself: as long as it takes to find a link dead."""
 
+OVERSLEPT: Final = 2.0
+"""A timer that fires so much too late was asleep with its machine: nobody can be blamed for the time in between."""
 GRACE: Final = 3.0
 """What a program may take for an answer without being charged: a busy laptop, a Wi-Fi that drops out for a moment."""
 BANK: Final = 4

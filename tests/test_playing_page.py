@@ -12,15 +12,15 @@ import pytest
 from cli.front import build
 from cli.preferences import SETTINGS
 from cli.settings import Settings
-from cli.speech import hear
 from cli.table.drawing import WIDE
-from cli.table.gallery import PLAYERS_ONLY
 from cli.table.screen import Screen
+from cli.table.spectator_table import PLAYERS_ONLY
 from cli.table.table import _IN_FULL, Table
 from cli.table.terminal import ASCII_VARIABLE, SMALLEST
+from cli.text.speech import hear
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.node import Node
+from protocol.node.node import Node
 from tests.cli.table.boards import Sample
 from tests.programs import ROOT
 

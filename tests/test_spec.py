@@ -11,16 +11,24 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, new_match
-from protocol.canonical import decode, encode
-from protocol.certificates import authority_key
-from protocol.hashing import tagged_hash
-from protocol.keys import Identity, MatchKey, PublicKey, fingerprint
-from protocol.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
-from protocol.nicknames import UNSEEN
-from protocol.position import state_hash
-from protocol.randomness import Context, beacon, derive_secret, hand, hand_commitment, seating, share_commitment
-from protocol.wire import encode_frame
-from protocol.words import parse_word, sign_word
+from protocol.consensus.steps import state_hash
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.joint_randomness import (
+    Context,
+    beacon,
+    derive_secret,
+    hand,
+    hand_commitment,
+    seating,
+    share_commitment,
+)
+from protocol.crypto.keys import Identity, MatchKey, PublicKey, fingerprint
+from protocol.crypto.tls import authority_key
+from protocol.match.words import parse_word, sign_word
+from protocol.wire.canonical import decode, encode
+from protocol.wire.frames import encode_frame
+from protocol.wire.messages import BODY_SHAPES, Kind, Message, message_id, parse_signed, sign
+from protocol.wire.nicknames import UNSEEN
 
 TEXT = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
 
@@ -129,12 +137,12 @@ def test_canonical_states_have_the_hashes_that_part_one_prints() -> None:
 def test_every_kind_frame_type_and_hash_tag_of_the_code_is_in_the_tables() -> None:
     for kind in BODY_SHAPES:
         assert f"| {int(kind)} | {kind.name} |" in TEXT
-    from protocol import wire
+    from protocol.wire import frames
 
-    for name, number in wire._Type.__members__.items():
+    for name, number in frames._Type.__members__.items():
         assert f"| {int(number)} | {name} |" in TEXT
     code = "".join(
-        path.read_text(encoding="utf-8") for path in Path(encode_frame.__code__.co_filename).parent.glob("*.py")
+        path.read_text(encoding="utf-8") for path in Path(encode_frame.__code__.co_filename).parents[1].rglob("*.py")
     )
     tags = set(re.findall(r"(?:tagged_hash|hash_stream)\(\s*\"([a-z-]+)\"", code)) - {"example"}
     assert len(tags) > 10

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from p2pdice import NEWCOMER_COINS
-from protocol import joinline, limits
-from protocol import match as match_module
+from protocol import limits
+from protocol.match import match as match_module
+from protocol.net import join_line
 from tests.programs import ROOT
 
 PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
@@ -148,7 +149,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"Of one author {limits.WORD_BURST_HEARD} words are heard at once",
         f"of all at a table or in a match {limits.FLOOR_BURST} at once and {limits.FLOOR_RATE:.0f} a second",
         f"once in {limits.REPLACEMENT:.0f} seconds",
-        f"a secret of {joinline._TOKEN_BYTES * 8} bits",
+        f"a secret of {join_line._TOKEN_BYTES * 8} bits",
         f"unconfirmed at the others after {match_module.RECEIPTS:.0f} seconds",
         f"{NEWCOMER_COINS:,} coins",
     )

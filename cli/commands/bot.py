@@ -17,7 +17,7 @@ from cli.render import command_line, counted, escape
 from cli.settings import Settings
 
 if TYPE_CHECKING:
-    from cli.conformance import Report, Trial
+    from cli.bots.conformance import Report, Trial
 
 EPILOG: Final = """\b
 Examples:
@@ -88,13 +88,13 @@ def play(
     player = nickname(name) if name is not None else bot_nickname(said)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
 
-    from cli.witness import seat_program
+    from cli.bots.program_reporter import seat_program
 
     run(seat_program(home, player, interface, seat_at(target, pledge), command, move_ms, as_json))
 
 
 async def _introduced(command: list[str]) -> str:
-    from cli.witness import introduced
+    from cli.bots.program_reporter import introduced
     from p2pdice import PRESETS
 
     return await introduced(command, PRESETS["classic"])  # what is played is not known before
@@ -111,10 +111,10 @@ def check(
     It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
     any. What it writes to standard error goes to the log. A program that says no hello is not tried any further.
     """
-    from cli.conformance import check as examine
+    from cli.bots.conformance import check as examine
+    from cli.bots.program_reporter import not_started
+    from cli.bots.programs import ProgramError
     from cli.log import open_log
-    from cli.programs import ProgramError
-    from cli.witness import not_started
 
     command = _command(ctx)
     log = open_log(ctx.ensure_object(Settings).private_home())

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.account import Account
-from cli.exhibition import Exhibition
+from cli.bots.demo_match import Exhibition
 from cli.exits import Failure
 from cli.front import application
 from cli.judging import read_transcript
@@ -21,9 +20,10 @@ from cli.play import run
 from cli.progress import Progress
 from cli.render import command_line, counted, escape, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from cli.text.round_summary import Account
 
 if TYPE_CHECKING:
-    from protocol.verifier import Verdict
+    from protocol import Verdict
 
 EPILOG: Final = """\b
 Examples:
@@ -129,7 +129,7 @@ def judge(exhibition: Exhibition) -> tuple[Verdict, list[Path]]:
 
     :raises Failure: if one is not fair, or they differ.
     """
-    from protocol.verifier import Judgement, verify
+    from protocol import Judgement, verify
 
     paths = [each.transcript for each in exhibition.contestants if each.transcript is not None]
     contents = [read_transcript(path) for path in paths]

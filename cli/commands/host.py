@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.crew import Crew, Recruit, hired
+from cli.bots.crew import Crew, Recruit, hired
+from cli.bots.programs import ProgramError, split_command
 from cli.front import application
 from cli.log import open_log
 from cli.names import NameOption, bot_nickname, house_names, nickname
 from cli.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
-from cli.programs import ProgramError, split_command
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
@@ -24,7 +24,7 @@ from cli.waiting import waiting
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
-    from protocol.node import Node
+    from protocol import Node
 
 EPILOG: Final = """\b
 Examples:
@@ -85,9 +85,8 @@ def host(
     or with --bots one for you and one for each bot. Against bots alone there is no hurry, and you can leave and resume:
     they come back with you.
     """
-    from protocol.genesis import Patience
+    from protocol import Patience, TableSettings
     from protocol.limits import PLAYERS
-    from protocol.lobby import TableSettings
 
     try:
         commands = [split_command(program) for program in programs or ()]
@@ -141,7 +140,7 @@ def table_name(name: str) -> str:
 
     :raises typer.BadParameter: with the reason.
     """
-    from protocol.addresses import parse_address
+    from protocol import parse_address
     from protocol.limits import TABLE_NAME_CHARACTERS
 
     name = unicodedata.normalize("NFC", name).strip()
@@ -165,8 +164,8 @@ async def recruits(
     :param has_guests: other people can sit down, who are told whose the bots are.
     :raises Failure: if a program cannot be started, or says no hello.
     """
-    from cli.witness import introduced
-    from protocol.keys import Identity
+    from cli.bots.program_reporter import introduced
+    from protocol import Identity
 
     programs: list[str] = []
     if commands:

@@ -9,15 +9,16 @@ import typer
 
 from cli.front import application
 from cli.names import NameOption, nickname
-from cli.play import InterfaceOption, first_of, run
+from cli.play import InterfaceOption, run
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.face import PipedInput
+from cli.tasks import first_of
 
 if TYPE_CHECKING:
-    from cli.seating import Seating
+    from cli.text.seating import Seating
+    from protocol import Node
     from protocol.events import NodeEvent
-    from protocol.node import Node
 
 app = application()
 
@@ -40,17 +41,17 @@ def house_bot(
 ) -> None:
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
-    The first line of its standard input says what it shall do, and with whom (cli.children.Order). It leaves when its
-    standard input ends, so that it never outlives whoever started it.
+    The first line of its standard input says what it shall do, and with whom (cli.bots.bot_processes.Order). It leaves
+    when its standard input ends, so that it never outlives whoever started it.
     """
-    from cli.bots import PlayerBot
-    from cli.children import PATIENCE, Order
-    from cli.driver import seat
+    from cli.bots.bot import PlayerBot
+    from cli.bots.bot_processes import PATIENCE, Order
+    from cli.bots.bot_seat import seat
+    from cli.bots.program_reporter import seat_program
     from cli.log import open_log
-    from cli.stream import event_line
-    from cli.witness import seat_program
+    from cli.text.event_json import event_line
     from p2pdice.players import OddsPlayer
-    from protocol.lobby import TableSettings
+    from protocol import TableSettings
 
     home = ctx.ensure_object(Settings).private_home()
     player_name = nickname(name)

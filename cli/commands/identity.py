@@ -12,8 +12,7 @@ from cli.names import NameOption, nickname
 from cli.settings import Settings
 
 if TYPE_CHECKING:
-    from protocol.home import Home
-    from protocol.keys import Identity
+    from protocol import Home, Identity
 
 EPILOG: Final = """\b
 Examples:
@@ -39,7 +38,7 @@ def show(
 
     The fingerprint is what two people compare, by eye or over the phone, to be sure that they play with each other.
     """
-    from protocol.home import Home
+    from protocol import Home
 
     home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
@@ -58,8 +57,8 @@ def show(
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:
     """Return the identity, and whether it was made now."""
-    from protocol import archive
-    from protocol.keys import Identity
+    from protocol import Identity
+    from protocol.storage import archive
 
     if home.identity.exists() or not home.store.exists():
         return Identity.load_or_create(home.path)

@@ -16,12 +16,11 @@ from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, p
 from cli.render import command_line, escape
 from cli.settings import Settings, is_interactive
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
-from cli.tables_shown import listed
+from cli.text.tables_shown import listed
 from cli.waiting import place_in, shown, waiting
 
 if TYPE_CHECKING:
-    from protocol.node import Node
-    from protocol.sightings import Sighting
+    from protocol import Node, Sighting
 
 EPILOG: Final = """\b
 Examples:
@@ -88,8 +87,8 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.advertisement import LOBBY
-    from protocol.whereabouts import called
+    from protocol.net.advertisement import LOBBY
+    from protocol.node.locator import called
 
     open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
     if not open_ones:

@@ -18,8 +18,7 @@ from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, only_on_disk, show
 
 if TYPE_CHECKING:
-    from protocol.home import Home
-    from protocol.store import Store, StoredMatch
+    from protocol import Home, Store, StoredMatch
 
 EPILOG: Final = """\b
 Examples:
@@ -63,7 +62,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     First come the unfinished ones, then the finished ones, then those of which there is only a transcript, as you have
     watched or forgotten them; of each kind the newest first.
     """
-    from protocol.home import Home
+    from protocol import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
     if not home.store.exists():
@@ -93,10 +92,10 @@ def save(
     That of an unfinished match holds all that was signed so far: verify calls it incomplete, and says where the match
     stopped and who is awaited. Without -o it goes where the transcripts of finished matches are.
     """
-    from protocol import archive
-    from protocol.genesis import parse_genesis
-    from protocol.home import Home, write_whole
-    from protocol.transcript_files import transcript_path
+    from protocol import Home, parse_genesis
+    from protocol.storage import archive
+    from protocol.storage.home import write_whole
+    from protocol.storage.transcript_files import transcript_path
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with read(home) as (store, stored_matches):
@@ -124,10 +123,10 @@ def forget(
 
     The bots that you had seated in it are forgotten, too. Transcripts and proofs are files of their own, and stay.
     """
-    from cli.crew import tidy
-    from protocol import archive
-    from protocol.home import Home
-    from protocol.transcript_files import files_about
+    from cli.bots.crew import tidy
+    from protocol import Home
+    from protocol.storage import archive
+    from protocol.storage.transcript_files import files_about
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
@@ -173,8 +172,8 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     :param if_busy: what to type if another process uses the home.
     :raises Failure: if the home has none, or another process uses it.
     """
-    from protocol import archive
-    from protocol.errors import NodeError
+    from protocol import NodeError
+    from protocol.storage import archive
 
     _check(home)
     try:
@@ -191,7 +190,7 @@ def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
 
     :raises Failure: if the home has none.
     """
-    from protocol import archive
+    from protocol.storage import archive
 
     _check(home)
     with archive.read_store(home) as store:
@@ -204,7 +203,7 @@ def _check(home: Home) -> None:
 
 
 def _shown(store: Store) -> tuple[Store, tuple[StoredMatch, ...]]:
-    from protocol import archive
+    from protocol.storage import archive
 
     if store.loss is not None:
         complain(sentence(archive.describe(store.loss)))

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
+from cli.bots.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.front import application
-from cli.ndjson import LINE_BYTES, LineBuffer, OverlongLineError
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 
 EPILOG: Final = """\b
@@ -53,7 +53,7 @@ def referee(
 
     For a game with real dice, to check a bot's idea of the rules, or to make test vectors.
     """
-    from cli.referee import Referee, refusal
+    from cli.bots.referee import Referee, refusal
 
     ruleset = chosen_ruleset(rules, changes)
     if first >= players:

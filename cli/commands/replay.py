@@ -23,7 +23,7 @@ from cli.text.transcript_names import named_transcript
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protocol.replay import Replay
+    from protocol import Replay
 
 EPILOG: Final = """\b
 Examples:
@@ -92,8 +92,7 @@ def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
 
     :raises Failure: if it cannot be read or holds none.
     """
-    from protocol.replay import Replay
-    from protocol.verifier import Judgement, examine
+    from protocol import Judgement, Replay, examine
 
     try:
         path = named_transcript(name, settings)
@@ -151,8 +150,8 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
     """Yield the whole match as NDJSON: the verdict, then what happened."""
-    from cli.stream import event_line
     from cli.table.board import Board
+    from cli.text.event_json import event_line
     from cli.text.hindsight import weigh
     from protocol.events import Happened
 

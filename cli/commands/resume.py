@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.crew import Crew, Recruit, at_home, hired, recalled
+from cli.bots.crew import Crew, Recruit, at_home, hired, recalled
 from cli.front import application
 from cli.names import nickname
 from cli.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
@@ -16,8 +16,7 @@ from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 
 if TYPE_CHECKING:
-    from protocol.node import Node
-    from protocol.store import StoredMatch
+    from protocol import Node, StoredMatch
 
 EPILOG: Final = """\b
 Examples:
@@ -70,7 +69,7 @@ def resume(
     async def again(node: Node, wish: str) -> Company:
         if not stored.hosted:
             return await rejoin(node, wish)
-        from protocol.keys import Identity
+        from protocol import Identity
 
         before = node.match or node.former
         assert before is not None
@@ -95,8 +94,8 @@ def resume(
 
 def _list(settings: Settings, as_json: bool) -> None:
     from cli.commands import matches
-    from protocol import archive
-    from protocol.home import Home
+    from protocol import Home
+    from protocol.storage import archive
 
     home = Home(settings.private_home())
     kept: tuple[StoredMatch, ...] = ()

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from cli.explain import WIDTH, explain, summary
 from cli.front import application
 from cli.render import escape
 from cli.rulesets import FILE_SUFFIX, SetOption, chosen_ruleset
+from cli.text.explain import WIDTH, explain, summary
 
 EPILOG: Final = """\b
 Examples:
@@ -62,7 +62,7 @@ def _list(as_json: bool) -> None:
 
 
 def _data(ruleset: Any) -> dict[str, Any]:
-    from protocol.rulesets import ruleset_hash
+    from protocol import ruleset_hash
 
     return {
         "name": ruleset.name,

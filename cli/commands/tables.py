@@ -16,12 +16,11 @@ from cli.front import application
 from cli.output import say
 from cli.play import InterfaceOption, run
 from cli.render import command_line, sentence
-from cli.tables_shown import Listed, changes, data, describe, listed
+from cli.text.tables_shown import Listed, changes, data, describe, listed
 from cli.waiting import waiting
 
 if TYPE_CHECKING:
-    from protocol.discovery import Discovery
-    from protocol.sightings import Sighting
+    from protocol import Discovery, Sighting
 
 LISTEN: Final = 2.0
 """Seconds; tables on a LAN answer within a fraction of one."""
@@ -101,7 +100,7 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
 
     :raises Failure: if this machine cannot.
     """
-    from protocol.discovery import Discovery, DiscoveryUnavailable
+    from protocol import Discovery, DiscoveryUnavailable
 
     discovery = Discovery()
     try:

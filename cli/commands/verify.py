@@ -26,7 +26,7 @@ from cli.settings import Settings
 from cli.text.transcript_names import named_transcript, words_for
 
 if TYPE_CHECKING:
-    from protocol.verifier import Verdict
+    from protocol import Verdict
 
 EPILOG: Final = """\b
 Examples:
@@ -121,7 +121,7 @@ def _fingerprints(given: Iterable[str]) -> frozenset[str]:
     :raises typer.BadParameter: if one of them is none. An empty text counts too: a script whose variable is unset
         must not trust everybody.
     """
-    from protocol.keys import parse_fingerprint
+    from protocol import parse_fingerprint
 
     try:
         return frozenset(parse_fingerprint(each) for text in given for each in text.split(","))

@@ -17,7 +17,7 @@ from cli.play import InterfaceOption, alone, rejoin, run, sit
 from cli.render import command_line
 from cli.settings import Settings
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
-from cli.tables_shown import Listed, listed
+from cli.text.tables_shown import Listed, listed
 from cli.waiting import place_in, shown, waiting
 
 EPILOG: Final = """\b
@@ -56,7 +56,7 @@ def watch(
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
-    from protocol.home import Home
+    from protocol import Home
 
     settings = ctx.ensure_object(Settings)
     home = Home(settings.private_home())
@@ -69,8 +69,8 @@ def watch(
 
 async def _look_on(settings: Settings, target: str, name: str, interface: str | None, how: Showing | None) -> None:
     from cli.log import open_log
-    from cli.table.gallery import Gallery, report
-    from protocol.node import Node
+    from cli.table.spectator_table import Gallery, report
+    from protocol import Node
 
     home = settings.private_home()
     open_log(home)

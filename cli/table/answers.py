@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.narrate import awaited, dice_by_player
-from cli.narrate_motes import graveyard, window_and_prize
 from cli.render import bid, capital, dice_count, hand, listing, number, percent
-from cli.seating import display_names
-from cli.speech import hear_bid
+from cli.text.narrate import awaited, dice_by_player
+from cli.text.narrate_motes import graveyard, window_and_prize
+from cli.text.seating import display_names
+from cli.text.speech import hear_bid
 from p2pdice import Expect
 
 if TYPE_CHECKING:
     from cli.table.board import Board
     from p2pdice import State
+    from protocol import Clock
     from protocol.events import PlayerInfo
-    from protocol.progress import Clock
 
 NOT_BEGUN = "the match has not begun."
 _TASKS = {"discard": "send a die to the graveyard", "crown": "name the winning die"}

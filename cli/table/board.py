@@ -10,8 +10,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cli.seating import Seating
 from cli.table.moment import just_after
+from cli.text.seating import Seating
 from p2pdice import Hand
 from p2pdice import events as game
 from protocol.events import (

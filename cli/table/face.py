@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cli.table.table import Table
 
 
+HOST: Final = "host"
+"""Typed after *again* by whoever wants to open the table instead of its host."""
 _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
 _REST: Final = 2.0

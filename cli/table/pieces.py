@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from cli.explain import summary
-from cli.narrate import confirmation, narrate_game
-from cli.narrate_motes import WINDOWS, ticket_change, window
 from cli.render import bid, command_line, faces, percent
 from cli.rulesets import nearest_preset
-from cli.seating import display_names
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
+from cli.text.explain import summary
+from cli.text.narrate import confirmation, narrate_game
+from cli.text.narrate_motes import WINDOWS, ticket_change, window
+from cli.text.seating import display_names
 from p2pdice.events import BidMade, DieGained
 from p2pdice.motes import GROUP_OF, MOTES, Die
 from p2pdice.stakes import settlement
 
 if TYPE_CHECKING:
-    from cli.seating import Seating
     from cli.table.board import Board, Showdown
     from cli.table.palette import Glyphs
+    from cli.text.seating import Seating
     from p2pdice import StandingBid, State
 
 _YOU: Final = " (you)"

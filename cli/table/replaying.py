@@ -9,18 +9,18 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
-from cli.play import first_of
 from cli.render import counted
-from cli.seating import display_names
-from cli.speech import hear_bid
 from cli.table.board import Told
 from cli.table.face import open_face
 from cli.table.pace import beats
 from cli.table.table import Table
 from cli.table.tape import START, Place, Tape
 from cli.table.telling import tell
+from cli.tasks import first_of
 from cli.text.hindsight import chances, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
+from cli.text.seating import display_names
+from cli.text.speech import hear_bid
 from protocol.events import CupsSeen, Happened, MatchOver
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.face import Face
     from cli.table.showing import Showing
+    from protocol import Node, Replay
     from protocol.events import NodeEvent
-    from protocol.node import Node
-    from protocol.replay import Replay
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Keys whose names are more than a word."""

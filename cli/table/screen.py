@@ -26,9 +26,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from cli.choices import is_stake
 from cli.render import faces, wrapped
-from cli.speech import hear_bid, is_possible
 from cli.table import answers, palette, pieces
 from cli.table.drawing import Gauge, Sight, log_height, picture
 from cli.table.face import InterruptedByUserError
@@ -38,8 +36,10 @@ from cli.table.palette import Glyphs
 from cli.table.terminal import glyphs_of, has_colors, output_of
 from cli.table.walking import Step, walk
 from cli.table.writer import PATIENCE
+from cli.text.choices import is_stake
+from cli.text.speech import hear_bid, is_possible
 from p2pdice import Bid, Exact, Liar
-from protocol.progress import Stage
+from protocol import Stage
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

@@ -12,14 +12,21 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure, closing_code
-from cli.explain import summary, typed_moves
-from cli.narrate import narrate
-from cli.play import HOST, first_of
 from cli.render import capital, command_line, listing, sentence
 from cli.rulesets import rules_command
-from cli.seating import display_names
 from cli.settings import home_words
-from cli.speech import (
+from cli.table import answers
+from cli.table.board import Board, Told
+from cli.table.face import HOST, InterruptedByUserError, open_face
+from cli.table.pace import Pace
+from cli.table.showing import Showing
+from cli.table.telling import tell
+from cli.tasks import first_of
+from cli.text.explain import summary, typed_moves
+from cli.text.narrate import narrate
+from cli.text.players import UnknownPlayerError, find_seat
+from cli.text.seating import display_names
+from cli.text.speech import (
     NotUnderstoodError,
     exceeds_the_dice,
     hear,
@@ -29,13 +36,6 @@ from cli.speech import (
     offers,
     quoted,
 )
-from cli.table import answers
-from cli.table.board import Board, Told
-from cli.table.face import InterruptedByUserError, open_face
-from cli.table.pace import Pace
-from cli.table.showing import Showing
-from cli.table.telling import tell
-from cli.text.players import UnknownPlayerError, find_seat
 from p2pdice import MOTES, Concede, Expect, Move, PlayerOut, RulesError, Stake
 from protocol.events import (
     AwaitingHost,
@@ -56,9 +56,7 @@ from protocol.events import (
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.face import Face
-    from protocol.errors import NodeError
-    from protocol.node import Node
-    from protocol.progress import Clock, Progress
+    from protocol import Clock, Node, NodeError, Progress
 
 
 _LAG: Final = 0.25
@@ -449,7 +447,7 @@ class Table:
         return f"It is not your turn{self._whose_turn()}."
 
     def _play(self, move: Move, turn: YourTurn) -> None:
-        from protocol.node import NodeError
+        from protocol import NodeError
 
         if move != self._doubted and exceeds_the_dice(move, turn.view):
             self._doubted = move
@@ -532,7 +530,7 @@ class Table:
             self._say(line)
 
     def _talk(self, rest: str) -> None:
-        from protocol.node import NodeError
+        from protocol import NodeError
 
         if not rest:
             self._say("Type what you want to say after it: say good luck.")
@@ -575,7 +573,7 @@ class Table:
 
         :param instead_of: waits for somebody, and is to wait no longer: something else is wished.
         """
-        from protocol.node import NodeError
+        from protocol import NodeError
 
         assert self._again is not None
         if instead_of is not None:
@@ -589,7 +587,7 @@ class Table:
             self._say(sentence(str(error)))
 
     def _start(self, _rest: str) -> None:
-        from protocol.node import NodeError
+        from protocol import NodeError
 
         if self.board.match:
             self._say("The match has already begun.")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.table.board import Board
 
 if TYPE_CHECKING:
+    from protocol import Replay
     from protocol.events import NodeEvent
-    from protocol.replay import Replay
 
 
 class Place(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.narrate import cup_line, narrate, tally
 from cli.render import escape
 from cli.table.board import CupOpened
+from cli.text.narrate import cup_line, narrate, tally
 from p2pdice import events as game
 from protocol.events import Happened, PeerLost, TableOpened
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from cli.choices import FUNDS, is_stake
-from cli.speech import hear_bid, offers
+from cli.text.choices import FUNDS, is_stake
+from cli.text.speech import hear_bid, offers
 from p2pdice import Bid, View
 
 Step = Literal["up", "down", "left", "right"]

@@ -1,1 +1,1 @@
-"""Text: how matches, transcripts and players are named and listed, and what a bid was worth, in sentences."""
+"""Sentences: what happens, the rules and the odds in words, and how matches and players are named and listed."""

@@ -13,7 +13,7 @@ from p2pdice.bids import count
 from p2pdice.odds import at_least, exactly
 
 if TYPE_CHECKING:
-    from cli.seating import Seating
+    from cli.text.seating import Seating
     from p2pdice import Event, Hand, State
 
 
@@ -83,7 +83,7 @@ def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | 
 def hindsight(weighed: Weighed, seating: Seating) -> str:
     """Return it in a sentence.
 
-    >>> from cli.seating import Seating
+    >>> from cli.text.seating import Seating
     >>> hindsight(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
     "Ada's own dice make it 33% likely; with two fives in all it is false."
     """
@@ -109,7 +109,7 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
 def in_short(weighed: Weighed, seating: Seating) -> str:
     """Return it in a few words, what all dice say of it first.
 
-    >>> from cli.seating import Seating
+    >>> from cli.text.seating import Seating
     >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
     'it is false; to Ada 33%'
     """

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.output import say
 from cli.render import command_line, listing
-from cli.seating import display_names
 from cli.settings import home_words
+from cli.text.seating import display_names
 
 if TYPE_CHECKING:
-    from protocol.home import Home
-    from protocol.store import StoredMatch
+    from protocol import Home, StoredMatch
 
 
 _OLD: Final = "old"
@@ -45,8 +44,7 @@ class Listed(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as JSON-able data; ``begun`` is local time."""
-        from protocol.genesis import MalformedGenesisError, parse_genesis
-        from protocol.rulesets import ruleset_label
+        from protocol import MalformedGenesisError, parse_genesis, ruleset_label
 
         try:
             genesis = parse_genesis(self.genesis)
@@ -71,10 +69,8 @@ class Listed(NamedTuple):
 
         :param width: columns for the name.
         """
+        from protocol import MalformedGenesisError, fingerprint, parse_genesis, ruleset_label, version_of
         from protocol.events import PlayerInfo
-        from protocol.genesis import MalformedGenesisError, parse_genesis, version_of
-        from protocol.keys import fingerprint
-        from protocol.rulesets import ruleset_label
         from protocol.version import written_by
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
@@ -97,8 +93,8 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all that the store holds: what names a match names no other of these.
     """
-    from protocol.archive import is_old, name_of
-    from protocol.transcript_files import transcripts
+    from protocol.storage.archive import is_old, name_of
+    from protocol.storage.transcript_files import transcripts
 
     files = dict(transcripts(home))
     return [
@@ -118,10 +114,9 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
     """Yield the matches of which there is nothing but a transcript, the last written first: watched, or forgotten."""
-    from protocol.genesis import version_of
-    from protocol.match_names import is_name, short_id
-    from protocol.transcript_files import genesis_of, transcripts, written
-    from protocol.version import PROTOCOL_VERSION
+    from protocol import PROTOCOL_VERSION, version_of
+    from protocol.storage.match_names import is_name, short_id
+    from protocol.storage.transcript_files import genesis_of, transcripts, written
 
     known = {each.match for each in kept}
     files = {match: path for match, path in transcripts(home) if match not in known}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.render import escape, listing
-from cli.seating import display_names
+from cli.text.seating import display_names
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo

@@ -14,7 +14,7 @@ def words_for(path: Path, name: str) -> tuple[str, ...]:
 
     :param name: what names the file in its home.
     """
-    from protocol.home import MATCHES_FOLDER, PROOFS_FOLDER
+    from protocol.storage.home import MATCHES_FOLDER, PROOFS_FOLDER
 
     if path.parent.name not in (MATCHES_FOLDER, PROOFS_FOLDER):
         return (str(path),)
@@ -24,17 +24,16 @@ def words_for(path: Path, name: str) -> tuple[str, ...]:
 def named_transcript(name: str, settings: Settings) -> Path:
     """Return the file that somebody wants to have read: any by its path, one of their own also by its match.
 
-    What names a match is told at :func:`protocol.archive.transcript_named`. For a file that exists no home is touched.
+    What names a match is told at :func:`protocol.storage.archive.transcript_named`. For a file that exists no home is
+    touched.
 
     :raises FileNotFoundError: if it can be nothing but a file, and there is none.
     :raises Failure: if nothing here, or more than one thing, is called so.
     """
     if os.path.lexists(name):
         return Path(name)
-    from protocol.archive import transcript_named  # which takes long to import, and a file is judged without it
-    from protocol.errors import NodeError
-    from protocol.home import Home
-    from protocol.store import StoreError
+    from protocol import Home, NodeError, StoreError
+    from protocol.storage.archive import transcript_named  # which takes long to import, and a file is judged without it
 
     try:
         return transcript_named(Home(settings.private_home()), name)

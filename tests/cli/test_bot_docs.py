@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from cli.bots import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, PlayerBot, ProgramBot
-from cli.ndjson import LINE_BYTES
-from cli.rehearsal import rehearse
+from cli.bots.bot import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, PlayerBot, ProgramBot
+from cli.bots.local_match import rehearse
+from cli.bots.ndjson import LINE_BYTES
 from p2pdice import Move, View
 from p2pdice.players import Player
 from tests.cli.conftest import Run

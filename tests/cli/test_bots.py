@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.bots import STARTS, Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
-from cli.conformance import TABLES
-from cli.ndjson import LINE_BYTES
-from cli.programs import Program, ProgramError, split_command
-from cli.rehearsal import rehearse
+from cli.bots.bot import STARTS, Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
+from cli.bots.conformance import TABLES
+from cli.bots.local_match import rehearse
+from cli.bots.ndjson import LINE_BYTES
+from cli.bots.programs import Program, ProgramError, split_command
 from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
 from p2pdice.players import OddsPlayer
 from tests.cli.conftest import Run
@@ -136,7 +136,7 @@ async def test_what_a_program_does_wrong_is_counted_and_a_default_is_played(
 ) -> None:
     # Only who is late on purpose is given little time: machines may be slow.
     move_ms = 250 if "late" in kinds else PATIENT
-    monkeypatch.setattr("cli.bots.HELLO_SECONDS", 2 * move_ms / 1000)
+    monkeypatch.setattr("cli.bots.bot.HELLO_SECONDS", 2 * move_ms / 1000)
     bot = await rehearsed(program(text), move_ms=move_ms)
     assert bot.faults
     assert set(bot.faults) <= set(kinds)
@@ -175,7 +175,7 @@ async def test_a_program_that_hangs_counts_as_crashed_so_that_a_match_is_not_as_
 
 
 async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.programs.UNREAD_BYTES", 20_000)
+    monkeypatch.setattr("cli.bots.programs.UNREAD_BYTES", 20_000)
     bot = await rehearsed(program("hello(); time.sleep(60)"), move_ms=30, ruleset="joker", dice="8")
     assert set(bot.faults) <= {"late", "crashed"}
 

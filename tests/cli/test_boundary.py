@@ -13,10 +13,10 @@ import pytest
 
 from cli.boundary import as_failure, report
 from cli.exits import ExitCode, Failure
-from protocol.archive import find
-from protocol.keys import KeyFileError
-from protocol.node import NodeError
-from protocol.store import StoredMatch, StoreError
+from protocol.crypto.keys import KeyFileError
+from protocol.node.node import NodeError
+from protocol.storage.archive import find
+from protocol.storage.store import StoredMatch, StoreError
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, ROOT, environment
 
@@ -72,7 +72,7 @@ def test_a_command_to_be_typed_stands_alone_on_its_line_with_nothing_behind_it(n
 
 
 def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
-    for path in sorted((ROOT / "protocol").glob("*.py")):
+    for path in sorted((ROOT / "protocol").rglob("*.py")):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(part, ast.Constant) and isinstance(part.value, str) and "\n" not in part.value:
                 assert not re.search("[^`]p2pdice (tables|matches|watch|join|host|resume)", part.value), path
@@ -123,7 +123,7 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
 
 def broken_command(tmp_path: Path, statement: str) -> subprocess.CompletedProcess[str]:
     """Run ``p2pdice verify`` with a judge that does something unexpected."""
-    patch = f"import protocol.verifier as v\ndef judge(data):\n    {statement}\nv.verify = judge"
+    patch = f"import protocol.consensus.verifier as v\ndef judge(data):\n    {statement}\nv.verify = judge"
     code = f"{patch}\nimport cli; cli.main()"
     file = tmp_path / "file"
     file.write_bytes(b"x")

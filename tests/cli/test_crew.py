@@ -18,25 +18,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli import crew as crew_of
-from cli import driver
-from cli.children import Order
+from cli.bots import bot_seat
+from cli.bots import crew as crew_of
+from cli.bots.bot_processes import Order
 from cli.commands.host import recruits
 from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
 from cli.names import bot_nickname, house_names, program_name
 from cli.settings import Settings
 from p2pdice import PRESETS
-from protocol import archive
+from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchFormed
-from protocol.home import Home
-from protocol.keys import Identity, fingerprint
-from protocol.lobby import TableSettings
-from protocol.nicknames import check_nickname
-from protocol.node import Node
-from protocol.patience import Party
-from protocol.store import Store, StoredMatch
+from protocol.match.lobby import TableSettings
+from protocol.match.timeouts import Party
+from protocol.node.node import Node
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.store import Store, StoredMatch
+from protocol.wire.nicknames import check_nickname
 from tests.cli.conftest import Run
 from tests.cli.seat import TURN, SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
@@ -158,9 +158,9 @@ def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: 
 async def test_a_bot_waits_until_the_one_before_has_left_its_home(tmp_path: Path) -> None:
     busy = Store(Home(tmp_path).store)
     with pytest.raises(NodeError, match="in use"):
-        await driver._opened(tmp_path, "Ben", None, grace=0)
-    asyncio.get_running_loop().call_later(3 * driver.BUSY, busy.close)
-    node = await driver._opened(tmp_path, "Ben", None, grace=20)
+        await bot_seat._opened(tmp_path, "Ben", None, grace=0)
+    asyncio.get_running_loop().call_later(3 * bot_seat.BUSY, busy.close)
+    node = await bot_seat._opened(tmp_path, "Ben", None, grace=20)
     await node.close()
 
 
@@ -238,7 +238,7 @@ async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
         orders.append(order)
         raise OSError(2, "not today")
 
-    monkeypatch.setattr("cli.crew.start_house_bot", note)
+    monkeypatch.setattr("cli.bots.crew.start_house_bot", note)
     node = await Node.open(tmp_path / "zoe", "Zoe", interface="127.0.0.1", discovery=False)
     try:
         await node.host(TableSettings("Friday", PRESETS["classic"], 3))
@@ -292,7 +292,7 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
 
     started: list[Coroutine[None, None, None]] = []
     order = Order.to_join(zoe.join_line, zoe.party)
-    monkeypatch.setattr("cli.driver.Node", SimpleNamespace(open=opened))
+    monkeypatch.setattr("cli.bots.bot_seat.Node", SimpleNamespace(open=opened))
     monkeypatch.setattr("cli.commands.house_bot.PipedInput", lambda: OneLine(order.line()))
     monkeypatch.setattr("cli.commands.house_bot.run", started.append)
     house_bot(cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home))), None, "Ben", seed="1")

@@ -16,11 +16,11 @@ import pytest
 from cli import boundary
 from cli.exits import ExitCode
 from p2pdice import PRESETS
+from protocol.crypto.keys import Identity
 from protocol.errors import NodeError
-from protocol.home import Home
-from protocol.keys import Identity
-from protocol.node import Node
-from protocol.store import StoreError
+from protocol.node.node import Node
+from protocol.storage.home import Home
+from protocol.storage.store import StoreError
 from tests.cli.conftest import Run
 from tests.fuzz.targets.store import PLACES
 from tests.protocol.test_archive import stored

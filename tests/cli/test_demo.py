@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli import children
-from cli.account import Account
-from cli.children import Order
+from cli.bots import bot_processes
+from cli.bots.bot_processes import Order
+from cli.bots.demo_match import Exhibition
 from cli.commands.demo import judge
-from cli.exhibition import Exhibition
 from cli.exits import Failure
-from cli.seating import Seating
-from cli.stream import event_line
+from cli.text.event_json import event_line
+from cli.text.round_summary import Account
+from cli.text.seating import Seating
 from p2pdice import events, state_json
 from protocol import events as node
 from tests.cli.conftest import Run
@@ -86,7 +86,7 @@ def exhibition(tmp_path: Path, warnings: list[str]) -> Exhibition:
 async def test_where_multicast_fails_the_bots_are_told_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = children.start_house_bot
+    start = bot_processes.start_house_bot
 
     async def start_deaf(
         order: Order, arguments: list[str], log: Path, *, is_heard: bool
@@ -95,7 +95,7 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
         is_guest = "--seats" not in arguments and "/" not in order.table
         return await start(Order("nowhere") if is_guest else order, arguments, log, is_heard=is_heard)
 
-    monkeypatch.setattr("cli.exhibition.start_house_bot", start_deaf)
+    monkeypatch.setattr("cli.bots.demo_match.start_house_bot", start_deaf)
     warnings: list[str] = []
     played = exhibition(tmp_path, warnings)
     await played.run()

@@ -56,7 +56,7 @@ def test_help_imports_no_command_and_no_floor_below(tmp_path: Path) -> None:
 
 def test_verify_needs_no_network(tmp_path: Path) -> None:
     modules = imported(tmp_path, "verify", "--help") | imported(tmp_path, "rules", "classic")
-    assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "tomllib", "protocol.node", "protocol.transport"}
+    assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "tomllib", "protocol.node.node", "protocol.net.mesh"}
     assert "cli.preferences" not in modules
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.home import close_to_others, write_whole
+from protocol.storage.home import close_to_others, write_whole
 from tests.cli.conftest import Run
 from tests.tiers import thoroughly
 

@@ -15,8 +15,8 @@ from cli.settings import Settings
 from p2pdice import OPTIONS, PRESETS
 from p2pdice.bids import raises
 from p2pdice.rulesets import _REFUSED
-from protocol.rulesets import ruleset_label
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
+from protocol.wire.rulesets import ruleset_label
 from tests.programs import ROOT
 from tests.simulation.world import World
 

@@ -17,8 +17,8 @@ from cli.table.face import Face
 from cli.table.table import Table as PlayerTable
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
 from protocol import events as node
-from protocol.node import NodeError
-from protocol.progress import Clock
+from protocol.match.progress import Clock
+from protocol.node.node import NodeError
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World
 

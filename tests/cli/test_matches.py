@@ -16,13 +16,13 @@ from cli.front import build
 from cli.settings import Settings
 from cli.text.match_list import listed
 from p2pdice import PRESETS
-from protocol import archive
-from protocol.genesis import Genesis, match_id
-from protocol.home import Home
-from protocol.keys import MatchKey, fingerprint
-from protocol.rulesets import ruleset_label
-from protocol.store import StoredMatch
-from protocol.transcript_files import transcript_of
+from protocol.crypto.keys import MatchKey, fingerprint
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.store import StoredMatch
+from protocol.storage.transcript_files import transcript_of
+from protocol.wire.genesis import Genesis, match_id
+from protocol.wire.rulesets import ruleset_label
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
 from tests.simulation.world import UNHURRIED, World, genesis, join_record

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.narrate import narrate
-from cli.seating import Seating, display_names
-from cli.stream import event_line
+from cli.text.event_json import event_line
+from cli.text.narrate import narrate
+from cli.text.seating import Seating, display_names
 from p2pdice import PRESETS, events
 from protocol import events as node
 from tests.cli.samples import FINGERPRINT, GAME, bidding, node_events

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.narrate import narrate
-from cli.narrate_motes import graveyard
 from cli.render import wrapped
-from cli.seating import Seating
-from cli.speech import hear
+from cli.text.narrate import narrate
+from cli.text.narrate_motes import graveyard
+from cli.text.seating import Seating
+from cli.text.speech import hear
 from p2pdice import Event, Expect, Rolled, State, apply, new_match, view
 from protocol import events as node
 from tests.cli.samples import MOTES, bidding

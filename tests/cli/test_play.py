@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.children import Order
+from cli.bots.bot_processes import Order
 from cli.exits import ExitCode
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated

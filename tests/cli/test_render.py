@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cli.boundary import report
 from cli.exits import Failure
 from cli.render import can_show, command_line, die, escape, hand, listing, wrapped
-from protocol.nicknames import is_unseen
+from protocol.wire.nicknames import is_unseen
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
 HOSTILE = st.text(

@@ -17,20 +17,20 @@ from typer.testing import CliRunner
 from cli.commands.replay import app
 from cli.exits import ExitCode
 from cli.render import columns
-from cli.seating import Seating
 from cli.settings import Settings
 from cli.text.hindsight import Weighed, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
+from cli.text.seating import Seating
 from p2pdice import PRESETS, BidMade, ChallengeCalled, Hand, HandsShown, Judged, Ruleset, State
 from p2pdice.odds import at_least
-from protocol.canonical import encode
+from protocol.consensus.transcript import write_transcript
+from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened, PlayerInfo
-from protocol.genesis import Patience
-from protocol.home import Home, write_whole
-from protocol.replay import Replay
-from protocol.transcript import write_transcript
-from protocol.transcript_files import transcript_path
-from protocol.verifier import examine
+from protocol.match.replay import Replay
+from protocol.storage.home import Home, write_whole
+from protocol.storage.transcript_files import transcript_path
+from protocol.wire.canonical import encode
+from protocol.wire.genesis import Patience
 from tests.cli.conftest import Run
 from tests.cli.test_verify import namesakes
 from tests.simulation.world import World, join_record
@@ -320,8 +320,8 @@ def test_a_match_that_went_on_without_somebody_is_shown_whole(written: Callable[
 def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
     classic: World, written: Callable[[bytes], str]
 ) -> None:
-    from protocol.keys import MatchKey
-    from protocol.messages import Kind, sign
+    from protocol.crypto.keys import MatchKey
+    from protocol.wire.messages import Kind, sign
 
     record = classic.machines[0].match.record
     position = next(each for each in record.chain if each.kind is Kind.MOVE and each.step > 30)

@@ -24,8 +24,8 @@ from cli.table.tape import Place, Tape
 from cli.table.terminal import glyphs_of
 from p2pdice import PRESETS
 from p2pdice.stakes import settlement
-from protocol.replay import Replay
-from protocol.verifier import examine
+from protocol.consensus.verifier import examine
+from protocol.match.replay import Replay
 from tests.cli.test_replay import play
 
 if sys.platform != "win32":

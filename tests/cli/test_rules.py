@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.explain import RAISES, WIDTH, explain, summary
 from cli.render import faces
+from cli.text.explain import RAISES, WIDTH, explain, summary
 from p2pdice import (
     MOTES,
     OPTIONS,

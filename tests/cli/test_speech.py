@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.choices import choices
-from cli.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible, offers
+from cli.text.choices import choices
+from cli.text.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible, offers
 from p2pdice import (
     Bid,
     Expect,

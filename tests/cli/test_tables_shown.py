@@ -16,9 +16,9 @@ from cli.commands.tables import Found
 from cli.commands.watch import _choose as choose_to_watch
 from cli.exits import ExitCode, Failure
 from cli.picking import pick, pick_one
-from cli.tables_shown import changes, data, describe, listed
-from protocol.advertisement import LOBBY, PLAYING, Advertisement
-from protocol.sightings import Sighting
+from cli.text.tables_shown import changes, data, describe, listed
+from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
+from protocol.net.sightings import Sighting
 from protocol.version import PROTOCOL_VERSION
 
 FRIDAY = Advertisement("ab" * 16, "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION)

@@ -21,12 +21,12 @@ from cli.exits import ExitCode
 from cli.judging import read_transcript
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.canonical import encode
-from protocol.genesis import match_id
-from protocol.keys import MatchKey, fingerprint, parse_fingerprint
-from protocol.messages import Kind, Message, sign
-from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.verifier import Judgement, Verdict
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from protocol.consensus.verifier import Judgement, Verdict
+from protocol.crypto.keys import MatchKey, fingerprint, parse_fingerprint
+from protocol.wire.canonical import encode
+from protocol.wire.genesis import match_id
+from protocol.wire.messages import Kind, Message, sign
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, environment
 from tests.protocol.marathon import marathon

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from protocol.home import Home
-from protocol.keys import Identity
+from protocol.crypto.keys import Identity
+from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.protocol.test_versions import TRANSCRIPT, old_match
 

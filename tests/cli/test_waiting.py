@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from cli.narrate import narrate
-from cli.seating import Seating
 from cli.settings import Settings
 from cli.table.face import Face
 from cli.table.table import Table
+from cli.text.narrate import narrate
+from cli.text.seating import Seating
 from p2pdice import PRESETS, new_match
 from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PeerLost, PlayerInfo
-from protocol.genesis import Patience
+from protocol.wire.genesis import Patience
 from tests.cli.test_line import Paper
 
 ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")

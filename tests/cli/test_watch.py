@@ -10,7 +10,7 @@ import pytest
 
 from cli.exits import ExitCode
 from p2pdice import PRESETS
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
 from tests.cli.conftest import Run
 from tests.cli.seat import OVER, SeatedPlayer, play_together, seated
 from tests.programs import MODULE, Program

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgpack
 
-from protocol.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 
 _NUMBERS: Final = (
     *(-1, 0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 31, 32, 63, 64, 127, 128, 200, 255, 256, 999, 1000, 65535, 65536),

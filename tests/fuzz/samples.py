@@ -8,13 +8,13 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Ruleset
-from protocol.canonical import NotCanonicalError, Value, decode, encode
-from protocol.genesis import GENESIS_TAG, JOIN_TAG, MalformedGenesisError, match_id
-from protocol.hashing import tagged_hash
-from protocol.keys import Identity, MatchKey
-from protocol.messages import Signed, parse_signed
-from protocol.record import MisconductError, Record, RejectedMessageError
-from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
+from protocol.consensus.history import MisconductError, Record, RejectedMessageError
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG, MalformedGenesisError, match_id
+from protocol.wire.messages import Signed, parse_signed
 from tests.simulation.world import World, match_seed
 
 PLAYERS: Final = 2

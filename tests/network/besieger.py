@@ -19,12 +19,12 @@ from contextlib import suppress
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
-from protocol.advertisement import LOBBY, SERVICE_TYPE, Advertisement
-from protocol.certificates import client_context
-from protocol.framing import frame_header
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, sign
-from protocol.wire import Carried, Hello, Need, Page, TableAim, encode_frame
+from protocol.crypto.keys import MatchKey
+from protocol.crypto.tls import client_context
+from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
+from protocol.wire.frames import Carried, Hello, Need, Page, TableAim, encode_frame
+from protocol.wire.framing import frame_header
+from protocol.wire.messages import Kind, Message, sign
 
 HANDSHAKES_AT_ONCE = 32
 DRIP = 0.1

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 from p2pdice import PRESETS, Concede
 from p2pdice.players import OddsPlayer
+from protocol.consensus.verifier import verify
 from protocol.events import Happened, MatchOver, Misbehaved, NodeEvent, TableOpened, YourTurn
-from protocol.genesis import Patience
 from protocol.limits import Limits
-from protocol.node import Node
-from protocol.node import TableSettings as Settings
-from protocol.verifier import verify
+from protocol.node.node import Node
+from protocol.node.node import TableSettings as Settings
+from protocol.wire.genesis import Patience
 from tests.programs import PATIENCE
 
 CLASSIC = PRESETS["classic"]

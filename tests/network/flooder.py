@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable
 from itertools import count, zip_longest
 
-from protocol.framing import frame_header
 from protocol.limits import VOTE_ROUNDS_AHEAD
-from protocol.link import Link
-from protocol.match import Match
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.node import Node
-from protocol.wire import Carried, Need, Page, encode_frame
+from protocol.match.match import Match
+from protocol.net.link import Link
+from protocol.node.node import Node
+from protocol.wire.frames import Carried, Need, Page, encode_frame
+from protocol.wire.framing import frame_header
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import player
 
 PACE = 0.02

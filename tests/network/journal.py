@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 
-from protocol.home import STORE_FILE
-from protocol.messages import VOTES, Signed, parse_signed
-from protocol.node import Node
-from protocol.proofs import contradiction
-from protocol.record import Record
-from protocol.transcript import open_transcript
-from protocol.wire import Carried, Page, decode_frame
+from protocol.consensus.history import Record
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.transcript import open_transcript
+from protocol.node.node import Node
+from protocol.storage.home import STORE_FILE
+from protocol.wire.frames import Carried, Page, decode_frame
+from protocol.wire.messages import VOTES, Signed, parse_signed
 
 SUFFIX = ".journal"
 

@@ -11,8 +11,8 @@ import json
 import secrets
 import sys
 
-from protocol.advertisement import LOBBY, Advertisement
-from protocol.discovery import Discovery
+from protocol.net.advertisement import LOBBY, Advertisement
+from protocol.net.mdns import Discovery
 
 
 async def open_tables(count: int) -> None:

@@ -36,9 +36,9 @@ from protocol.events import (
     TakenBack,
     YourTurn,
 )
-from protocol.genesis import Patience
 from protocol.limits import RATE, Limits
-from protocol.node import Node, NodeError, TableSettings
+from protocol.node.node import Node, NodeError, TableSettings
+from protocol.wire.genesis import Patience
 from tests.network.journal import write_down
 
 LAN = Limits(own_machine_rate=RATE, paces_own_machine=True)

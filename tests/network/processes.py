@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
 from tests.network.journal import history
 from tests.programs import Program
 

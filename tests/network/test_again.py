@@ -13,7 +13,8 @@ import pytest
 
 from cli.play import rejoin
 from p2pdice import PRESETS
-from protocol.effects import Ended, Formed, Over, Show
+from protocol.consensus.transcript import open_transcript
+from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import (
     AwaitingHost,
@@ -28,13 +29,12 @@ from protocol.events import (
     TableOpened,
     TableWatched,
 )
-from protocol.genesis import parse_genesis
 from protocol.limits import Limits
-from protocol.messages import Kind, parse_signed
-from protocol.node import TableSettings
-from protocol.transcript import open_transcript
-from protocol.verifier import verify
-from protocol.wire import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
+from protocol.match.effects import Ended, Formed, Over, Show
+from protocol.node.node import TableSettings
+from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
+from protocol.wire.genesis import parse_genesis
+from protocol.wire.messages import Kind, parse_signed
 from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -42,9 +42,9 @@ from tests.protocol.test_node import multicast
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.returning.AGAIN", 0.1)
-    monkeypatch.setattr("protocol.returning.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.RECEIPTS", 0.3)
+    monkeypatch.setattr("protocol.node.returning.AGAIN", 0.1)
+    monkeypatch.setattr("protocol.node.returning.GONE", 1.0)
+    monkeypatch.setattr("protocol.match.match.RECEIPTS", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
 
 
@@ -214,7 +214,7 @@ async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
 async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.returning.GONE", 0.1)  # a host who is there is waited for longer than that
+    monkeypatch.setattr("protocol.node.returning.GONE", 0.1)  # a host who is there is waited for longer than that
     _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.home import STORE_FILE
+from protocol.storage.home import STORE_FILE
 from tests.network.journal import contradictions, everything_signed, stored
 from tests.network.processes import Process, Processes, agree, processes, resume, table
 from tests.tiers import thoroughly

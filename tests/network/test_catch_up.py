@@ -6,14 +6,14 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.effects import Announce, Announced, Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
-from protocol.genesis import Patience
-from protocol.keys import MatchKey, PublicKey
+from protocol.consensus.steps import Purpose
+from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.limits import FUTURE_PER_AUTHOR
-from protocol.match import Match
-from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
-from protocol.position import Purpose
-from protocol.wire import Carried, Frame, Have, Need, Page
+from protocol.match.effects import Announce, Announced, Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
+from protocol.match.match import Match
+from protocol.wire.frames import Carried, Frame, Have, Need, Page
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import VOTES, Kind, Message, Signed, parse_signed, sign
 from tests.simulation.replacing import replaced
 from tests.simulation.world import World
 

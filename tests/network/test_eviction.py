@@ -11,12 +11,12 @@ import pytest
 
 from p2pdice import Bid, Liar, apply
 from p2pdice.inputs import Play
+from protocol.consensus.verifier import verify
 from protocol.events import Continued, Happened, MatchOver, Misbehaved, Overdue, PeerLost, Suspended
-from protocol.genesis import Patience
-from protocol.match import Match
-from protocol.messages import Kind, Signed, sign
-from protocol.verifier import verify
-from protocol.wire import Carried, encode_frame
+from protocol.match.match import Match
+from protocol.wire.frames import Carried, encode_frame
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed, sign
 from tests.network.company import IMPATIENT, Company, Player, in_mid_match
 from tests.network.journal import history
 from tests.programs import MODULE, run

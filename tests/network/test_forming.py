@@ -10,13 +10,13 @@ import pytest
 
 from p2pdice import PlayerOut
 from protocol import limits
-from protocol.agreement import Agreement
+from protocol.consensus.replica import Agreement
 from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
 from protocol.limits import Limits
-from protocol.lobby import TableSettings
-from protocol.messages import Kind, Message, parse_signed, sign
-from protocol.playing import Playing
-from protocol.wire import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
+from protocol.match.lobby import TableSettings
+from protocol.node.player_session import Playing
+from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
+from protocol.wire.messages import Kind, Message, parse_signed, sign
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
 
 Letter = tuple[bytes, bytes]

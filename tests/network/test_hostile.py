@@ -14,18 +14,15 @@ from contextlib import suppress
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from protocol.canonical import encode
-from protocol.certificates import client_context
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
+from protocol.crypto.tls import client_context
 from protocol.events import LobbyChanged, MatchOver, MatchStarted, Misbehaved, Notice, PeerBack, PeerLost
-from protocol.framing import frame_header
-from protocol.genesis import Join, JoinRecord, make_join_record
-from protocol.keys import SMALL_ORDER, Identity, MatchKey
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
-from protocol.lobby import TableSettings
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.node import Node
-from protocol.verifier import verify
-from protocol.wire import (
+from protocol.match.lobby import TableSettings
+from protocol.node.node import Node
+from protocol.wire.canonical import encode
+from protocol.wire.frames import (
     Carried,
     Frame,
     Hello,
@@ -40,6 +37,9 @@ from protocol.wire import (
     Unknown,
     encode_frame,
 )
+from protocol.wire.framing import frame_header
+from protocol.wire.genesis import Join, JoinRecord, make_join_record
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 

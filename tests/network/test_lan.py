@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
 from tests.network.journal import blamed, contradictions, everything_signed
 from tests.network.namespaces import Lan, lan
 from tests.network.processes import Process, Processes, agree, processes

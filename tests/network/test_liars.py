@@ -15,15 +15,15 @@ import pytest
 
 from p2pdice import State
 from protocol import limits
-from protocol.canonical import Value
+from protocol.consensus.steps import Position
+from protocol.consensus.votes import read_vote
 from protocol.events import MatchOver, Misbehaved, Overdue
-from protocol.home import STORE_FILE
-from protocol.lobby import TableSettings
-from protocol.match import Match
-from protocol.messages import VOTES, Kind, Message, Signed, sign
-from protocol.position import Position
-from protocol.votes import read_vote
-from protocol.wire import Carried, Page, encode_frame
+from protocol.match.lobby import TableSettings
+from protocol.match.match import Match
+from protocol.storage.home import STORE_FILE
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Carried, Page, encode_frame
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player
 from tests.network.player import Creeper
 from tests.network.test_forming import bend

@@ -34,7 +34,7 @@ async def test_seats_are_kept_for_a_moment_for_those_who_have_played_and_then_gi
     await evening.rejoin(guest)
     await evening.end(host, guest)
 
-    monkeypatch.setattr("protocol.hosting.KEPT", 0.3)
+    monkeypatch.setattr("protocol.node.host.KEPT", 0.3)
     await evening.open(host, friday(2))
     await waiting
     evening.began[watching] = watching.events.index(await watching.until(TableJoined))  # the match before was watched

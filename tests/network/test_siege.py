@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.discovery import Discovery
 from protocol.limits import HANDSHAKES, LINKS_OUTSIDE_ROSTER, RATE, TABLES
+from protocol.net.mdns import Discovery
 from tests.network.namespaces import lan
 from tests.network.processes import processes
 from tests.network.siege import LOOPBACK, SIEGES, Cost, Siege, measure

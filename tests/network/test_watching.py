@@ -11,8 +11,9 @@ import pytest
 
 from p2pdice import events as game
 from protocol import limits
-from protocol.certificates import credentials
-from protocol.effects import MatchInput
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import Identity
+from protocol.crypto.tls import credentials
 from protocol.events import (
     DiceRolled,
     Happened,
@@ -27,15 +28,13 @@ from protocol.events import (
     TableWatched,
     YourTurn,
 )
-from protocol.genesis import Patience
-from protocol.joinline import parse_join_line
-from protocol.keys import Identity
 from protocol.limits import Limits
-from protocol.mesh import Mesh
-from protocol.node import NodeError, TableSettings
-from protocol.verifier import verify
-from protocol.whereabouts import Target
-from protocol.wire import (
+from protocol.match.effects import MatchInput
+from protocol.net.join_line import parse_join_line
+from protocol.net.mesh import Mesh
+from protocol.node.locator import Target
+from protocol.node.node import NodeError, TableSettings
+from protocol.wire.frames import (
     Aim,
     Carried,
     Cut,
@@ -53,6 +52,7 @@ from protocol.wire import (
     WatchAim,
     encode_frame,
 )
+from protocol.wire.genesis import Patience
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast

@@ -9,9 +9,9 @@ import pytest
 from protocol import limits
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchOver, MatchStarted, PeerLost, Said
-from protocol.node import TableSettings
-from protocol.wire import Say, encode_frame
-from protocol.words import Word, sign_word
+from protocol.match.words import Word, sign_word
+from protocol.node.node import TableSettings
+from protocol.wire.frames import Say, encode_frame
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.test_watching import Stranger
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP224R1, derive_priva
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from protocol.certificates import issue
+from protocol.crypto.tls import issue
 
 SEQUENCE: Final = 0x30
 INTEGER: Final = 0x02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from protocol.record import Record
+from protocol.consensus.history import Record
 
 
 def fork(record: Record) -> Record:

@@ -7,10 +7,10 @@ from typing import Final
 
 from p2pdice import PRESETS, State
 from p2pdice.moves import FACES, MAX_QUANTITY
-from protocol.canonical import encode
-from protocol.position import Purpose
-from protocol.record import Record
-from protocol.transcript import TRANSCRIPT_TAG
+from protocol.consensus.history import Record
+from protocol.consensus.steps import Purpose
+from protocol.consensus.transcript import TRANSCRIPT_TAG
+from protocol.wire.canonical import encode
 from tests.protocol.scribe import due
 from tests.simulation.world import genesis
 

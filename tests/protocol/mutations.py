@@ -16,16 +16,17 @@ from typing import Any, Final, cast
 from unittest.mock import patch
 
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
-from protocol import limits, verifier
-from protocol.canonical import Value, decode, encode
-from protocol.genesis import Genesis, Patience
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, parse_signed, sign
-from protocol.position import COMMITMENTS, Position, Purpose
-from protocol.randomness import Context, stake_commitment
-from protocol.record import MisconductError, Outcome, Record
-from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
-from protocol.verifier import Verdict, examine, verify
+from protocol import limits
+from protocol.consensus import verifier
+from protocol.consensus.history import MisconductError, Outcome, Record
+from protocol.consensus.steps import COMMITMENTS, Position, Purpose
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
+from protocol.consensus.verifier import Verdict, examine, verify
+from protocol.crypto.joint_randomness import Context, stake_commitment
+from protocol.crypto.keys import MatchKey
+from protocol.wire.canonical import Value, decode, encode
+from protocol.wire.genesis import Genesis, Patience
+from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
 from tests.fuzz.mutation import encode_loosely
 from tests.protocol.histories import fork
 from tests.simulation.world import World
@@ -108,7 +109,7 @@ def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None 
 
 
 def judge(history: History, place: int, rest: bytes) -> Verdict:
-    """Return :func:`protocol.verifier.verify`'s verdict on a file that is changed from a message on.
+    """Return :func:`protocol.consensus.verifier.verify`'s verdict on a file that is changed from a message on.
 
     What stands before the message's step is the same in every such file, and is folded once for all.
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from protocol.canonical import Value
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.position import COMMITMENTS
-from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
-from protocol.record import Record
+from protocol.consensus.history import Record
+from protocol.consensus.steps import COMMITMENTS
+from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
+from protocol.crypto.keys import MatchKey
+from protocol.wire.canonical import Value
+from protocol.wire.messages import Kind, Message, Signed, sign
 
 
 def signed_by(record: Record, author: int, seed: bytes, kind: Kind, body: Value) -> Signed:

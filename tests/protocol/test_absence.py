@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 import pytest
 
 from protocol import limits
-from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect, leaves_majority
+from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect, leaves_majority
 
 TIP, LOCK = b"step", b"lock"
 ALL: Entries = (b"a", b"b", b"c")

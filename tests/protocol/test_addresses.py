@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import ifaddr
 import pytest
 
-from protocol.addresses import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
+from protocol.net.addresses import hosts_to_dial, hosts_to_listen_at, hosts_to_tell
 
 EVERYWHERE = ("0.0.0.0", "::")
 LOOPBACK = ("127.0.0.1", "::1")

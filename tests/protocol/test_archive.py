@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
-from protocol import archive
+from protocol.consensus.verifier import Judgement, verify
+from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
-from protocol.genesis import Patience, match_id
-from protocol.home import Home
-from protocol.keys import MatchKey
-from protocol.match_names import short_id
-from protocol.store import Store, StoredMatch, StoreError
-from protocol.verifier import Judgement, verify
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.match_names import short_id
+from protocol.storage.store import Store, StoredMatch, StoreError
+from protocol.wire.genesis import Patience, match_id
 from tests.simulation.world import IDENTITIES, World, genesis
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.canonical import NotCanonicalError, Value, decode, encode
 from protocol.limits import DEPTH
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 
 scalars = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.binary(max_size=300), st.text(st.characters(codec="utf-8"), max_size=80)

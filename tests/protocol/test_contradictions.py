@@ -15,14 +15,14 @@ from typing import Final
 import pytest
 
 from p2pdice import PRESETS
-from protocol.agreement import Agreement, Kept, Proven
-from protocol.canonical import Value
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.position import COMMITMENTS, Position, Purpose
-from protocol.record import RejectedMessageError
-from protocol.transcript import write_proof, write_transcript
-from protocol.verifier import Judgement, Verdict, verify
+from protocol.consensus.history import RejectedMessageError
+from protocol.consensus.replica import Agreement, Kept, Proven
+from protocol.consensus.steps import COMMITMENTS, Position, Purpose
+from protocol.consensus.transcript import write_proof, write_transcript
+from protocol.consensus.verifier import Judgement, Verdict, verify
+from protocol.crypto.keys import MatchKey
+from protocol.wire.canonical import Value
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.simulation.signatures import cached_checks
 from tests.simulation.world import World
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from p2pdice import PRESETS
+from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.errors import NodeError
-from protocol.genesis import match_id
-from protocol.home import Home
-from protocol.keys import Identity, MatchKey, fingerprint
-from protocol.messages import Kind, Message, sign
-from protocol.node import Node
-from protocol.store import Store
+from protocol.node.node import Node
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.wire.genesis import match_id
+from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import IDENTITIES, genesis
 
 MADE, SEEDS = genesis(PRESETS["classic"], 2, b"damaged")

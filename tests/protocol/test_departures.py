@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS, PlayerOut
-from protocol.departures import departure
-from protocol.effects import Conceded
+from protocol.consensus.departures import departure
+from protocol.crypto.keys import MatchKey
 from protocol.events import Eviction, Happened
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, sign
-from protocol.wire import Carried
+from protocol.match.effects import Conceded
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import World
 
 HURRIED = Patience(20, 10)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from p2pdice import PRESETS, Bid, view
-from protocol.absence import Entries
-from protocol.agreement import Agreement
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.position import Purpose
-from protocol.record import Record
+from protocol.consensus.absence import Entries
+from protocol.consensus.history import Record
+from protocol.consensus.replica import Agreement
+from protocol.consensus.steps import Purpose
+from protocol.crypto.keys import MatchKey
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.scribe import due
 from tests.simulation.world import World
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 from p2pdice import PRESETS
-from protocol.genesis import Patience
-from protocol.messages import Kind, Signed
-from protocol.position import Purpose
-from protocol.proofs import contradiction
-from protocol.verifier import Judgement, verify
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.steps import Purpose
+from protocol.consensus.verifier import Judgement, verify
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed
 from tests.simulation.world import Machine, World
 
 HURRIED = Patience(5, 5)

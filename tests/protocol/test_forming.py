@@ -8,12 +8,12 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.effects import Linked, Received, Ticked, Withdrawn
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
-from protocol.match import Match
-from protocol.messages import Kind, Message, sign
-from protocol.position import FORMED
+from protocol.consensus.steps import FORMED
+from protocol.crypto.keys import MatchKey
+from protocol.match.effects import Linked, Received, Ticked, Withdrawn
+from protocol.match.match import Match
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, sign
 from tests.protocol.scribe import due
 from tests.simulation.world import World
 

@@ -9,10 +9,10 @@ import pytest
 import protocol
 from p2pdice import NEWCOMER_COINS, PRESETS, Ruleset, Stake
 from p2pdice.players import OddsPlayer
-from protocol.genesis import Patience
-from protocol.messages import Kind
-from protocol.position import Purpose
-from protocol.verifier import verify
+from protocol.consensus.steps import Purpose
+from protocol.consensus.verifier import verify
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 
@@ -141,7 +141,7 @@ def test_the_protocol_names_no_preset_and_no_power() -> None:
         "plain"
     }
     found = {}
-    for path in Path(protocol.__file__).parent.glob("*.py"):
+    for path in Path(protocol.__file__).parent.rglob("*.py"):
         code = re.sub(r'"""(?:.|\n)*?"""|#.*|>>>.*', "", path.read_text(encoding="utf-8"))
         if hits := words & set(re.findall(r"[\"']([a-z-]+)[\"']", code)):
             found[path.name] = hits

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from p2pdice import PRESETS
-from protocol.canonical import Value, decode, encode
-from protocol.genesis import (
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
+from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_BOUNDS
+from protocol.wire.canonical import Value, decode, encode
+from protocol.wire.genesis import (
     PLEDGES,
     Genesis,
     Join,
@@ -28,10 +31,7 @@ from protocol.genesis import (
     parse_patience,
     parse_ruleset,
 )
-from protocol.hashing import tagged_hash
-from protocol.keys import SMALL_ORDER, Identity, MatchKey
-from protocol.limits import JOIN_ADDRESSES, NICKNAME_CHARACTERS, PATIENCE_BOUNDS
-from protocol.nicknames import UNSEEN, NicknameError, check_nickname, check_written, flaw, is_unseen
+from protocol.wire.nicknames import UNSEEN, NicknameError, check_nickname, check_written, flaw, is_unseen
 from tests.simulation.world import TABLE, genesis, join_record, match_seed
 
 IDENTITY = Identity.generate()

@@ -7,7 +7,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.hashing import hash_stream, tagged_hash, uniform
+from protocol.crypto.hashing import hash_stream, tagged_hash, uniform
 
 parts = st.lists(st.one_of(st.binary(max_size=12), st.integers(0, 2**64 - 1)), max_size=5)
 

@@ -9,14 +9,14 @@ import pytest
 
 from p2pdice import PRESETS, Bid, view
 from protocol import limits
-from protocol.absence import Ballot
-from protocol.agreement import Agreement, Reception, Replaced
-from protocol.effects import Received
-from protocol.genesis import Patience
-from protocol.keys import MatchKey, PublicKey
-from protocol.messages import VOTES, Kind, Message, Signed, sign
-from protocol.position import Purpose
-from protocol.record import Record
+from protocol.consensus.absence import Ballot
+from protocol.consensus.history import Record
+from protocol.consensus.replica import Agreement, Reception, Replaced
+from protocol.consensus.steps import Purpose
+from protocol.crypto.keys import MatchKey, PublicKey
+from protocol.match.effects import Received
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.replacing import replaced
 from tests.simulation.world import UNHURRIED, Machine, World
 from tests.tiers import thoroughly

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.bindings import crypto_sign_open
 
-from protocol import keys
-from protocol.hashing import tagged_hash
-from protocol.keys import (
+from protocol.crypto import keys
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import (
     IDENTITY_FILE,
     SIGNATURE_BYTES,
     SMALL_ORDER,

@@ -10,17 +10,19 @@ from pathlib import Path
 import pytest
 
 from p2pdice import PRESETS
-from protocol import limits, transport
-from protocol.addresses import Address
-from protocol.certificates import credentials
-from protocol.effects import Effect, Needed, Send
-from protocol.joinline import parse_join_line
-from protocol.keys import Identity
+from protocol import limits
+from protocol.crypto.keys import Identity
+from protocol.crypto.tls import credentials
 from protocol.limits import Limits
-from protocol.match import Match
-from protocol.mesh import Mesh
-from protocol.transport import DialError, dial_any
-from protocol.wire import Aim, Frame, Hello, Need, Page, Refuse, TableAim, encode_frame
+from protocol.match.effects import Effect, Needed, Send
+from protocol.match.match import Match
+from protocol.net import dialer
+from protocol.net.addresses import Address
+from protocol.net.dialer import DialError, dial_any
+from protocol.net.join_line import parse_join_line
+from protocol.net.link import Link
+from protocol.net.mesh import Mesh
+from protocol.wire.frames import Aim, Frame, Hello, Need, Page, Refuse, TableAim, encode_frame
 from tests.simulation.world import World
 
 HOST = "127.0.0.1"
@@ -103,7 +105,7 @@ async def test_of_very_many_addresses_only_the_first_are_dialled(monkeypatch: py
         dialled.append(address)
         raise DialError("nobody is there")
 
-    monkeypatch.setattr(transport, "_dial_host", note)
+    monkeypatch.setattr(dialer, "_dial_host", note)
     addresses = [(f"192.0.2.{number}", 7000) for number in range(100)]
     with pytest.raises(DialError):
         await dial_any(addresses, credentials(Identity.generate().private_key), Owner())
@@ -136,13 +138,13 @@ class Owner:
     def peer_down(self, identity: bytes, reason: str) -> None:
         self.downs.append(identity)
 
-    def link_up(self, link: transport.Link) -> None:
+    def link_up(self, link: Link) -> None:
         raise AssertionError("nobody answers here")
 
-    def frame_received(self, link: transport.Link, frame: bytes) -> None:
+    def frame_received(self, link: Link, frame: bytes) -> None:
         raise AssertionError("nobody answers here")
 
-    def link_down(self, link: transport.Link, reason: str) -> None:
+    def link_down(self, link: Link, reason: str) -> None:
         raise AssertionError("nobody answers here")
 
 

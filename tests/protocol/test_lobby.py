@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.admission import private_table_id
-from protocol.canonical import Value
-from protocol.genesis import Genesis, MalformedGenesisError, Patience
-from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
-from protocol.wire import Table, TableAim, WatchAim
+from protocol.match.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Table, TableAim, WatchAim
+from protocol.wire.genesis import Genesis, MalformedGenesisError, Patience
+from protocol.wire.table_id import private_table_id
 from tests.simulation.world import TABLE, join_record
 
 CLASSIC = PRESETS["classic"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from protocol.loop import loop_factory, receive_from
+from protocol.net.loop import loop_factory, receive_from
 
 
 def test_asyncios_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ import pytest
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
 from p2pdice.state import Exit
-from protocol.canonical import Value
-from protocol.effects import Broadcast, Conceded, Left, Played, Ticked, WakeAt
+from protocol.consensus.steps import Purpose
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import MatchKey
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -24,13 +25,12 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
-from protocol.match import Match, StaleMoveError
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.position import Purpose
-from protocol.verifier import verify
-from protocol.wire import Carried
+from protocol.match.effects import Broadcast, Conceded, Left, Played, Ticked, WakeAt
+from protocol.match.match import Match, StaleMoveError
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 
@@ -427,8 +427,8 @@ def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bo
 
 
 def test_a_spectator_follows_without_a_seat() -> None:
-    from protocol.effects import Received
-    from protocol.transcript import open_transcript
+    from protocol.consensus.transcript import open_transcript
+    from protocol.match.effects import Received
 
     world = World(CLASSIC, 3, seed=8)
     world.run()

@@ -8,7 +8,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.match_names import LONGEST_SLUG, free_name, is_name, short_id, slug
+from protocol.storage.match_names import LONGEST_SLUG, free_name, is_name, short_id, slug
 
 HOSTILE = ["../../etc/passwd", "$(reboot)", "; rm -rf ~", "--yes", "-o", "\x1b[2J\u202e", "con", "ﬀ½", "e\u0301" * 50]
 

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from protocol import limits
-from protocol.certificates import credentials
-from protocol.keys import Identity
-from protocol.link import Link
-from protocol.mesh import Mesh
-from protocol.transport import listen
-from protocol.wire import Aim, Frame, Hello, Refuse, TableAim
+from protocol.crypto.keys import Identity
+from protocol.crypto.tls import credentials
+from protocol.net.link import Link
+from protocol.net.listener import listen
+from protocol.net.mesh import Mesh
+from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim
 from tests.programs import PATIENCE
 
 HOST = "127.0.0.1"

@@ -6,17 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.canonical import NotCanonicalError, Value, decode, encode
-from protocol.keys import MatchKey
+from protocol.crypto.keys import MatchKey
 from protocol.limits import MOVE_CHARACTERS
-from protocol.messages import (
-    Kind,
-    MalformedMessageError,
-    Message,
-    message_id,
-    parse_signed,
-    sign,
-)
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.messages import Kind, MalformedMessageError, Message, message_id, parse_signed, sign
 
 KEY = MatchKey(bytes(32))
 HASH = b"h" * 32

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from p2pdice import PRESETS
-from protocol.messages import Kind
-from protocol.verifier import Judgement, verify
+from protocol.consensus.verifier import Judgement, verify
+from protocol.wire.messages import Kind
 from tests.protocol.mutations import (
     ALTERATIONS,
     OFFENCES,

@@ -10,26 +10,20 @@ from dataclasses import replace
 import pytest
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
-from protocol.addresses import format_address
-from protocol.advertisement import SERVICE_TYPE, Advertisement
-from protocol.certificates import credentials
-from protocol.discovery import Discovery, DiscoveryUnavailable
-from protocol.events import (
-    LobbyChanged,
-    MatchOver,
-    MatchStarted,
-    TableJoined,
-)
-from protocol.genesis import parse_genesis
-from protocol.joinline import JoinLine, parse_join_line
-from protocol.keys import Identity
+from protocol.crypto.keys import Identity
+from protocol.crypto.tls import credentials
+from protocol.events import LobbyChanged, MatchOver, MatchStarted, TableJoined
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
-from protocol.link import Link
-from protocol.node import NodeError, TableSettings
-from protocol.sightings import Sighting
-from protocol.transport import listen
+from protocol.net.addresses import format_address
+from protocol.net.advertisement import SERVICE_TYPE, Advertisement
+from protocol.net.join_line import JoinLine, parse_join_line
+from protocol.net.link import Link
+from protocol.net.listener import listen
+from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.sightings import Sighting
+from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire import (
+from protocol.wire.frames import (
     Carried,
     Frame,
     Hello,
@@ -42,6 +36,7 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
+from protocol.wire.genesis import parse_genesis
 from tests.network.company import CLASSIC, HOST, Company, Player, agree
 from tests.programs import PATIENCE
 
@@ -114,7 +109,7 @@ async def multicast() -> None:
 @MULTICAST
 async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     await multicast()
-    monkeypatch.setattr("protocol.whereabouts.FINDING", 0.2)
+    monkeypatch.setattr("protocol.node.locator.FINDING", 0.2)
     assert await refused(await people.sit("guest", discovery=True), "Saturday") == "not-found"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from p2pdice import Liar, RulesError
 from protocol import limits
+from protocol.consensus.verifier import verify
 from protocol.events import (
     ConcedeAccepted,
     Continued,
@@ -24,12 +25,11 @@ from protocol.events import (
     TableClosed,
     YourTurn,
 )
-from protocol.genesis import Patience
-from protocol.messages import Kind, parse_signed
-from protocol.node import Node, NodeError, TableSettings
-from protocol.store import StoreError
-from protocol.verifier import verify
-from protocol.wire import Carried, Frame, Page
+from protocol.node.node import Node, NodeError, TableSettings
+from protocol.storage.store import StoreError
+from protocol.wire.frames import Carried, Frame, Page
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, parse_signed
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -92,7 +92,7 @@ async def test_the_host_may_start_before_all_seats_are_taken(people: Company) ->
 async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.hosting.FORMING_PATIENCE", 0.2)
+    monkeypatch.setattr("protocol.node.host.FORMING_PATIENCE", 0.2)
     (host, second), line = await open_table(people, 3)
     dying = await people.sit("C")
     say_nothing(dying)

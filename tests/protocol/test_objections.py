@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection
 import pytest
 
 from p2pdice import PRESETS
-from protocol.absence import Entries, Place, Vote
-from protocol.effects import Received
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
+from protocol.consensus.absence import Entries, Place, Vote
+from protocol.consensus.history import Record
+from protocol.consensus.votes import spell_vote
+from protocol.crypto.keys import MatchKey
 from protocol.limits import RELAY
-from protocol.match import ROUNDS_AT_THE_END, Match
-from protocol.messages import Kind, Message, sign
-from protocol.record import Record
-from protocol.votes import spell_vote
-from protocol.wire import Carried
+from protocol.match.effects import Received
+from protocol.match.match import ROUNDS_AT_THE_END, Match
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, sign
 from tests.protocol.test_departures import evictions, seats
 from tests.simulation.world import World
 

@@ -11,19 +11,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from protocol.addresses import Address
-from protocol.certificates import credentials
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.crypto.tls import credentials
 from protocol.events import Stopped
-from protocol.home import Home
-from protocol.keys import Identity, MatchKey
 from protocol.limits import Limits
-from protocol.mesh import Mesh, MeshOwner
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.outbox import BATCH, Do, Outbox, Send, Sent, Write
-from protocol.shell import Shell
-from protocol.store import Store
-from protocol.whereabouts import Whereabouts
-from protocol.wire import Aim, Frame, Hello, Refuse
+from protocol.net.addresses import Address
+from protocol.net.mesh import Mesh, MeshOwner
+from protocol.node.locator import Whereabouts
+from protocol.node.outbox import BATCH, Do, Outbox, Send, Sent, Write
+from protocol.node.runtime import Shell
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.wire.frames import Aim, Frame, Hello, Refuse
+from protocol.wire.messages import Kind, Message, Signed, sign
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
-from protocol.effects import Conceded, Ticked
 from protocol.events import ConcedeAccepted, Continued, NodeEvent, Overdue, Suspended
-from protocol.genesis import Patience
-from protocol.match import Match
-from protocol.patience import Party
+from protocol.match.effects import Conceded, Ticked
+from protocol.match.match import Match
+from protocol.match.timeouts import Party
+from protocol.wire.genesis import Patience
 from tests.simulation.world import World, genesis
 
 PERSON = 0

@@ -8,14 +8,15 @@ import random
 import pytest
 
 from p2pdice import PRESETS
-from protocol.effects import MatchInput, Ticked
+from protocol.consensus.steps import Purpose
 from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn
-from protocol.genesis import Patience
-from protocol.match import Match
-from protocol.messages import Kind
-from protocol.patience import OVERSLEPT, Party
-from protocol.position import Purpose
-from protocol.progress import Clock, Stage
+from protocol.limits import OVERSLEPT
+from protocol.match.effects import MatchInput, Ticked
+from protocol.match.match import Match
+from protocol.match.progress import Clock, Stage
+from protocol.match.timeouts import Party
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, Company, agree, in_mid_match
 from tests.simulation.world import World
 

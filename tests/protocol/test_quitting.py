@@ -8,12 +8,12 @@ import pytest
 
 from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
-from protocol.genesis import Patience
-from protocol.match import Match
-from protocol.messages import Kind, Signed, parse_signed
-from protocol.position import SCRIPTS, Position, Purpose
-from protocol.verifier import Judgement, verify
-from protocol.wire import Carried
+from protocol.consensus.steps import SCRIPTS, Position, Purpose
+from protocol.consensus.verifier import Judgement, verify
+from protocol.match.match import Match
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed, parse_signed
 from tests.simulation.world import World
 
 HURRIED = Patience(5, 5)

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from cli.bots import PlayerBot
-from cli.driver import _follow
+from cli.bots.bot import PlayerBot
+from cli.bots.bot_seat import _follow
 from cli.exits import ExitCode, Failure
-from cli.narrate import narrate
-from cli.seating import Seating
+from cli.text.narrate import narrate
+from cli.text.seating import Seating
 from p2pdice.players import OddsPlayer
 from protocol.errors import LOOK_ON
 from protocol.events import MatchStarted, TableClosed
 from protocol.limits import Limits
-from protocol.link import _how_it_ended
-from protocol.node import NodeError, TableSettings
-from protocol.wire import Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
+from protocol.net.link import _how_it_ended
+from protocol.node.node import NodeError, TableSettings
+from protocol.wire.frames import Frame, Leave, MatchAim, Refuse, Table, TableAim, Welcome, encode_frame
 from tests.network.company import CLASSIC, HOST, Company
 from tests.protocol.test_node import FakeHost
 
@@ -229,7 +229,7 @@ def given(part: ast.AST) -> list[ast.expr]:
 
 def reasons() -> Iterator[tuple[str, str]]:
     """Every text in the source of the protocol that is given as a reason, without what is filled in."""
-    for path in sorted((Path(__file__).parents[2] / "protocol").glob("*.py")):
+    for path in sorted((Path(__file__).parents[2] / "protocol").rglob("*.py")):
         for source in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for part in ast.walk(ast.Tuple(given(source))):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value.strip():

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from p2pdice import PRESETS, HandsShown, PlayerOut, RoundStarted, Ruleset
-from protocol.canonical import encode
-from protocol.effects import Conceded
+from protocol.consensus.history import MisconductError
+from protocol.consensus.transcript import write_proof, write_transcript
+from protocol.consensus.verifier import Judgement, examine
+from protocol.crypto.keys import MatchKey
 from protocol.events import (
     CupsSeen,
     DiceRolled,
@@ -24,15 +26,13 @@ from protocol.events import (
     NodeEvent,
     Notice,
 )
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
 from protocol.limits import STATES_APART
-from protocol.messages import Kind, Message, sign
-from protocol.record import MisconductError
-from protocol.replay import NoMatchError, Replay
-from protocol.transcript import write_proof, write_transcript
-from protocol.verifier import Judgement, examine
-from protocol.wire import Carried
+from protocol.match.effects import Conceded
+from protocol.match.replay import NoMatchError, Replay
+from protocol.wire.canonical import encode
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, sign
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 

@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given
 
 from p2pdice import PRESETS, Ruleset
-from protocol.genesis import parse_ruleset
-from protocol.rulesets import ruleset_hash, ruleset_label
+from protocol.wire.genesis import parse_ruleset
+from protocol.wire.rulesets import ruleset_hash, ruleset_label
 from tests.p2pdice.rulesets import rulesets
 
 

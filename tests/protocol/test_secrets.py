@@ -17,12 +17,12 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from cli.log import EscapingFormatter, PrivateFileHandler
-from protocol.hashing import tagged_hash
-from protocol.home import Home
-from protocol.keys import MatchKey
-from protocol.lobby import TableSettings
-from protocol.node import Node
-from protocol.wire import JoinTable, decode_frame
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import MatchKey
+from protocol.match.lobby import TableSettings
+from protocol.node.node import Node
+from protocol.storage.home import Home
+from protocol.wire.frames import JoinTable, decode_frame
 from tests.network.company import CLASSIC, Company, Player, agree, company
 
 needs_mode_bits = pytest.mark.skipif(

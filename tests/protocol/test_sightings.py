@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from zeroconf import DNSAddress, DNSPointer, DNSRecord, DNSService, DNSText
 
-from protocol import sightings as module
-from protocol.advertisement import LOBBY, SERVICE_TYPE, Advertisement
 from protocol.limits import ADDRESSES_PER_PEER, FORMER_LIFE, TABLE_ANSWER, TABLE_LIFE, TABLES, TABLES_ASKED_FOR
-from protocol.sightings import ASKING, IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from protocol.net import sightings as module
+from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
+from protocol.net.sightings import ASKING, IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
 from tests.fuzz.targets.txt import check_records
 
 FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
-from protocol.home import Home
-from protocol.keys import MatchKey
+from protocol.crypto.keys import MatchKey
 from protocol.limits import PROPOSALS
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.node import Node, NodeError
-from protocol.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError, copy_store
+from protocol.node.node import Node, NodeError
+from protocol.storage.home import Home
+from protocol.storage.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError, copy_store
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World, genesis
 
@@ -116,7 +116,7 @@ def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
 HOLDER = """
 import sys
 from pathlib import Path
-from protocol.store import Store
+from protocol.storage.store import Store
 store = Store(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
@@ -154,7 +154,7 @@ def test_a_copy_during_which_the_log_begins_anew_is_made_again(
             for step in range(1000):
                 store.write(MATCH, [message(step)])
 
-    monkeypatch.setattr("protocol.store.shutil.copyfile", copy)
+    monkeypatch.setattr("protocol.storage.store.shutil.copyfile", copy)
     with contextlib.closing(Store(copy_store(path, tmp_path))) as twin:
         assert len(twin.messages(MATCH)) == 1000
     assert copied == [path.name, f"{path.name}-wal"] * 2
@@ -251,7 +251,7 @@ def test_a_store_is_taken_over_as_a_whole_or_not_at_all(old: Path, monkeypatch: 
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("protocol.store.free_name", full)
+        patch.setattr("protocol.storage.store.free_name", full)
         with pytest.raises(StoreError, match="disk is full"):
             Store(old)
     with contextlib.closing(sqlite3.connect(old)) as database:
@@ -428,7 +428,7 @@ def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -
 WRITER = """
 import sys
 from pathlib import Path
-from protocol.store import Store
+from protocol.storage.store import Store
 from tests.protocol.test_store import KEY, MATCH, message
 store = Store(Path(sys.argv[1]))
 store.add_seed(KEY.public, b"s" * 32)

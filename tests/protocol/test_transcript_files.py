@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from p2pdice import PRESETS
-from protocol.archive import transcript_named
 from protocol.errors import NodeError
-from protocol.home import Home, write_whole
-from protocol.transcript_files import match_of, transcript_of, transcript_path, transcripts
+from protocol.storage.archive import transcript_named
+from protocol.storage.home import Home, write_whole
+from protocol.storage.transcript_files import match_of, transcript_of, transcript_path, transcripts
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
 
@@ -41,7 +41,7 @@ def begun(seed: int) -> World:
 
 
 def content(world: World) -> bytes:
-    from protocol.transcript import write_transcript
+    from protocol.consensus.transcript import write_transcript
 
     return write_transcript(world.machines[0].match.record)
 

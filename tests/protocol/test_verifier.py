@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
-from protocol.canonical import Value, decode, encode
-from protocol.genesis import Patience
-from protocol.keys import MatchKey, fingerprint
+from protocol.consensus.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
+from protocol.consensus.verifier import Judgement, Verdict, verify
+from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.limits import TRANSCRIPT
-from protocol.messages import Kind, Message, Signed, sign
-from protocol.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
-from protocol.verifier import Judgement, Verdict, verify
-from protocol.wire import Carried
+from protocol.wire.canonical import Value, decode, encode
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.mutations import History, judge_bytes, play
 from tests.simulation.world import World, played
 from tests.tiers import thoroughly
@@ -223,7 +223,7 @@ def test_a_copied_commitment_cannot_be_opened(world: World, fair: bytes) -> None
     verdict = verify(assemble(genesis, [*messages[: commits[1]], copied]))
     assert verdict.verdict == "incomplete"
     # … and nothing opens it: the share behind Alice's commitment has another commitment under Mallory's name.
-    from protocol.randomness import Context, share_commitment
+    from protocol.crypto.joint_randomness import Context, share_commitment
 
     reveal = next(
         signed.message

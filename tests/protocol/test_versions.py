@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from protocol import archive
-from protocol.certificates import client_context, server_context
+from protocol.consensus.transcript import open_transcript
+from protocol.consensus.verifier import Judgement, verify
+from protocol.crypto.keys import KeyFileError, MatchKey
+from protocol.crypto.tls import client_context, server_context
 from protocol.errors import NodeError
-from protocol.framing import frame_header
-from protocol.genesis import match_id
-from protocol.home import Home
-from protocol.keys import KeyFileError, MatchKey
-from protocol.lobby import TableSettings
-from protocol.sightings import Sighting
-from protocol.store import Store
-from protocol.transcript import open_transcript
-from protocol.verifier import Judgement, verify
-from protocol.wire import Refuse, decode_frame
+from protocol.match.lobby import TableSettings
+from protocol.net.sightings import Sighting
+from protocol.storage import archive
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.wire.frames import Refuse, decode_frame
+from protocol.wire.framing import frame_header
+from protocol.wire.genesis import match_id
 from tests.network.company import CLASSIC, HOST, Company
 from tests.programs import PATIENCE
 from tests.protocol.test_node import told

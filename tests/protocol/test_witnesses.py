@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.genesis import Patience
-from protocol.keys import MatchKey
-from protocol.messages import Kind, Message, Signed, carried, sign
-from protocol.position import Purpose
-from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
-from protocol.verifier import verify
+from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.steps import Purpose
+from protocol.consensus.verifier import verify
+from protocol.crypto.keys import MatchKey
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Message, Signed, carried, sign
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})

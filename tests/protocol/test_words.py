@@ -9,19 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import limits
-from protocol.canonical import Value, encode
-from protocol.keys import SMALL_ORDER, Identity
-from protocol.nicknames import UNSEEN
-from protocol.words import (
-    SAY_TAG,
-    Hearing,
-    MalformedWordError,
-    Word,
-    WordError,
-    parse_word,
-    sign_word,
-    speakable,
-)
+from protocol.crypto.keys import SMALL_ORDER, Identity
+from protocol.match.words import SAY_TAG, Hearing, MalformedWordError, Word, WordError, parse_word, sign_word, speakable
+from protocol.wire.canonical import Value, encode
+from protocol.wire.nicknames import UNSEEN
 
 ADA, BEN = Identity.generate(), Identity.generate()
 TABLE, MATCH = b"t" * 16, b"m" * 32

@@ -13,17 +13,17 @@ from weakref import WeakKeyDictionary
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
-from protocol.effects import Accuse
-from protocol.messages import VOTES, Kind, Message, Signed, carried, parse_signed
-from protocol.position import FORMED, Position
-from protocol.randomness import derive_secret
-from protocol.verifier import Judgement, verify
-from protocol.votes import read_vote
-from protocol.wire import Carried, Frame, Need, Page
+from protocol.consensus.steps import FORMED, Position
+from protocol.consensus.verifier import Judgement, verify
+from protocol.consensus.votes import read_vote
+from protocol.crypto.joint_randomness import derive_secret
+from protocol.match.effects import Accuse
+from protocol.wire.frames import Carried, Frame, Need, Page
+from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, parse_signed
 
 if TYPE_CHECKING:
-    from protocol.agreement import Agreement
-    from protocol.record import Record
+    from protocol.consensus.history import Record
+    from protocol.consensus.replica import Agreement
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 

@@ -1,7 +1,8 @@
-"""One node of the world: a real :class:`protocol.match.Match` in a shell that does what :mod:`protocol.node` does.
+"""One node of the world: a real :class:`protocol.match.match.Match` in a shell that does what :mod:`protocol.node.node`
+does.
 
-What a turn of the event loop causes is gathered in the node's own :class:`~protocol.outbox.Outbox`, whose steps are
-carried out as they come. Between any two of these the process can die.
+What a turn of the event loop causes is gathered in the node's own :class:`~protocol.node.outbox.Outbox`, whose steps
+are carried out as they come. Between any two of these the process can die.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
 from p2pdice.players import Player
-from protocol import outbox
-from protocol.effects import (
+from protocol.consensus.transcript import write_transcript
+from protocol.events import Misbehaved, NodeEvent, YourTurn
+from protocol.match.effects import (
     Accuse,
     Announce,
     Announced,
@@ -42,20 +44,19 @@ from protocol.effects import (
     WakeAt,
     Withdrawn,
 )
-from protocol.events import Misbehaved, NodeEvent, YourTurn
-from protocol.match import Match, StaleMoveError
-from protocol.messages import MalformedMessageError
-from protocol.outbox import Outbox
-from protocol.proposals import Proposals
-from protocol.store import StoreError
-from protocol.transcript import write_transcript
-from protocol.wire import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
+from protocol.match.match import Match, StaleMoveError
+from protocol.node import outbox
+from protocol.node.outbox import Outbox
+from protocol.node.proposals import Proposals
+from protocol.storage.store import StoreError
+from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
+from protocol.wire.messages import MalformedMessageError
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
-    from protocol.playing import Playing
+    from protocol.node.player_session import Playing
     from tests.simulation.simulation import Simulation
 
 TICK: Final = 1e-6

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from protocol import verifier
-from protocol.absence import Absence, Ballot, Entries
-from protocol.agreement import Agreement, Reception
-from protocol.awaiting import Awaiting
-from protocol.effects import Over
-from protocol.match import RECEIPTS, Match
-from protocol.messages import VOTES, Message, Signed
-from protocol.position import Position
-from protocol.proofs import contradiction
-from protocol.record import MisconductError, Record
-from protocol.transcript import open_transcript, write_transcript
-from protocol.verifier import Verdict, verify
+from protocol.consensus import verifier
+from protocol.consensus.absence import Absence, Ballot, Entries
+from protocol.consensus.history import MisconductError, Record
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.replica import Agreement, Reception
+from protocol.consensus.steps import Position
+from protocol.consensus.transcript import open_transcript, write_transcript
+from protocol.consensus.verifier import Verdict, verify
+from protocol.match.effects import Over
+from protocol.match.match import RECEIPTS, Match
+from protocol.match.stall_notices import Awaiting
+from protocol.wire.messages import VOTES, Message, Signed
 from tests.simulation import invariants
 from tests.simulation import machine as machine_module
 from tests.simulation.disk import MemoryDisk

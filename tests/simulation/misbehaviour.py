@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from p2pdice import NEWCOMER_COINS, Bid, Play, RulesError, Ruleset, apply, view
 from protocol import limits
-from protocol.canonical import Value
-from protocol.effects import Broadcast, Conceded
-from protocol.genesis import Genesis, make_join_record
-from protocol.keys import Identity, MatchKey
-from protocol.match import Match
-from protocol.messages import VOTES, Kind, Message, Signed, parse_signed, sign
-from protocol.pace import Buckets
-from protocol.position import COMMITMENTS, FORMED, Position, Purpose
-from protocol.randomness import Context, hand_commitment, share_commitment, stake_commitment
-from protocol.record import MisconductError, RejectedMessageError
-from protocol.wire import Carried, Frame, Hello, MatchAim, Page, encode_frame
+from protocol.consensus.history import MisconductError, RejectedMessageError
+from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose
+from protocol.crypto.joint_randomness import Context, hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.match.effects import Broadcast, Conceded
+from protocol.match.match import Match
+from protocol.rate_limit import Buckets
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Carried, Frame, Hello, MatchAim, Page, encode_frame
+from protocol.wire.genesis import Genesis, make_join_record
+from protocol.wire.messages import VOTES, Kind, Message, Signed, parse_signed, sign
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine

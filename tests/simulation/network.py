@@ -2,7 +2,7 @@
 
 A link is a TCP connection between two nodes: what one end sends arrives at the other in order, late, or, when the link
 breaks, from some frame on not at all. Each end learns of the break at its own time; a half-open link is one where an
-end has not learnt of it yet. Whoever has lost a link dials again, as :mod:`protocol.mesh` does.
+end has not learnt of it yet. Whoever has lost a link dials again, as :mod:`protocol.net.mesh` does.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Final, NamedTuple
 
 from p2pdice import PRESETS, Ruleset
-from protocol.genesis import Patience
+from protocol.wire.genesis import Patience
 from tests.simulation import mends
 from tests.simulation.campaign import Result, run_plan, smallest
 from tests.simulation.faults import Fault

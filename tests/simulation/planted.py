@@ -11,28 +11,28 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from p2pdice import Move, RulesError, State, View, Wager, check_wager, stakes
-from protocol import agreement as agreement_module
 from protocol import limits
-from protocol import match as match_module
-from protocol import position as position_module
-from protocol import record as record_module
-from protocol.absence import Absence
-from protocol.agreement import Agreement, Heard, Reception
-from protocol.catch_up import CatchUp
-from protocol.effects import Choose, Effect, MatchInput, Over, Persist
-from protocol.genesis import Genesis
-from protocol.hashing import tagged_hash
-from protocol.match import Match
-from protocol.messages import VOTES, Kind, Signed
-from protocol.outbox import Do, Outbox, Send, Sent, Write
-from protocol.patience import PatienceClock
-from protocol.playing import Playing
-from protocol.position import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
-from protocol.proofs import contradiction
-from protocol.proposals import Proposals
-from protocol.randomness import Context, derive_secret
-from protocol.record import MisconductError, Outcome, Record, RejectedMessageError
-from protocol.wire import Have, Need, Page
+from protocol.consensus import history as history_module
+from protocol.consensus import replica as replica_module
+from protocol.consensus import steps as steps_module
+from protocol.consensus.absence import Absence
+from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.replica import Agreement, Heard, Reception
+from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.joint_randomness import Context, derive_secret
+from protocol.match import match as match_module
+from protocol.match.catch_up import CatchUp
+from protocol.match.effects import Choose, Effect, MatchInput, Over, Persist
+from protocol.match.match import Match
+from protocol.match.timeouts import PatienceClock
+from protocol.node.outbox import Do, Outbox, Send, Sent, Write
+from protocol.node.player_session import Playing
+from protocol.node.proposals import Proposals
+from protocol.wire.frames import Have, Need, Page
+from protocol.wire.genesis import Genesis
+from protocol.wire.messages import VOTES, Kind, Signed
 from tests.simulation.disk import MemoryDisk
 from tests.simulation.invariants import Check
 from tests.simulation.plant import Bug, NotCaughtError, Plant, first_catch
@@ -96,14 +96,14 @@ def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
     def bad(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
-        purpose = Purpose.SEATING if state is None else position_module.FOR[state.expects.kind]
+        purpose = Purpose.SEATING if state is None else steps_module.FOR[state.expects.kind]
         if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
             if purpose in (Purpose.DEAL, Purpose.SEATING):
                 plant.runs()
             return purpose, position.stage + 1
         return purpose, int(purpose is Purpose.DEAL and riding is not None)
 
-    with replaced_value(position_module, SCRIPTS, scripts), replaced(position_module, next_stage, bad):
+    with replaced_value(steps_module, SCRIPTS, scripts), replaced(steps_module, next_stage, bad):
         yield
 
 
@@ -116,7 +116,7 @@ def hash_without_the_step(plant: Plant) -> AbstractContextManager[None]:
         plant.runs()
         return tagged_hash(tag, *parts[:1], *parts[2:])
 
-    return replaced(position_module, tagged_hash, bad)
+    return replaced(steps_module, tagged_hash, bad)
 
 
 def _on_resume(break_it: Callable[[Match], None]) -> AbstractContextManager[None]:
@@ -232,7 +232,7 @@ def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     def blind(first: Signed, second: Signed) -> str:
         return ""
 
-    with replaced(Record, Record.hold, bad), replaced(agreement_module, contradiction, blind):
+    with replaced(Record, Record.hold, bad), replaced(replica_module, contradiction, blind):
         yield
 
 
@@ -278,7 +278,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
             plant.runs()
             return Wager(*numbers)
 
-    with replaced(record_module, check_wager, bad), replaced(stakes, check_wager, bad):
+    with replaced(history_module, check_wager, bad), replaced(stakes, check_wager, bad):
         yield
 
 
@@ -374,7 +374,7 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
             plant.runs()
         return after._replace(base=base)
 
-    return replaced(record_module, advance, bad)
+    return replaced(history_module, advance, bad)
 
 
 def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from p2pdice import PRESETS, Ruleset
-from protocol.genesis import Patience
+from protocol.wire.genesis import Patience
 from tests.simulation.cores import CORES
 from tests.simulation.faults import DISK, NETWORK, Fault, plan_faults
 from tests.simulation.misbehaviour import MISBEHAVIOURS

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from p2pdice import Move, View
 from p2pdice.moves import Stake
 from p2pdice.players import Player
-from protocol import match as match_module
-from protocol.hashing import tagged_hash
-from protocol.messages import Kind, parse_signed
-from protocol.randomness import Context, derive_secret, hand_commitment, share_commitment
-from protocol.wire import Carried, Page, decode_frame
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
+from protocol.match import match as match_module
+from protocol.wire.frames import Carried, Page, decode_frame
+from protocol.wire.messages import Kind, parse_signed
 from tests.simulation.invariants import Check, Violation
 from tests.simulation.replacing import replaced
 from tests.simulation.scenario import Plan

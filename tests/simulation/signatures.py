@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from protocol.keys import PublicKey
+from protocol.crypto.keys import PublicKey
 
 
 @contextmanager

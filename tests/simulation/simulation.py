@@ -13,14 +13,14 @@ from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol import match
-from protocol.agreement import Agreement, Reception
-from protocol.effects import Withdrawn
-from protocol.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
-from protocol.keys import MatchKey
-from protocol.lobby import HostedTable, Seat, TableSettings
-from protocol.messages import Signed, parse_signed
-from protocol.wire import Frame, decode_frame, encode_frame
+from protocol.consensus.replica import Agreement, Reception
+from protocol.crypto.keys import MatchKey
+from protocol.match import match
+from protocol.match.effects import Withdrawn
+from protocol.match.lobby import HostedTable, Seat, TableSettings
+from protocol.wire.frames import Frame, decode_frame, encode_frame
+from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
+from protocol.wire.messages import Signed, parse_signed
 from tests.simulation.cores import CORES
 from tests.simulation.costs import Bill, Cost
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk

@@ -2,9 +2,9 @@
 
 A world is a table of three or four players of whom one lies, and two proposals of it. Its state is what every honest
 node knows and has done, and what is under way between them; a liar has no state, and may show everything that they can
-sign to anybody at any time. Honest nodes are the real :class:`protocol.match.Match` and
-:class:`protocol.proposals.Proposals`. They are deterministic, so what an event makes of one state of one node is worked
-out once and looked up in every world where it happens again.
+sign to anybody at any time. Honest nodes are the real :class:`protocol.match.match.Match` and
+:class:`protocol.node.proposals.Proposals`. They are deterministic, so what an event makes of one state of one node is
+worked out once and looked up in every world where it happens again.
 
 Messages between two honest nodes arrive in order and, as long as their link is up, all of them. A node that knows of a
 RESIGN calls a match off no sooner than what it said then has reached everybody who is linked, and what they had said by
@@ -24,16 +24,27 @@ from typing import Any, Final, NamedTuple
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol import record as record_module
-from protocol.effects import Broadcast, CalledOff, Formed, Left, Linked, MatchInput, Received, Send, Ticked, Withdrawn
-from protocol.genesis import Genesis, parse_genesis
-from protocol.keys import MatchKey
-from protocol.match import Match
-from protocol.messages import Kind, Message, Signed, parse_signed, sign
-from protocol.position import FORMED
-from protocol.proposals import Proposals
-from protocol.record import Record
-from protocol.wire import Carried
+from protocol.consensus import history as history_module
+from protocol.consensus.history import Record
+from protocol.consensus.steps import FORMED
+from protocol.crypto.keys import MatchKey
+from protocol.match.effects import (
+    Broadcast,
+    CalledOff,
+    Formed,
+    Left,
+    Linked,
+    MatchInput,
+    Received,
+    Send,
+    Ticked,
+    Withdrawn,
+)
+from protocol.match.match import Match
+from protocol.node.proposals import Proposals
+from protocol.wire.frames import Carried
+from protocol.wire.genesis import Genesis, parse_genesis
+from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
 from tests.simulation.replacing import replaced
 from tests.simulation.world import TABLE, UNHURRIED, join_record, match_seed
 
@@ -355,7 +366,7 @@ class World:
         """Return what an event makes of the state of a node, and what the node sends."""
         if (node, event) not in self._after:
             me, trace = self._nodes[node]
-            with replaced(record_module, parse_genesis, _parsed):
+            with replaced(history_module, parse_genesis, _parsed):
                 again = Node(self, me)
                 for each in trace:
                     again.take(each)

@@ -7,7 +7,8 @@ never, and any timer may end at any time. A liar has no state: everything they m
 What keeps the worlds small, and why nothing is lost by it:
 
 - A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
-  computed once, by the real :class:`protocol.absence.Absence`, and looked up in every world where it happens again.
+  computed once, by the real :class:`protocol.consensus.absence.Absence`, and looked up in every world where it happens
+  again.
 - A liar's vote matters by agreeing with an honest one (no majority is without), by drawing others into a round or to a
   step, and by contradicting each other. So the liar may repeat every honest vote and LOCK, to anybody, and sign two
   messages for a step; one who ``is_denying`` votes against each step as it was closed, too. Other votes that nobody
@@ -37,7 +38,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from protocol import limits
-from protocol.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect
+from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect
 
 FIRST = b"k"
 """The tip of the first step."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol import agreement as agreement_module
-from protocol.match import Match
-from protocol.messages import parse_signed
+from protocol.consensus import replica as replica_module
+from protocol.match.match import Match
+from protocol.wire.messages import parse_signed
 from tests.simulation.campaign import run_seed
 from tests.simulation.invariants import Check
 from tests.simulation.plant import Bug, NotCaughtError, Plant, catch, first_catch
@@ -88,8 +88,8 @@ def test_what_never_ran_is_no_catch() -> None:
 
 
 def test_a_plant_whose_target_is_gone_fails() -> None:
-    assert "parse_signed" not in vars(agreement_module)
-    with pytest.raises(NoTargetError), replaced(agreement_module, parse_signed, parse_signed):
+    assert "parse_signed" not in vars(replica_module)
+    with pytest.raises(NoTargetError), replaced(replica_module, parse_signed, parse_signed):
         raise AssertionError("it was planted")
 
 

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from p2pdice import PRESETS
-from protocol.hashing import tagged_hash
-from protocol.match import Match
+from protocol.crypto.hashing import tagged_hash
+from protocol.match.match import Match
 from tests.simulation.faults import plan_faults
 from tests.simulation.invariants import Check, Violation
 from tests.simulation.replacing import replaced

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from p2pdice import PRESETS
-from protocol.genesis import Patience
+from protocol.wire.genesis import Patience
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, shrink
 from tests.simulation.cores import CORES
 from tests.simulation.faults import CRASH_POINTS, STRIKES, Fault

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from protocol.agreement import Agreement
-from protocol.messages import Signed
+from protocol.consensus.replica import Agreement
+from protocol.wire.messages import Signed
 from tests.simulation.replacing import replaced
 from tests.simulation.small_forming import ViolationError, World
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
-from protocol import absence as rule
-from protocol.absence import Absence, Ballot, Entries, History, Place, Vote, elect
+from protocol.consensus import absence as rule
+from protocol.consensus.absence import Absence, Ballot, Entries, History, Place, Vote, elect
 from tests.simulation import courses, small_worlds
 from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, State, Table, ViolationError

@@ -1,4 +1,4 @@
-"""A world: N real :class:`protocol.match.Match` objects, links between them, disks under them, one seed over all.
+"""A world: N real :class:`protocol.match.match.Match` objects, links between them, disks under them, one seed over all.
 
 What happens next is drawn from the seed: which link delivers its next frame (each keeps its order), whose player
 moves. Nothing else is random, so a seed reproduces a run exactly. A crash loses everything but what was persisted
@@ -15,7 +15,11 @@ from typing import Final
 
 from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
-from protocol.effects import (
+from protocol.consensus.transcript import write_transcript
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import Identity, MatchKey
+from protocol.events import Misbehaved, NodeEvent, YourTurn
+from protocol.match.effects import (
     Accuse,
     Announce,
     Announced,
@@ -39,14 +43,10 @@ from protocol.effects import (
     Ticked,
     WakeAt,
 )
-from protocol.events import Misbehaved, NodeEvent, YourTurn
-from protocol.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
-from protocol.hashing import tagged_hash
-from protocol.keys import Identity, MatchKey
-from protocol.match import Match
-from protocol.messages import Signed, parse_signed
-from protocol.transcript import write_transcript
-from protocol.wire import Carried, Cut, Frame, Have, Need, Page
+from protocol.match.match import Match
+from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
+from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
+from protocol.wire.messages import Signed, parse_signed
 
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from p2pdice import PRESETS
-from protocol.canonical import Value, encode
-from protocol.genesis import Patience
-from protocol.messages import Kind, Signed
-from protocol.position import Purpose
-from protocol.record import Outcome, Record
-from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from protocol.consensus.history import Outcome, Record
+from protocol.consensus.steps import Purpose
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from protocol.wire.canonical import Value, encode
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind, Signed
 from tests.protocol.scribe import due, signed_by
 from tests.simulation.world import genesis
 

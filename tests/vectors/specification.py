@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from protocol.verifier import examine
+from protocol.consensus.verifier import examine
 from tests.vectors.connection import printed
 from tests.vectors.matches import FILES
 

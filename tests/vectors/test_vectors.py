@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import State
+from protocol.consensus.history import Record
+from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
-from protocol.link import Link
-from protocol.mesh import Mesh
-from protocol.messages import Kind, Signed, carried
-from protocol.node import TableSettings
-from protocol.record import Record
-from protocol.verifier import examine
-from protocol.wire import Frame, Have, decode_frame
+from protocol.net.link import Link
+from protocol.net.mesh import Mesh
+from protocol.node.node import TableSettings
+from protocol.wire.frames import Frame, Have, decode_frame
+from protocol.wire.messages import Kind, Signed, carried
 from tests.network.company import CLASSIC, Company
 from tests.vectors.connection import frames
 from tests.vectors.matches import FILES

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.speech import is_possible, offers
 from cli.table.walking import Step, walk
+from cli.text.speech import is_possible, offers
 from p2pdice import PRESETS, Bid, Pledges, Rolled, View, apply, new_match, parse_move, view
 from tests.p2pdice.scripted import play
 

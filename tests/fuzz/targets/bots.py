@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import cache
 from unittest.mock import patch
 
-from cli import bots
-from cli.bots import Fault, ProgramBot, fault_sentence, fault_summary
-from cli.choices import FUNDS, TICKETS, is_stake
-from cli.ndjson import LineBuffer
+from cli.bots import bot as bots
+from cli.bots.bot import Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.ndjson import LineBuffer
+from cli.text.choices import FUNDS, TICKETS, is_stake
 from p2pdice import PRESETS, Expect, Play, Stake, View, apply, check_wager, view
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.canonical import NotCanonicalError, decode, encode
+from protocol.wire.canonical import NotCanonicalError, decode, encode
 from tests.fuzz.target import Target
 
 

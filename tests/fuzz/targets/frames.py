@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.framing import FrameSplitter, FrameTooLong, frame_header
 from protocol.limits import FRAME_BEFORE_WELCOME
-from protocol.wire import (
+from protocol.wire.frames import (
     Carried,
     Cut,
     Frame,
@@ -26,6 +25,7 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
+from protocol.wire.framing import FrameSplitter, FrameTooLong, frame_header
 from tests.fuzz.mutation import mutate, mutate_bytes
 from tests.fuzz.samples import SHORT, history, world
 from tests.fuzz.target import Target

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from protocol.keys import IDENTITY_FILE, Identity, KeyFileError, is_strict_public_key
+from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, is_strict_public_key
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from cli.boundary import as_failure
-from protocol.addresses import format_address, parse_address
-from protocol.joinline import parse_join_line
-from protocol.keys import parse_fingerprint
-from protocol.node import NodeError
-from protocol.whereabouts import Whereabouts
+from protocol.crypto.keys import parse_fingerprint
+from protocol.net.addresses import format_address, parse_address
+from protocol.net.join_line import parse_join_line
+from protocol.node.locator import Whereabouts
+from protocol.node.node import NodeError
 from tests.fuzz.target import Target
 
 NOWHERE = Whereabouts(None, is_enabled=False)

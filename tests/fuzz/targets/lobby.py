@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from protocol.admission import private_table_id
-from protocol.canonical import NotCanonicalError, decode
-from protocol.genesis import MalformedGenesisError, parse_genesis
-from protocol.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
-from protocol.wire import (
+from protocol.match.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.wire.canonical import NotCanonicalError, decode
+from protocol.wire.frames import (
     Frame,
     Hello,
     JoinTable,
@@ -19,6 +17,8 @@ from protocol.wire import (
     decode_frame,
     encode_frame,
 )
+from protocol.wire.genesis import MalformedGenesisError, parse_genesis
+from protocol.wire.table_id import private_table_id
 from tests.fuzz.samples import SHORT, sign_genesis, sign_join_record, world
 from tests.fuzz.target import Target
 from tests.fuzz.targets.frames import frames

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands.replay import data_lines, story
-from protocol.replay import NoMatchError, Replay
-from protocol.verifier import Judgement, examine
+from protocol.consensus.verifier import Judgement, examine
+from protocol.match.replay import NoMatchError, Replay
 from tests.fuzz.samples import sign_transcript
 from tests.fuzz.target import Target
 from tests.fuzz.targets import verifier

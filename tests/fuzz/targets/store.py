@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from protocol.canonical import NotCanonicalError, Value, decode, encode
-from protocol.genesis import MalformedGenesisError
-from protocol.keys import MatchKey
-from protocol.match_names import is_name
-from protocol.messages import Signed
-from protocol.newest import Note
-from protocol.record import MisconductError, Record, RejectedMessageError
-from protocol.store import HomeInUseError, Store, StoreError
+from protocol.consensus.history import MisconductError, Record, RejectedMessageError
+from protocol.crypto.keys import MatchKey
+from protocol.storage.match_names import is_name
+from protocol.storage.newest import Note
+from protocol.storage.store import HomeInUseError, Store, StoreError
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import MalformedGenesisError
+from protocol.wire.messages import Signed
 from tests.fuzz.samples import SHORT, history, world
 from tests.fuzz.target import Target
 

@@ -16,12 +16,12 @@ from zeroconf import (
     DNSText,
 )
 
-from cli.tables_shown import data as as_data
-from cli.tables_shown import describe, listed
-from protocol.advertisement import LOBBY, SERVICE_TYPE, Advertisement
-from protocol.canonical import NotCanonicalError, Value, decode, encode
+from cli.text.tables_shown import data as as_data
+from cli.text.tables_shown import describe, listed
 from protocol.limits import ADDRESSES_PER_PEER
-from protocol.sightings import IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from protocol.net.advertisement import LOBBY, SERVICE_TYPE, Advertisement
+from protocol.net.sightings import IPV4, IPV6, POINTER, SERVICE, TEXT, Sighting, Sightings
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 

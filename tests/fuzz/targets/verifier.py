@@ -9,11 +9,11 @@ from typing import cast
 
 import msgpack
 
-from protocol.canonical import decode, encode
-from protocol.genesis import Patience
-from protocol.messages import Kind
-from protocol.transcript import PROOF_TAG, TRANSCRIPT_TAG
-from protocol.verifier import Judgement, Verdict, verify
+from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
+from protocol.consensus.verifier import Judgement, Verdict, verify
+from protocol.wire.canonical import decode, encode
+from protocol.wire.genesis import Patience
+from protocol.wire.messages import Kind
 from tests.fuzz.mutation import mutate_bytes, mutate_value
 from tests.fuzz.samples import SHORT, history, sign_message, sign_transcript, transcript, world
 from tests.fuzz.target import Target

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from cli.boundary import run
 from cli.commands.verify import CODES
-from protocol.verifier import verify
+from protocol.consensus.verifier import verify
 from tests.fuzz.samples import sign_transcript
 from tests.fuzz.target import Target
 from tests.fuzz.targets import verifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from protocol.limits import WORD, WORD_CHARACTERS
-from protocol.words import Hearing, MalformedWordError, Word, WordError, parse_word, sign_word, speakable
+from protocol.match.words import Hearing, MalformedWordError, Word, WordError, parse_word, sign_word, speakable
 from tests.fuzz.samples import IDENTITIES
 from tests.fuzz.target import Target
 

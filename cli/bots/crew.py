@@ -1,0 +1,217 @@
+"""The bots that a host seats: where they live, and how they come back.
+
+Each has a home of its own below the host's, ``bots/TABLE/NUMBER``: its key, its store, and a card that says who it is.
+The homes stay as long as the match is unfinished, so that a host who was killed returns with the same bots, which have
+the same keys. A table that never becomes a match leaves none behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cli.bots.bot_processes import TOLD, Order, describe_exit, end, start_house_bot
+from cli.bots.ndjson import read_object
+from cli.boundary import complain
+from cli.render import escape
+from protocol.storage.home import private_opener
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
+    from protocol import Home, Identity, Node, Party, StoredMatch
+
+_CARD: Final = "bot.json"
+_CARD_BYTES: Final = 262_144
+"""A command line is shorter."""
+_TABLE: Final = re.compile("[0-9a-f]{32}")
+
+
+class Recruit(NamedTuple):
+    """A bot to be seated."""
+
+    name: str
+    """Its nickname."""
+    key: Identity
+    """Through the whole evening, whose score counts by keys."""
+    command: tuple[str, ...] = ()
+    """The program that plays and its arguments; empty for the house's own."""
+
+
+class Bot(NamedTuple):
+    """A bot that has a home."""
+
+    home: Path
+    name: str
+    identity: bytes
+    """Public key."""
+    command: tuple[str, ...]
+    folder: str
+    """Where its command was given: relative paths in it are meant from there."""
+
+
+class Crew(NamedTuple):
+    """The bots of one host at one table."""
+
+    bots: tuple[Bot, ...] = ()
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """As players are shown by."""
+        from protocol import fingerprint
+
+        return frozenset(fingerprint(bot.identity) for bot in self.bots)
+
+    def party(self, person: bytes) -> Party:
+        """Return who sits at the table together with the person that has seated them."""
+        from protocol import Party
+
+        return Party(person, frozenset(bot.identity for bot in self.bots))
+
+
+@asynccontextmanager
+async def hired(node: Node, recruits: Sequence[Recruit]) -> AsyncIterator[Crew]:
+    """Seat new bots at the open table of a node, for as long as the block lasts.
+
+    :raises OSError: if they cannot be given homes.
+    """
+    tidy(node.home, node.unfinished())
+    crew = Crew(tuple(settle(node.home.bots / node.table.hex(), number, each) for number, each in enumerate(recruits)))
+    node.party = crew.party(node.identity.public)
+    async with _running(node, crew, Order.to_join(node.join_line, node.party)):
+        yield crew
+
+
+@asynccontextmanager
+async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
+    """Seat the bots of a match again, for as long as the block lasts."""
+    assert node.match is not None
+    assert node.party is not None
+    async with _running(node, crew, Order.to_resume(node.match.record.match.hex(), node.party)):
+        yield crew
+
+
+def at_home(home: Home, stored: StoredMatch) -> Crew:
+    """Return the bots of a match that have homes here. Whose card cannot be read stays away, which is said."""
+    from protocol import MalformedGenesisError, parse_genesis
+
+    try:
+        folder = home.bots / parse_genesis(stored.genesis).table.hex()
+    except MalformedGenesisError:
+        return Crew()  # whoever returns to that match is told
+    bots = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            bots.append(_read_card(path))
+        except (OSError, ValueError) as error:
+            complain(f"A bot cannot come back: {escape(str(path / _CARD))} is unreadable ({escape(str(error))}).")
+    return Crew(tuple(bots))
+
+
+def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
+    """Remove the homes of bots whose match is over or forgotten, or never began.
+
+    :param unfinished: all matches of the home that can be returned to.
+    """
+    from protocol import MalformedGenesisError, parse_genesis
+
+    if not home.bots.is_dir():
+        return
+    try:
+        kept = {parse_genesis(stored.genesis).table.hex() for stored in unfinished}
+    except MalformedGenesisError:
+        return  # the store is damaged: whose home these are may come out yet
+    for folder in list(home.bots.iterdir()):
+        if _TABLE.fullmatch(folder.name) and folder.name not in kept:
+            shutil.rmtree(folder, ignore_errors=True)  # what is still in use goes the next time
+    with suppress(OSError):  # others live there
+        home.bots.rmdir()
+
+
+def settle(folder: Path, number: int, recruit: Recruit) -> Bot:
+    """Give a bot a home.
+
+    :raises OSError: if that cannot be written.
+    """
+    from protocol import IDENTITY_FILE
+
+    home = folder.absolute() / str(number)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    home.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):  # the home of the match before could not be removed; its key is the same
+        recruit.key.save(home / IDENTITY_FILE)
+    bot = Bot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd())
+    card = {"name": bot.name, "identity": bot.identity.hex(), "command": bot.command, "folder": bot.folder}
+    with open(home / _CARD, "w", encoding="utf-8", opener=private_opener) as file:
+        json.dump(card, file)
+        file.flush()
+        os.fsync(file.fileno())  # a match that survives a power cut is no match without its bots
+    return bot
+
+
+def _read_card(home: Path) -> Bot:
+    """Return the bot that lives in a home.
+
+    :raises OSError: if there is no card.
+    :raises ValueError: if it is none that this program writes.
+    """
+    with open(home / _CARD, "rb") as file:
+        content = file.read(_CARD_BYTES + 1)
+    if len(content) > _CARD_BYTES:
+        raise ValueError("it is too long")
+    card = read_object(content)
+    name, identity, command, folder = (card.get(key) for key in ("name", "identity", "command", "folder"))
+    if not (isinstance(name, str) and isinstance(identity, str) and isinstance(folder, str)):
+        raise ValueError("something is missing")
+    if not (isinstance(command, list) and all(isinstance(word, str) for word in command)):
+        raise ValueError("it names no program")
+    return Bot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder)
+
+
+@asynccontextmanager
+async def _running(node: Node, crew: Crew, order: Order) -> AsyncIterator[None]:
+    """Let bots play as processes; afterwards remove the homes that nobody needs any more."""
+    processes: list[Process] = []
+    followers: list[asyncio.Task[None]] = []
+    is_ending = asyncio.Event()
+    try:
+        for bot in crew.bots:
+            arguments = ["--name", bot.name, "--home", str(bot.home), "--", *bot.command]
+            # Only a program makes faults that are to be told.
+            folder = bot.folder if bot.command else None
+            try:
+                process = await start_house_bot(
+                    order, arguments, node.home.log, folder=folder, is_heard=bool(bot.command)
+                )
+            except OSError as error:
+                complain(f"{escape(bot.name)} cannot be started: {error.strerror}.")
+                continue
+            processes.append(process)
+            followers.append(asyncio.create_task(_follow(node, bot, process, is_ending)))
+        yield
+    finally:
+        is_ending.set()
+        await end(processes)
+        await asyncio.gather(*followers)
+        tidy(node.home, node.unfinished())
+
+
+async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Event) -> None:
+    """Pass on what there is to be said about a bot, and say how it ended if that was by itself."""
+    if process.stdout is not None:
+        async for line in process.stdout:
+            said = json.loads(line)
+            if said["type"] in TOLD:
+                print(said["sentence"], flush=True)
+    if (code := await process.wait()) and not is_ending.is_set():
+        complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {escape(str(node.home.log))}")
+        if node.match is not None and node.match.is_formed:
+            complain("To seat it again, quit and resume the match.")

@@ -1,0 +1,231 @@
+"""Programs that speak lines: read within bounds, never waited for without end, and never left behind.
+
+A program gets a process group of its own (a session on POSIX), so that what it starts ends with it. Its standard error
+goes to the log, in bounds too. Nothing here blocks, whatever the program does with its streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from cli.bots.ndjson import LINE_BYTES, LineBuffer
+from cli.settings import HOME_VARIABLE
+
+log = logging.getLogger("p2pdice.bot")
+
+UNREAD_BYTES: Final = 1_048_576
+"""What may wait for a program that does not read; a whole match is less."""
+GRACE: Final = 0.5
+"""Seconds that a program gets to end by itself when its input does."""
+_REAPING: Final = 2.0
+"""Seconds in which a killed process is gone, unless the system is in trouble."""
+_LOGGED_BYTES: Final = 65_536
+"""Of one run's standard error; more would push out what else is in the log."""
+_COMPLAINT: Final = 200
+"""Characters of a line on standard error that are repeated to people."""
+_LOG_PAUSE: Final = 0.05
+"""Seconds between two looks at standard error: a flood is drained at a few megabytes a second."""
+
+
+class ProgramError(Exception):
+    """The program cannot be started, or if it ``has_run``, it does not say what it should."""
+
+    def __init__(self, reason: str, *, has_run: bool = False) -> None:
+        super().__init__(reason)
+        self.has_run = has_run
+
+
+class Program(asyncio.SubprocessProtocol):
+    """One run of a program. Made by :func:`start_program`."""
+
+    def __init__(self) -> None:
+        self._lines = LineBuffer()
+        self._news = asyncio.Event()
+        self._has_ended_output = False
+        self._exited = asyncio.Event()
+        self._is_gone = asyncio.Event()
+        self._logged = 0
+        self._complaint = ""
+        """The last line on its standard error."""
+        self._has_complained = asyncio.Event()
+        """Nothing more comes on its standard error."""
+        self._is_killed = False
+        self._transport: asyncio.SubprocessTransport
+
+    # What the program is told and says
+
+    def write(self, line: bytes) -> bool:
+        """Send a line; False if the program has closed its input, or has left too much of it unread."""
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if pipe is None or pipe.is_closing() or pipe.get_write_buffer_size() > UNREAD_BYTES:
+            return False
+        pipe.write(line)
+        return True
+
+    async def read(self) -> bytes | None:
+        """Return the next line; None if there will be none.
+
+        :raises OverlongLineError: instead of a line that is too long.
+        """
+        while True:
+            self._news.clear()
+            line = self._lines.take()
+            if len(self._lines) <= LINE_BYTES:
+                self._reading_pipe(1).resume_reading()
+            if line is not None:
+                return line
+            if self._has_ended_output:
+                return None
+            await self._news.wait()
+
+    async def last_words(self) -> str:
+        """Return the last line on its standard error, unescaped: what a program that ends has to say about it.
+
+        It can come a moment after the end of its standard output.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REAPING):
+                await self._has_complained.wait()
+        return self._complaint
+
+    async def close(self, grace: float = GRACE) -> None:
+        """End the program and whatever it started."""
+        stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+        try:
+            stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    # Reading on lets a program go that is stuck in a write.
+                    while not self._exited.is_set() and not self._has_ended_output:
+                        self._lines.clear()
+                        self._reading_pipe(1).resume_reading()
+                        self._news.clear()
+                        await self._news.wait()
+                    await self._exited.wait()
+        finally:
+            self.kill()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_REAPING):
+                    await self._exited.wait()
+                    await self._has_complained.wait()  # the log shall have all of it
+            if stdin.get_write_buffer_size():
+                stdin.abort()  # else it waits for somebody who reads it
+            self._transport.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_REAPING):
+                    await self._is_gone.wait()
+
+    def kill(self) -> None:
+        """Kill the program with all that it started."""
+        if self._is_killed:
+            return  # the number may be another process's by now
+        self._is_killed = True
+        atexit.unregister(self.kill)
+        process = self._transport.get_pid()
+        if sys.platform == "win32":
+            tree = ["taskkill", "/T", "/F", "/PID", str(process)]
+            subprocess.run(tree, capture_output=True, check=False)  # noqa: S603
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process, signal.SIGKILL)
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        atexit.register(self.kill)  # for an end of this process that leaves no time to close anything
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._log(data)
+            return
+        self._lines.feed(data)
+        if len(self._lines) > LINE_BYTES:
+            self._reading_pipe(1).pause_reading()
+        self._news.set()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self._has_ended_output = True
+            self._news.set()
+        elif fd == 2:
+            self._has_complained.set()
+
+    def process_exited(self) -> None:
+        self.kill()  # its children
+        self._exited.set()
+        self._news.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_gone.set()
+
+    def _reading_pipe(self, fd: int) -> asyncio.ReadTransport:
+        return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
+
+    def _log(self, data: bytes) -> None:
+        kept = data[: max(0, _LOGGED_BYTES - self._logged)]
+        if kept:
+            text = kept.decode(errors="replace").rstrip()
+            self._complaint = text.splitlines()[-1][:_COMPLAINT].strip() if text else self._complaint
+            log.warning("%s", text)
+            self._logged += len(kept)
+            if self._logged >= _LOGGED_BYTES:
+                log.warning("more than %d bytes on standard error: the rest is not kept", _LOGGED_BYTES)
+        pipe = self._reading_pipe(2)
+        pipe.pause_reading()
+        asyncio.get_running_loop().call_later(_LOG_PAUSE, pipe.resume_reading)
+
+
+def own_group() -> dict[str, Any]:
+    """Return what starts a process in a group of its own, so that no signal of a terminal reaches it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+async def start_program(command: Sequence[str]) -> Program:
+    """Start a program.
+
+    :raises ProgramError: if that is not possible.
+    """
+    # Programs in Python that forget to flush are the most frequent mistake. Where our keys are is not their business.
+    kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
+    try:
+        _, program = await asyncio.get_running_loop().subprocess_exec(
+            Program, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept | {"PYTHONUNBUFFERED": "1"}, **own_group()
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ProgramError(f"{command[0]} cannot be started: {reason}") from None
+    return program
+
+
+def split_command(text: str) -> list[str]:
+    """Return a program and its arguments out of one text, as a shell would.
+
+    >>> split_command("python3 'my bot.py' -v")
+    ['python3', 'my bot.py', '-v']
+
+    :raises ProgramError: if there is nothing in it, or a quotation mark without another.
+    """
+    try:
+        if os.name == "posix":
+            words = shlex.split(text)
+        else:
+            words = [word.strip('"') for word in shlex.split(text, posix=False)]
+    except ValueError as error:
+        raise ProgramError(f"{text} cannot be read: {error}") from None
+    if not words:
+        raise ProgramError("the program is missing")
+    return words

@@ -1,0 +1,214 @@
+"""A ruleset explained, as a page to learn the game from. Every sentence comes from an option, none from a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from cli.render import dice_count, wrapped
+from cli.text.explain_motes import motes_sections, stakes_sections, typed
+from cli.text.worked import worked, worked_rounds
+from p2pdice.bids import RAISES_IN_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from p2pdice import Ruleset
+
+WIDTH: Final = 78
+"""Columns of a page: two less than the narrowest usual terminal."""
+
+RAISES: Final = {
+    "standard": (
+        "A raise names more dice of any face, or as many dice of a higher face. Over 3x4 that is 4x2 or 3x5, but not"
+        " 3x3."
+    ),
+    "strict": (
+        "A raise names more dice of the same face, or as many dice of a higher face. Over 3x4 that is 4x4 or 3x5, but"
+        " not 4x5."
+    ),
+    "reset-quantity": (
+        "A raise names more dice of the same face, or any number of dice of a higher face. Over 3x4 that is 4x4 or"
+        " even 1x5, but not 4x3."
+    ),
+    "either": (
+        "A raise names more dice, of whatever face, or a higher face, on however many dice; but no bid may be made"
+        " twice in one round. Over 3x4 that is 4x2 or 1x5, but not 3x3."
+    ),
+    "half-ones": (
+        "Among twos to sixes a raise names more dice of any face, or as many dice of a higher face: over 3x4 that is"
+        " 4x2 or 3x5. From another face to ones half as many dice are enough, rounded up: 2x1 raises 3x4. From ones to"
+        " another face it takes twice as many and one more: 5x2 raises 2x1. From ones to ones it takes one more."
+    ),
+    "double-ones": (
+        "A bid weighs as much as its number of dice, and one on ones twice as much. A raise weighs more, or it weighs"
+        " the same and names a higher face. Over 3x4 that is 4x2, 3x5 or 2x1; over 2x1, which weighs four, it is 4x2."
+    ),
+}
+WILDS: Final = {
+    "ones": "Ones are wild: they count for every face. Only a bid on ones counts the ones alone.",
+    "never": "Nothing is wild: a one is a one.",
+    "unless-opened": (
+        "Ones are wild: they count for every face. But if the first bid of a round is on ones, they are a face like"
+        " any other until the round is over."
+    ),
+}
+ONES_BIDS: Final = {
+    "free": "",
+    "opening-only": "Ones may be bid only in a round whose first bid is on ones.",
+    "not-opening": "The first bid of a round may not be on ones.",
+}
+VERDICTS: Final = {
+    "loser-loses-die": "Whoever is wrong loses a die.",
+    "right-side-discards": "Losing dice is good here: whoever is right puts a die away, whoever is wrong keeps theirs.",
+}
+EXACTS: Final = {
+    "none": "",
+    "gain": (
+        "Instead of liar, the next player may say exact: the bid is true to the die. If so, the caller gains a"
+        " die{cap}; if not, the caller loses one. From round 1,000 on nobody may say so, so that every match ends."
+    ),
+    "others-lose": (
+        "Instead of liar, the next player may say exact: the bid is true to the die. If so, everybody else loses a"
+        " die; if not, the caller loses one."
+    ),
+}
+GOALS: Final = {
+    "last-standing": "Whoever has no dice left is out. The last player with dice wins.",
+    "first-out": (
+        "Whoever has no dice left is out, and that is the aim: the first one out wins, the next one is second, and"
+        " whoever is left with dice at the end comes last."
+    ),
+}
+LEADERS: Final = {
+    "loser": "Whoever was wrong leads the next round",
+    "caller": "Whoever made the call leads the next round, whether right or wrong",
+    "affected": (
+        "The one player whose number of dice changed leads the next round, or the caller if there is no such player"
+    ),
+}
+SIDING: Final = (
+    "After liar, before the cups are opened, every other player takes a side, clockwise from the accuser: with the"
+    " accuser (type accuser) or with the bidder (type accused). All on the side that turns out to be right share its"
+    " fate."
+)
+NO_PALIFICO: Final = (
+    "The rules know a special round for who drops to one die, but it never comes: everybody begins with one."
+)
+SHARED: Final = "Players who go out on the same call share a place{tie}."
+PALIFICO: Final = (
+    "When a player drops to one die for the first time, they lead the next round, and it is special: ones are not"
+    " wild, a raise names more dice of any face or as many of a higher face, and only a player with one die may change"
+    " the face."
+)
+
+
+def explain(ruleset: Ruleset, title: str) -> str:
+    """Return the page: a headline, paragraphs of at most :data:`WIDTH` columns, and a worked round."""
+    parts = [title, "=" * len(title)]
+    for heading, sentences in _sections(ruleset):
+        text = " ".join(filter(None, sentences))
+        parts += ["", wrapped(f"{heading} {text}", WIDTH + 1)]
+    options = " ".join(f"{name}={value}" for name, value in ruleset.options())
+    parts += ["", wrapped(f"Options: {options}", WIDTH + 1)]
+    parts += ["", "A worked round." if worked_rounds(ruleset) == 1 else "Two worked rounds."]
+    parts += [wrapped(line, WIDTH + 1) for line in worked(ruleset)]
+    return "\n".join(parts)
+
+
+def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield (
+        "The aim.",
+        (
+            f"2 to 10 players have {dice_count(rules.dice)} each, in cups that others cannot see into.",
+            GOALS[rules.goal],
+            _shared(rules),
+            "Every die bears a mote besides, and has a power once it is lost." if rules.motes else "",
+        ),
+    )
+    yield (
+        "A round.",
+        (
+            "Everybody rolls. The leader opens with a bid on the dice of all cups together: 3x5 says that at least"
+            " three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie. Seats"
+            " are drawn by lot before the first round, and whoever gets the first one leads it.",
+        ),
+    )
+    yield "Raising.", (RAISES[rules.raise_], "There is no upper limit.")
+    palifico = "A special round (see below) may be opened on ones."
+    yield (
+        "Ones.",
+        (
+            WILDS[rules.wild],
+            ONES_BIDS[rules.ones_bid],
+            palifico if rules.palifico and rules.dice > 1 and rules.ones_bid == "not-opening" else "",
+        ),
+    )
+    yield (
+        "Calling.",
+        (
+            "Whoever says liar has all cups opened and the dice counted. If there are at least as many as the bid says,"
+            " the bidder is right, else the caller.",
+            VERDICTS[rules.verdict],
+        ),
+    )
+    if rules.siding:
+        yield "Taking sides.", (SIDING,)
+    if rules.exact != "none":
+        cap = f", but has never more than {dice_count(rules.dice_cap)}" if rules.dice_cap else ""
+        yield "Exact.", (EXACTS[rules.exact].format(cap=cap),)
+    yield "The next round.", (f"{LEADERS[rules.next_leader]}; if they are out, the next player clockwise.",)
+    if rules.palifico:
+        yield "A special round.", (PALIFICO if rules.dice > 1 else NO_PALIFICO,)
+    if rules.motes:
+        yield from motes_sections()
+    if rules.stakes:
+        yield from stakes_sections(can_tie=_can_share(rules) and rules.goal == "first-out")
+    yield (
+        "At the table.",
+        (
+            f"Type {typed_moves(rules)}. Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough."
+            " Type help to see more. You can concede at any time: you are out at once, in the lowest place still"
+            " open.",
+        ),
+    )
+
+
+def _can_share(rules: Ruleset) -> bool:
+    """Tell whether one call can put several players out."""
+    return rules.siding or rules.exact == "others-lose"
+
+
+def _shared(rules: Ruleset) -> str:
+    tie = "; if it is the first, all of them win" if rules.goal == "first-out" else ""
+    return SHARED.format(tie=tie) if _can_share(rules) else ""
+
+
+def typed_moves(rules: Ruleset) -> str:
+    """Return what is typed on one's turn, as it stands in a sentence."""
+    words = ["a bid such as 3x5", "liar"]
+    words += ["exact"] if rules.exact != "none" else []
+    words += ["accuser", "accused"] if rules.siding else []
+    words += typed(motes=rules.motes, stakes=rules.stakes)
+    return ", ".join(words[:-1]) + f" or {words[-1]}"
+
+
+SHORT: Final = {
+    "raise": RAISES_IN_WORDS,
+    "wild": {"ones": "ones wild", "never": "nothing wild", "unless-opened": "ones wild unless opened"},
+    "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
+    "verdict": {"loser-loses-die": "", "right-side-discards": "who is right puts a die away"},
+    "goal": {"last-standing": "last with dice wins", "first-out": "first without dice wins"},
+}
+
+
+def summary(ruleset: Ruleset) -> str:
+    """Return a ruleset in one line."""
+    options = dict(ruleset.options())
+    parts = [words[str(options[name])] for name, words in SHORT.items()]
+    if ruleset.palifico:
+        parts.append("special round at one die")
+    if ruleset.motes:
+        parts.append("lost dice have powers")
+    if ruleset.stakes:
+        parts.append("coins at stake")
+    return "; ".join(filter(None, parts))

@@ -1,0 +1,119 @@
+"""What a page of rules says where dice have powers, and where players stake coins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from cli.render import listing
+from cli.text.choices import FUNDS
+from p2pdice.motes import GROUP_OF, MOTES, TWIN_SOULS
+
+Section = tuple[str, tuple[str, ...]]
+
+_MOTES: Final = (
+    "There are six motes: {redeemed} are Redeemed, {cursed} are Cursed. One of them is rolled for at the start and is"
+    " the prize; everybody's five dice bear the five others. A die keeps its name for the whole match, whoever holds"
+    " it: grey@2 is the Grey that was dealt to seat 2, and seats count from 0. What face it shows is another matter."
+)
+_PLEDGE: Final = (
+    "Everybody is pledged to one of the two groups before the match begins (--pledge redeemed or cursed, when you host"
+    " or join)."
+)
+_TURN: Final = (
+    "A round is the turn of its leader, and has three phases. At sunset Redeemed dice can be played. At night everybody"
+    " rolls, then Cursed dice can be played, then the bidding goes on until a call is settled. At sunrise Redeemed"
+    " dice can be played once more, before anybody who has no dice left is out and the lead passes on."
+)
+_GRAVEYARD: Final = (
+    "Who loses a die chooses which (type lose red@1), and it goes to the graveyard. Only whoever sent it there may play"
+    " it, while they have dice, or at the sunrise in which they would be out. A power may be used on any die of the"
+    " graveyard, whosever it was. Once played, a die is out of the game, but for Neutral."
+)
+_WINDOWS: Final = (
+    "In each phase players are asked clockwise from the leader: play a die, or pass. Whoever plays starts the asking"
+    " anew behind them, until all have passed in a row. Nobody is asked who has nothing to play. Cursed dice can also"
+    " be played on your own turn in the bidding, before you bid or call; you stay on turn."
+)
+_POWERS: Final = {
+    "light": "Take any other die of the graveyard into your cup. So a player without dice is saved at sunrise.",
+    "grey": (
+        "You are immune: the next accusation against you is void, true bid or not. No cup is opened, the accuser has to"
+        " raise instead, and the immunity is spent. (If no raise is possible the accusation stands, and you stay"
+        " immune.) It lasts until it is used or you are out, through as many rounds as that takes; while you are"
+        " immune you cannot play another Grey."
+    ),
+    "neutral": (
+        "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
+        " with another Neutral. It is also called Yellow.)"
+    ),
+    "blue": "Answers the power on top of the stack, also another Blue: that one has no effect.",
+    "red": (
+        "Name another player; a die is rolled that all can see. If it is odd, they can play no Cursed dice, if it is"
+        " even no Redeemed ones, until you lead again or are out."
+    ),
+    "dark": "Remove another die of the graveyard from the game.",
+}
+_TYPED: Final = {
+    "light": "play light@1 take dark@2",
+    "grey": "play grey@1",
+    "neutral": "play neutral@0 swap blue@0",
+    "blue": "play blue@1",
+    "red": "play red@1 on 2",
+    "dark": "play dark@0 destroy light@1",
+}
+_WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
+_STACK: Final = (
+    "A Cursed die does not take effect at once. It goes on a stack, and the others, clockwise from its player, may"
+    " answer what is on top with a Blue. When all have passed, the top takes effect, and they are asked about the next"
+    " one. A die that was answered is spent all the same; one whose target is gone by then does nothing."
+)
+_END: Final = (
+    "The last player with dice names one of them the winning die (type crown dark@1). It joins the prize to a Twin"
+    " Soul. Everybody who is pledged to the group of the winning die, in the match or out of it, earns a run ticket."
+)
+_BEWARE: Final = (
+    "An immune leader may open with as many sixes as there are dice. The next player cannot call that with success:"
+    " the accusation is void, and they have to bid even more, which the one after them calls. What helps is to be"
+    " immune oneself."
+)
+_STAKES: Final = (
+    "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
+    " stake 0); sealed, and all are opened at once. Everybody comes with {funds} coins and no run tickets: nothing is"
+    " carried over from one match to the next yet. The winner gets what all have staked, and on top of it their own"
+    " bet times itself divided by the coins they had, rounded down. Of bets of 100 and 50 out of 1,000 each the first,"
+    " if they win, gets 150 and 10: 60 more than they staked. Everybody else loses what they staked."
+)
+_TICKETS: Final = (
+    "Whoever has run tickets can stake them besides (stake 50 tickets 1), and the winner gets them all; as long as"
+    " nothing is carried over, nobody has any."
+)
+_TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
+
+
+def motes_sections() -> Iterator[Section]:
+    """Yield what dice with powers add to the rounds."""
+    names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
+    yield "Motes.", (_MOTES.format(**names), _PLEDGE)
+    yield "A turn.", (_TURN,)
+    yield "The graveyard.", (_GRAVEYARD,)
+    yield "Playing dice.", (_WINDOWS,)
+    for mote in MOTES:
+        yield f"{mote.capitalize()} ({_WHEN[GROUP_OF[mote]]}).", (_POWERS[mote], f"Type {_TYPED[mote]}.")
+    yield "The stack.", (_STACK,)
+    souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
+    yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
+    yield "Beware.", (_BEWARE,)
+
+
+def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
+    """Yield what coins are staked, and what becomes of them."""
+    yield "Stakes.", (_STAKES.format(funds=f"{FUNDS:,}"), _TIE if can_tie else "", _TICKETS)
+
+
+def typed(*, motes: bool, stakes: bool) -> list[str]:
+    """Return what else can be typed."""
+    return [
+        *(["stake 50"] if stakes else []),
+        *(["play with a die of the graveyard", "pass", "lose red@1", "crown dark@1"] if motes else []),
+    ]

@@ -1,0 +1,246 @@
+"""Sentences for what dice with powers and stakes add to the game."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from cli.render import bid, capital, counted, listing
+from cli.text.choices import FUNDS, TICKETS, is_stake
+from cli.text.seating import Seating
+from cli.text.speech import offers
+from p2pdice import Die, Expect, Move, State, View
+from p2pdice import events as game
+from p2pdice.moves import Power
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Opening = game.Pledged | game.StakesOpened | game.PrizeDrawn
+Playing = (
+    game.PhaseBegun
+    | game.PowerPlayed
+    | game.Passed
+    | game.ImmunityGained
+    | game.AccusationVoid
+    | game.PowerStopped
+    | game.PowerFailed
+    | game.PlayerBlocked
+    | game.BlockEnded
+    | game.DieDestroyed
+)
+Ending = game.TwinSoulJoined | game.TicketsEarned | game.StakesPaid
+
+PHASES: Final = {
+    "sunset": "Sunset has come: Redeemed dice can be played out of the graveyard.",
+    "night": "Night has come: Cursed dice can be played out of the graveyard, and be answered with a Blue.",
+    "sunrise": "Sunrise has come: Redeemed dice can be played out of the graveyard once more.",
+}
+WINDOWS: Final = {
+    "sunset": "It is sunset.",
+    "night": "It is night.",
+    "bidding": "It is time to bid.",
+    "sunrise": "It is sunrise.",
+}
+"""The parts of a turn, in their order."""
+_SHOWN: Final = 6
+"""Moves named in a sentence at most; all of them are a tab key away."""
+
+
+def narrate_opening(event: Opening, seating: Seating) -> str:
+    """Return what comes before the first round."""
+    match event:
+        case game.Pledged():
+            groups = {group: [s for s, pledge in enumerate(event.pledges) if pledge == group] for group in _GROUPS}
+            pledged = [f"{seating.everyone(seats)} to {_GROUPS[group]}" for group, seats in groups.items() if seats]
+            return f"Pledged are {listing(pledged)}."
+        case game.StakesOpened():
+            stakes = [
+                f"{seating.who(seat)} {bet} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
+                for seat, (bet, funds, staked, _) in enumerate(event.stakes)
+            ]
+            return f"The stakes are open: {'; '.join(stakes)}."
+        case game.PrizeDrawn():
+            return f"The prize is the mote {event.mote.capitalize()}: everybody's five dice bear the five others."
+        case _:
+            assert_never(event)
+
+
+_GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}
+
+
+def narrate_playing(event: Playing, seating: Seating) -> str:
+    """Return what happens with dice of the graveyard."""
+    match event:
+        case game.PhaseBegun():
+            return PHASES[event.phase]
+        case game.PowerPlayed():
+            return f"{seating.does(event.seat, 'plays', 'play')} {event.die}{_purpose(event, seating)}."
+        case game.Passed():
+            return f"{seating.does(event.seat, 'passes', 'pass')}."
+        case game.ImmunityGained():
+            them = "you" if event.seat == seating.me else "them"
+            return f"{seating.does(event.seat, 'is', 'are')} immune: the next accusation against {them} will be void."
+        case game.AccusationVoid():
+            immune = seating.does(event.bidder, "was", "were")
+            return f"{immune} immune: the accusation is void, no cup is opened, and {_must_raise(event.seat, seating)}."
+        case game.PowerStopped():
+            return f"{capital(seating.whose(event.seat))} Blue stops {event.die}: it is spent and does nothing."
+        case game.PowerFailed():
+            return f"{capital(seating.whose(event.seat))} {event.die} does nothing: what it was played on is gone."
+        case game.PlayerBlocked():
+            parity = "odd" if event.face % 2 else "even"
+            until = "you lead" if event.seat == seating.me else f"{seating.names[event.seat]} leads"
+            what = f"{seating.who(event.target)} may play no {_GROUPS[event.group]} dice until {until} again"
+            return f"The die shows {event.face}, {parity}: {what}."
+        case game.BlockEnded():
+            red = f"{capital(seating.whose(event.seat))} Red"
+            return f"{red} no longer keeps {seating.who(event.target)} from playing {_GROUPS[event.group]} dice."
+        case game.DieDestroyed():
+            return f"{capital(seating.whose(event.seat))} Dark removes {event.die} from the game."
+        case _:
+            assert_never(event)
+
+
+def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
+    target = seating.who(event.target) if isinstance(event.target, int) else str(event.target)
+    return {
+        "light": f" to take {target} into the cup",
+        "grey": "",
+        "neutral": f" to swap it with {target}",
+        "blue": f" against {target}",
+        "red": f" on {target}",
+        "dark": f" to destroy {target}",
+    }[event.die.mote]
+
+
+def _must_raise(seat: int, seating: Seating) -> str:
+    return "you have to raise" if seat == seating.me else f"{seating.names[seat]} has to raise"
+
+
+def narrate_ending(event: Ending, seating: Seating) -> str:
+    """Return what comes with the end of the match."""
+    match event:
+        case game.TwinSoulJoined():
+            soul = f"the Twin Soul {event.name}, of {event.die.mote.capitalize()} and {event.prize.capitalize()}"
+            return f"{capital(seating.whose(event.seat))} {event.die} joins the prize: {soul}."
+        case game.TicketsEarned():
+            group = _GROUPS[event.group]
+            if not event.seats:
+                return f"Nobody was pledged to {group}, so nobody earns a run ticket."
+            each = " each" if len(event.seats) > 1 else ""
+            verb = "earns" if len(event.seats) == 1 and event.seats[0] != seating.me else "earn"
+            return f"Pledged to {group}, {seating.everyone(event.seats)} {verb} a run ticket{each}."
+        case game.StakesPaid():
+            paid = []
+            for seat, (coins, delta) in enumerate(zip(event.payout, event.delta, strict=True)):
+                received = f"paid {coins}" if coins else ""
+                tickets = ticket_change(event.ticket_delta[seat])
+                beside = ", ".join(filter(None, (received, tickets)))
+                paid.append(f"{seating.who(seat)} {delta:+d}" + (f" ({beside})" if beside else ""))
+            return f"Coins won and lost: {', '.join(paid)}."
+        case _:
+            assert_never(event)
+
+
+def narrate_choice(view: View, seating: Seating) -> str:
+    """Return what is asked of the player on turn where that is no plain bid; nothing where it is one."""
+    state = view.state
+    if is_stake(view):
+        tickets = f" and {_tickets(TICKETS)}" if TICKETS else ""
+        return (
+            f"Your turn: stake on your own victory, out of {_coins(FUNDS)}{tickets}; type stake 50, or stake 0 for"
+            " nothing. Nobody sees it before all have staked."
+        )
+    motes = state.motes
+    if motes is None:
+        return ""
+    offered = _type(view, view.legal, seating)
+    if state.phase == "discard":
+        return f"Your turn: send one of your dice to the graveyard. {offered}"
+    if state.phase == "crown":
+        return f"Your turn: name the winning die. {offered}"
+    if motes.stack:
+        die, by, _ = motes.stack[-1]
+        return f"Your turn: answer {seating.whose(by)} {die} or let it be. {offered}"
+    if state.phase != "bidding":
+        return f"Your turn: play a die out of the graveyard, or pass. {offered}"
+    if motes.must_raise and state.bid is not None:
+        standing = f"{seating.whose(state.bid.seat)} {bid(state.bid.quantity, state.bid.face)}"
+        return f"Your turn: raise {standing}; it cannot be called."
+    return ""
+
+
+def also_playable(view: View, seating: Seating) -> str:
+    """Return the dice that may be played before a bid, as a sentence; nothing if there are none."""
+    powers = [move for move in view.legal if isinstance(move, Power)]
+    return f"Before that you may play a die. {_type(view, powers, seating)}" if powers else ""
+
+
+def window(state: State) -> str:
+    """Return which of :data:`WINDOWS` is open; empty where there are none, and while a die is sent off or all roll."""
+    if state.motes is None or state.motes.prize is None or state.phase in ("discard", "crown", "over"):
+        return ""
+    if state.awaits is Expect.ROLLED:  # the phase is the one that may follow the roll
+        return ""
+    return state.phase if state.phase in WINDOWS else "bidding"
+
+
+def window_and_prize(state: State) -> str:
+    """Return the window and the prize as sentences; nothing where there are none."""
+    prize = state.motes.prize if state.motes is not None else None
+    now = WINDOWS.get(window(state), "")
+    return f"{now} The prize is {prize.capitalize()}.".lstrip() if prize is not None else ""
+
+
+def graveyard(state: State, seating: Seating) -> str:
+    """Return what can be seen of dice with powers: cups, graveyard, stack, immunity, what is forbidden to whom."""
+    motes = state.motes
+    if motes is None:
+        return ""
+    parts = [
+        *(f"seat {seat}, {seating.who(seat)}:  {_dice(cup)}" for seat, cup in enumerate(motes.cups) if cup),
+        *(f"in the graveyard by {seating.who(seat)}:  {_dice(sent)}" for seat, sent in _sent(state) if sent),
+        *(f"on the stack: {die} by {seating.who(by)}" for die, by, _ in reversed(motes.stack)),
+        *(f"immune: {seating.who(seat)}" for seat in motes.immune),
+        *(f"no {_GROUPS[group]} dice for {seating.who(seat)}" for seat, group, _ in motes.blocked),
+    ]
+    return "\n".join(f"    {part}" for part in parts)
+
+
+def _sent(state: State) -> list[tuple[int, list[Die]]]:
+    assert state.motes is not None
+    buried = state.motes.graveyard
+    return [(seat, [die for die, by in buried if by == seat]) for seat in range(state.players)]
+
+
+def _dice(dice: Sequence[Die]) -> str:
+    return ", ".join(map(str, dice))
+
+
+def _type(view: View, moves: Sequence[Move], seating: Seating) -> str:
+    rest = len(moves) - _SHOWN
+    short = dict(zip(view.legal, offers(view, seating.names), strict=True))
+    texts = [_offered(move, short[move], seating) for move in moves]
+    # The last one, which is often to pass, is always shown.
+    shown = texts if rest <= 0 else [*texts[: _SHOWN - 1], f"{rest} more", texts[-1]]
+    return f"Type {listing(shown, 'or')}."
+
+
+def _offered(move: Move, text: str, seating: Seating) -> str:
+    """Return a move as it is typed; a player in it is a seat, so with the name beside it."""
+    if isinstance(move, Power) and isinstance(move.target, int):
+        return f"{text} ({seating.names[move.target]})"
+    return text
+
+
+def _coins(count: int) -> str:
+    return counted(count, "coin")
+
+
+def _tickets(count: int) -> str:
+    return counted(count, "run ticket")
+
+
+def ticket_change(count: int) -> str:
+    """Return how many run tickets more or less somebody has; nothing for none."""
+    return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""

@@ -1,0 +1,100 @@
+"""A running account of a match: the sentences of :mod:`cli.text.narrate`, gathered into paragraphs, a round at a
+time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from p2pdice import twin_soul
+
+ALONE: Final = "    "
+"""What a line begins with that is no part of a paragraph, such as an opened cup."""
+
+
+class Paragraphs:
+    """Joins sentences as they come; a line that stands alone ends the paragraph before it.
+
+    >>> gathered = Paragraphs()
+    >>> [*gathered.take("Ada calls liar."), *gathered.take("The cups are opened:\\n    Ada  5\\nThere is one five.")]
+    ['Ada calls liar. The cups are opened:', '    Ada  5']
+    >>> [*gathered.take("Ada is right."), *gathered.end()]
+    ['There is one five. Ada is right.']
+    """
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+
+    def take(self, text: str) -> Iterator[str]:
+        """Add a text; yield the lines that are finished by it."""
+        for line in text.split("\n"):
+            if line.startswith(ALONE):
+                yield from self.end()
+                yield line
+            else:
+                self._sentences.append(line)
+
+    def begin(self, headline: str) -> Iterator[str]:
+        """Yield what is under way, and the headline of a round behind an empty line."""
+        yield from (*self.end(), "", headline)
+
+    def end(self) -> Iterator[str]:
+        """Yield the paragraph under way, if there is one."""
+        if self._sentences:
+            yield " ".join(self._sentences)
+            self._sentences.clear()
+
+
+class Account:
+    """Takes what happens, one event of :mod:`cli.text.event_json` at a time."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.ending = ""
+        """How the match ended, as a sentence, once it has."""
+        self.events: list[dict[str, Any]] = []
+        """What happened in the game, as the engine writes it; ``taken-back`` where the players agreed on another
+        course, and what came last is void."""
+        self.latest = ""
+        """What happened last, as a sentence."""
+        self._paragraphs = Paragraphs()
+
+    def take(self, data: dict[str, Any]) -> list[str]:
+        """Note an event; return the lines that are finished with it."""
+        told: str = data["sentence"]
+        if data["type"] == "TakenBack":
+            self.events.append({"type": "taken-back"})
+            return [*self._paragraphs.end(), told]
+        if data["type"] != "Happened":
+            return []
+        event = data["event"]
+        self.events.append(event)
+        self.latest = told.rpartition("\n")[2]
+        match event["type"]:
+            case "round":
+                self.rounds = event["round"]
+                return list(self._paragraphs.begin(told))
+            case "over":
+                self.ending = told
+                return list(self._paragraphs.end())
+        return list(self._paragraphs.take(told))
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what the match was about and what it brought, under the names that the referee gives them."""
+        found: dict[str, Any] = {}
+        for event in self.events:
+            match event["type"]:
+                case "pledges" | "stakes":
+                    found[event["type"]] = event[event["type"]]
+                case "prize":
+                    found["prize"] = event["mote"]
+                case "twin-soul":
+                    soul = twin_soul(event["die"].partition("@")[0], event["prize"])
+                    found["twin_soul"] = {"name": soul.name, "motes": list(soul.motes)}
+                case "tickets":
+                    found["ticket_delta"] = [int(seat in event["seats"]) for seat in range(len(found["pledges"]))]
+                case "paid":
+                    found |= {key: event[key] for key in ("payout", "delta", "ticket_delta")}
+                case "over":
+                    found["places"] = event["places"]
+        return found

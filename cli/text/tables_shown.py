@@ -1,0 +1,94 @@
+"""Tables and matches as they are listed: each of them once, however many nodes tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cli.render import escape, number
+
+if TYPE_CHECKING:
+    from protocol import Address, Advertisement, Sighting
+
+
+class Listed(NamedTuple):
+    """An open table, or a running match and everybody who tells the same of it."""
+
+    advertisement: Advertisement
+    sightings: tuple[Sighting, ...]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where to dial: an address of each node first, then what else each of them told."""
+        rows = [each.addresses for each in self.sightings]
+        longest = max(map(len, rows))
+        return tuple(dict.fromkeys(row[place] for place in range(longest) for row in rows if place < len(row)))
+
+
+def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
+    """Return what was found, a running match once.
+
+    All its players tell of it. A record that says anything else of it stands apart, so that nobody can hide a match
+    behind a false one. An open table has one host: two records of it are one too many, and both are shown.
+    """
+    from protocol.net.advertisement import PLAYING
+
+    rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
+    for each in found:
+        is_match = each.advertisement.status == PLAYING
+        rows.setdefault((each.advertisement, "" if is_match else each.instance), []).append(each)
+    return tuple(Listed(advertisement, tuple(sightings)) for (advertisement, _), sightings in rows.items())
+
+
+def changes(before: Sequence[Listed], now: Sequence[Listed]) -> list[tuple[str, Listed]]:
+    """Return what became of tables: ``closed``, ``changed`` or ``open``. That more nodes tell of it is no change."""
+    gone = list(before)
+    new = []
+    for row in now:
+        same = next((each for each in gone if each.advertisement == row.advertisement), None)
+        if same is None:
+            new.append(row)
+        else:
+            gone.remove(same)
+    reports: list[tuple[str, Listed]] = []
+    for row in new:
+        former = next((each for each in gone if _have_a_node_in_common(each, row)), None)
+        if former is not None:
+            gone.remove(former)
+        reports.append(("open" if former is None else "changed", row))
+    return [*(("closed", row) for row in gone), *reports]
+
+
+def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
+    return not {each.instance for each in one.sightings}.isdisjoint(each.instance for each in other.sightings)
+
+
+def describe(row: Listed) -> str:
+    """Return a table in one line."""
+    from protocol import PROTOCOL_VERSION, format_address
+    from protocol.net.advertisement import PLAYING
+
+    table = row.advertisement
+    version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "
+    state = "playing" if table.status == PLAYING else f"{table.seats_taken} of {table.seats} seats taken"
+    others = len(row.sightings) - 1
+    more = f" and {number(others)} other {'address' if others == 1 else 'addresses'}" if others else ""
+    where = f"{escape(format_address(row.addresses[0]))}{more}"
+    return f"{escape(table.name)}: {escape(table.rules)}, {state}, {version}at {where}"
+
+
+def data(row: Listed) -> dict[str, Any]:
+    """Return a table as JSON-able data."""
+    from protocol import format_address
+
+    table = row.advertisement
+    return {
+        "name": table.name,
+        "id": table.id,
+        "rules": table.rules,
+        "seats_taken": table.seats_taken,
+        "seats": table.seats,
+        "status": table.status,
+        "version": table.version,
+        "addresses": [format_address(address) for address in row.addresses],
+    }

@@ -1,0 +1,566 @@
+"""The record: the one fold of signed messages into agreed history.
+
+Theory of operation
+-------------------
+A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
+seat)``, an entry being a message id or empty. Every message names ``(match, step, T)``, so a message fits one history
+only. A step is either a *turn* (one message, by the player whose move it is) or *joint*: one from every live player;
+a LOCK also from those who went out since the LOCK before.
+
+Which step follows which, and what it is for, is said in :mod:`protocol.consensus.steps`; here messages are held against
+it.
+
+A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no
+step closes with one: the match is called off. A step can also be closed with nothing from an author, if a majority of
+CLOSEs says so (:mod:`protocol.consensus.absence`): the author is evicted.
+
+Who went out earlier is a *witness*: nobody waits for them. What they sign beside a LOCK is carried in the next LOCK of
+the others, and keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what came after it
+can be (:meth:`Record.fork`, :meth:`Record.adopt`).
+
+The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
+the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from copy import copy
+from enum import Enum
+from typing import NamedTuple, cast
+
+from p2pdice import RulesError, check_wager
+from protocol.consensus.absence import Entries, Place, Vote, elect
+from protocol.consensus.proofs import contradiction, short
+from protocol.consensus.steps import (
+    COMMITMENTS,
+    FORMED,
+    Position,
+    Purpose,
+    Transition,
+    advance,
+    play,
+    state_hash,
+    wager,
+)
+from protocol.consensus.votes import read_vote
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.joint_randomness import hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.keys import PublicKey
+from protocol.limits import CHECKED, STATES_APART
+from protocol.wire.genesis import match_id, parse_genesis
+from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, message_id
+
+
+class RejectedMessageError(ValueError):
+    """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
+
+
+class OtherStateError(RejectedMessageError):
+    """A LOCK signs another state of the game than follows from our history: one of the two programs has a bug."""
+
+    def __init__(self) -> None:
+        super().__init__("a LOCK on another state: one of the two programs has a bug")
+
+
+class MisconductError(Exception):
+    """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
+
+    def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:
+        super().__init__(reason)
+        self.author = author
+        """Roster index of the culprit."""
+        self.step = step
+        self.reason = reason
+        self.evidence = evidence
+
+
+class Outcome(Enum):
+    """What became of a message that was not refused."""
+
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    FUTURE = "future"
+    """For a later step than the open one: keep it and offer it again."""
+    LATE = "late"
+    """For a step that was closed without it, on our history."""
+    FOREIGN = "foreign"
+    """For this match, but on another history."""
+
+
+class _Weighed(NamedTuple):
+    """A message held against the history."""
+
+    outcome: Outcome
+    signed: Signed
+    """The message; marked as checked if its signature had to be."""
+    transition: Transition | None = None
+    """What it makes of the game, if it is the move that is due."""
+
+
+_FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=(), players=())
+"""In the place of those that :meth:`Record.forget` has dropped."""
+
+
+class Record:
+    """The agreed history of one match and the messages of its open step.
+
+    :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
+    """
+
+    def __init__(self, genesis_data: bytes) -> None:
+        self.genesis = parse_genesis(genesis_data)
+        self.genesis_data = genesis_data
+        self.match = match_id(genesis_data)
+        self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
+        everyone = tuple(range(len(self.keys)))
+        first = Position(
+            0,
+            self.match,
+            Purpose.FORMING,
+            0,
+            Kind.LOCK,
+            owed=everyone,
+            base=everyone,
+            players=everyone,
+            lock=state_hash(None),
+        )
+        self.chain = [first]
+        """The position before every step so far; the last one is open."""
+        self.held: dict[int, Signed] = {}
+        """The messages of the open step, by author."""
+        self.results: dict[int, Signed] = {}
+        """RESULT messages, by author, once the match has ended."""
+        self.closes: list[Signed] = []
+        """Votes on the open step, ABSENTs included, as long as there are too few CLOSEs to close it."""
+        self.countersigned: dict[bytes, dict[int, Signed]] = {}
+        """What witnesses signed, by the tip of the LOCK and author: of the last complete LOCK and of the open one."""
+        self._transition: Transition | None = None
+        """What the move that is held makes of the game."""
+        self._checked: dict[bytes, Signed] = {}
+        """Messages whose signatures were checked last, by signature; shared by all forks."""
+
+    @property
+    def position(self) -> Position:
+        """The open step."""
+        return self.chain[-1]
+
+    @property
+    def players(self) -> int:
+        """Size of the roster."""
+        return len(self.keys)
+
+    def missing(self) -> tuple[int, ...]:
+        """Return the authors whose message the open step still lacks."""
+        return tuple(author for author in self.position.owed if author not in self.held)
+
+    def place(self, step: int) -> Place:
+        """Return what a vote on a step, closed or open, is held against."""
+        position = self.full(step)
+        staying = tuple(author for author in position.base if author not in position.left)
+        resignations = tuple(
+            message_id(Message(self.match, step, position.tip, author, Kind.RESIGN, ()).encoded())
+            for author in position.owed
+        )
+        return Place(
+            step, position.tip, position.owed, position.base, staying, position.live, position.players, resignations
+        )
+
+    def closed(self, step: int) -> Entries | None:
+        """Return the ids that a step was closed with, by owing author, empty for the missing; None if it is open."""
+        if step + 1 >= len(self.chain):
+            return None
+        entries = self.chain[step + 1].entries
+        return tuple(entries[author].id if author in entries else b"" for author in self.chain[step].owed)
+
+    def fork(self, step: int) -> Record:
+        """Return a record of the same match that shares this one's history up to ``step``, which is open in it."""
+        twin = copy(self)
+        twin.chain = self.chain[: step + 1]
+        twin.held, twin.results, twin.closes, twin._transition = {}, {}, [], None
+        return twin
+
+    def check_signature(self, signed: Signed) -> Signed:
+        """Return ``signed`` marked as checked.
+
+        :raises RejectedMessageError: if the match, the author or the signature is not right.
+        """
+        message = signed.message
+        if message.match != self.match:
+            raise RejectedMessageError("a message of another match")
+        if message.author >= len(self.keys):
+            raise RejectedMessageError("a message by nobody in the roster")
+        if signed.checked:
+            return signed
+        known = self._checked.get(signed.signature)
+        if known is not None and known.data == signed.data:
+            return known
+        if not self.keys[message.author].verifies(signed.signature, signed.data):
+            raise RejectedMessageError("the signature is wrong")
+        if len(self._checked) >= CHECKED:
+            del self._checked[next(iter(self._checked))]
+        checked = Signed(signed.data, signed.signature, message, signed.id, checked=True)
+        self._checked[signed.signature] = checked
+        return checked
+
+    def add(self, signed: Signed) -> Outcome:
+        """Fold one message in; close the open step if it was the last one owed, or the last vote to close it without.
+
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        """
+        if signed.message.kind in VOTES:
+            return self._add_vote(signed)
+        outcome = self.hold(signed)
+        if outcome is Outcome.ADDED and self.is_complete:
+            self.close()
+        return outcome
+
+    def hold(self, signed: Signed) -> Outcome:
+        """Check one message and keep it, if it is for the open step; close nothing.
+
+        :raises RejectedMessageError: if it does not belong here; nothing changes.
+        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        """
+        weighed = self._weigh(signed)
+        if weighed.outcome is Outcome.ADDED:
+            if self.position.purpose is Purpose.END:
+                self.results[signed.message.author] = weighed.signed
+            else:
+                self._transition = weighed.transition
+                self.held[signed.message.author] = weighed.signed
+        return weighed.outcome
+
+    def countersign(self, signed: Signed) -> Outcome:
+        """Keep what a witness signed for the last complete LOCK or the open one; it closes nothing.
+
+        :raises RejectedMessageError: if it does not belong here.
+        """
+        message = signed.message
+        if message.step > self.position.step:
+            return Outcome.FUTURE
+        position = self.chain[message.step]
+        known = self.countersigned.get(position.tip, {})
+        if message.author in known and known[message.author].id == signed.id:
+            return Outcome.DUPLICATE
+        signed = self.check_signature(signed)
+        if message.tip != position.tip:
+            return Outcome.FOREIGN
+        if position.kind is not Kind.LOCK or message.author in (*position.owed, *position.left):
+            raise RejectedMessageError("a witness of no LOCK, or by nobody who is one there")
+        if message.body != position.lock:
+            raise OtherStateError
+        if message.step < self.position.locked:
+            return Outcome.LATE
+        self.countersigned = {**self.countersigned, position.tip: {**known, message.author: signed}}
+        return Outcome.ADDED
+
+    def countersignatures(self) -> bytes:
+        """Return the signatures of witnesses under the last complete LOCK as the next one carries them."""
+        last = self.chain[self.position.locked]
+        known = sorted(self.countersigned.get(last.tip, {}).items()) if self.position.step else ()
+        return b"".join(bytes((author,)) + signed.signature for author, signed in known)
+
+    def judge(self, signed: Signed) -> Outcome:
+        """Return what :meth:`hold` would make of a message, and raise what it would; nothing changes."""
+        return self._weigh(signed).outcome
+
+    def _weigh(self, signed: Signed) -> _Weighed:
+        message = signed.message
+        position = self.chain[-1]
+        if self._is_known(signed):
+            return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
+        if message.kind in VOTES or message.kind is Kind.WITNESS:
+            raise RejectedMessageError("a vote about a step, or what a witness signs, is no part of it")
+        if message.step > position.step:
+            return _Weighed(Outcome.FUTURE, signed)
+        signed = self.check_signature(signed)
+        if message.tip != self.chain[message.step].tip:
+            return _Weighed(Outcome.FOREIGN, signed)
+        if message.step < position.step:
+            self._judge(self.full(message.step), signed)
+            return _Weighed(Outcome.LATE, signed)
+        if position.purpose is Purpose.END:
+            self._judge_result(signed)
+            return _Weighed(Outcome.ADDED, signed)
+        return _Weighed(Outcome.ADDED, signed, self._judge(position, signed))
+
+    @property
+    def is_complete(self) -> bool:
+        """Everything that the open step is owed is there."""
+        is_full = len(self.held) == len(self.position.owed) and self.position.kind is not None
+        return is_full and not self.declined
+
+    @property
+    def declined(self) -> tuple[int, ...]:
+        """Authors whose RESIGN is held for the open step before the match is formed: it does not close with that."""
+        if self.position.step >= FORMED:
+            return ()
+        return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
+
+    def hold_to(self, signed: Signed) -> None:
+        """Put a message in the place of the one that is held of its author for the open step, before the match is
+        formed.
+
+        Who has signed both a RESIGN and what forms the match is held to one of them. The signature was checked.
+
+        :raises RejectedMessageError: if nothing is held of its author there, or it does not fit the step.
+        :raises MisconductError: if it breaks a rule by itself.
+        """
+        position, message = self.position, signed.message
+        if position.step >= FORMED or message.tip != position.tip or message.author not in self.held:
+            raise RejectedMessageError("nothing is held for the open step that it could take the place of")
+        self._judge(position, signed)
+        self.held[message.author] = signed
+
+    def close(self) -> None:
+        """Close the open step with all that is held for it."""
+        entries = {author: self.held[author] for author in sorted(self.held)}
+        self._close(entries, ())
+
+    def close_without(self, votes: Sequence[Signed]) -> None:
+        """Close the open step with what a majority of CLOSEs names; what else is held for it is dropped.
+
+        :param votes: ABSENTs that back the majority, then no more CLOSEs than it takes, each by author.
+        :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
+        """
+        position = self.chain[-1]
+        read = [self.check_vote(signed) for signed in votes]
+        backers = tuple(vote.author for vote in read if not vote.is_close)
+        closers = tuple(vote.author for vote in read if vote.is_close)
+        if len({(vote.tip, vote.entries) for vote in read}) != 1 or len({v.round for v in read if v.is_close}) != 1:
+            raise RejectedMessageError("the votes to close the step differ")
+        if read[0].tip != position.tip:
+            raise RejectedMessageError("the votes are not on this step")
+        place = self.place(position.step)
+        # A reader knows of no proven cheats. With all taken for such, half of those in the game who stay are enough.
+        if (*backers, *closers) != elect(place, read[0].entries, closers, backers, place.live):
+            raise RejectedMessageError("not a majority of votes that leaves one, each once and in order")
+        named = dict(zip(position.owed, read[0].entries, strict=True))
+        ids = {author: signed.id for author, signed in self.held.items()}
+        if any(entry and ids.get(author) != entry for author, entry in named.items()):
+            raise RejectedMessageError("a message that the votes name is missing")
+        entries = {author: self.held[author] for author in sorted(named) if named[author]}
+        self._close(entries, tuple(votes) if len(entries) < len(named) else ())
+
+    def check_vote(self, signed: Signed) -> Vote:
+        """Return what an ABSENT or CLOSE on a step of this history says.
+
+        :raises RejectedMessageError: if it is none, not rightly signed, or by nobody who votes on that step.
+        """
+        message = signed.message
+        if message.kind not in VOTES or not 0 < message.step < len(self.chain):
+            raise RejectedMessageError("not a vote on a step that was or is open")
+        position = self.chain[message.step]
+        signed = self.check_signature(signed)
+        vote = read_vote(signed)
+        is_of_step = vote.tip == position.tip and len(vote.entries) == len(position.owed)
+        if not is_of_step or vote.author not in position.base or vote.author in position.left:
+            raise RejectedMessageError("a vote that fits no step of this history, or by somebody who has none there")
+        return vote
+
+    def goes_through(self, place: Position | Place | Message) -> bool:
+        """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
+        return place.step < len(self.chain) and self.chain[place.step].tip == place.tip
+
+    def adopt(self, other: Record) -> None:
+        """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
+
+        :raises ValueError: if it parts from this one before the last complete LOCK: what lies there is final.
+        """
+        if not other.goes_through(self.chain[self.position.locked]):
+            raise ValueError("nothing before a complete LOCK is dropped")
+        self.chain, self.held, self.results = other.chain, other.held, other.results
+        self.closes, self._transition = [], other._transition
+
+    def _add_vote(self, signed: Signed) -> Outcome:
+        if signed.message.step > self.position.step:
+            return Outcome.FUTURE
+        if signed.message.step < self.position.step:
+            raise RejectedMessageError("a vote on a step that is closed")
+        vote = self.check_vote(signed)
+        if self._is_known(vote.source):
+            return Outcome.DUPLICATE
+        closes = [*self.closes, vote.source]
+        if sum(each.message.kind is Kind.CLOSE for each in closes) >= self.position.majority:
+            self.close_without(closes)
+        else:
+            self.closes = closes
+        return Outcome.ADDED
+
+    def said(self, message: Message) -> list[Signed]:
+        """Return what its author has said in the step that a message is for, votes included, as far as it is kept."""
+        if not self.goes_through(message):
+            return []
+        author = message.author
+        books: tuple[Mapping[int, Signed], ...] = (self.held, self.results)
+        votes: Sequence[Signed] = self.closes
+        if message.step + 1 < len(self.chain):
+            after = self.chain[message.step + 1]
+            books, votes = (after.entries,), after.certificate
+        said = [book[author] for book in books if author in book]
+        return said + [vote for vote in votes if vote.message.author == author] if votes else said
+
+    def _is_known(self, signed: Signed) -> bool:
+        """Tell whether a message is here, as part of the history or as a vote on it.
+
+        :raises MisconductError: if its author has said otherwise there.
+        """
+        message = signed.message
+        for known in self.said(message):
+            if known.id == signed.id:
+                return True
+            if reason := contradiction(known, signed):
+                signed = self.check_signature(signed)
+                raise MisconductError(message.author, message.step, reason, (known, signed))
+        return False
+
+    def _judge_result(self, signed: Signed) -> None:
+        message = signed.message
+        if message.kind is not Kind.RESULT:
+            raise MisconductError(message.author, message.step, "sent a message after the end", (signed,))
+        if message.body != self.position.lock:
+            raise RejectedMessageError("a RESULT that names another end")
+
+    def _judge(self, position: Position, signed: Signed) -> Transition | None:
+        """Hold a signed message for the open step against the rules; return what a move makes of the game."""
+        message = signed.message
+        author = message.author
+        body = message.body
+
+        def misconduct(reason: str) -> MisconductError:
+            return MisconductError(author, message.step, reason, (signed,))
+
+        if message.kind is Kind.RESULT:
+            # A receipt of an end that has not come says that a program has a bug, as one of another end does.
+            raise RejectedMessageError("a RESULT before the end of the match")
+        if author not in position.owed:
+            raise misconduct("sent a message out of turn")
+        if message.kind is Kind.RESIGN:
+            return None
+        if message.kind is not position.kind:
+            assert position.kind is not None
+            raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
+        if message.kind is Kind.LOCK:
+            body = cast("bytes", body)
+            if body[:HASH_BYTES] != position.lock:
+                raise OtherStateError
+            for witness, signature in carried(body).items():
+                if not self._is_countersigned(position, witness, signature):
+                    raise misconduct("carried a signature of a witness that is none")
+        elif message.kind is Kind.MOVE:
+            assert type(body) is str
+            try:
+                return play(position, author, body)
+            except RulesError as error:
+                raise misconduct(f"illegal move: {error}") from None
+        elif message.kind is Kind.COMMIT:
+            if len(cast("tuple[bytes, ...]", body)) != COMMITMENTS[position.purpose]:
+                raise misconduct("sent a COMMIT with a wrong number of commitments")
+        elif message.kind is Kind.REVEAL:
+            standing = position.standing
+            assert standing is not None
+            commitment = share_commitment(standing.context, author, cast("bytes", body))
+            if commitment != standing.commitments[author][-1]:
+                committed = f"committed to {short(standing.commitments[author][-1])}, opened {short(commitment)}"
+                raise misconduct(f"revealed another share than the one committed to: {committed}")
+        elif message.kind is Kind.STAKE:
+            standing = position.standing
+            assert standing is not None
+            bet, tickets, salt = cast("tuple[int, int, bytes]", body)
+            commitment = stake_commitment(standing.context, author, bet, tickets, salt)
+            if commitment != standing.commitments[author][0]:
+                committed = f"committed to {short(standing.commitments[author][0])}, opened {short(commitment)}"
+                raise misconduct(f"opened another stake than the one committed to: {committed}")
+            try:
+                check_wager(wager(bet, tickets))
+            except RulesError as error:
+                raise misconduct(f"illegal stake: {error}") from None
+        else:
+            deal = position.deal
+            assert deal is not None
+            assert message.kind is Kind.OPEN
+            hand_key = cast("tuple[bytes, ...]", body)[0]
+            commitment = hand_commitment(deal.context, author, hand_key)
+            if commitment != deal.commitments[author]:
+                committed = f"committed to {short(deal.commitments[author])}, opened {short(commitment)}"
+                raise misconduct(f"opened another hand key than the one committed to: {committed}")
+        return None
+
+    def _is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
+        """Tell whether a witness signed the LOCK before an open one so."""
+        if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
+            return False
+        tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
+        known = self.countersigned.get(tip, {})
+        if witness in known and known[witness].signature == signature:
+            return True  # without the price of a signature check
+        message = Message(self.match, position.locked, tip, witness, Kind.WITNESS, lock)
+        data = message.encoded()
+        if not self.keys[witness].verifies(signature, data):
+            return False
+        signed = Signed(data, signature, message, message_id(data), checked=True)
+        self.countersigned = {**self.countersigned, tip: {**known, witness: signed}}
+        return True
+
+    def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
+        self.chain.append(self._after(self.position, entries, certificate, self._transition))
+        if self.position.locked == self.position.step - 1:
+            tip = self.chain[-2].tip
+            self.countersigned = {tip: self.countersigned.get(tip, {})}
+        self.held, self.closes, self._transition = {}, [], None
+
+    def _after(
+        self,
+        position: Position,
+        entries: Mapping[int, Signed],
+        certificate: tuple[Signed, ...],
+        transition: Transition | None = None,
+    ) -> Position:
+        if transition is None and position.kind is Kind.MOVE:
+            transition = next((self._judge(position, signed) for signed in entries.values()), None)
+        return advance(self.genesis, self.match, position, entries, certificate, transition)
+
+    def thin(self) -> None:
+        """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
+
+        A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Called
+        after each step, by whoever looks back seldom.
+        """
+        last = len(self.chain) - 2
+        if last > 0 and last % STATES_APART:
+            self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_thin=True)
+
+    def forget(self, kept: Container[int] = ()) -> None:
+        """Drop the position before the step that was closed last, unless it is one of ``kept``.
+
+        Called after each step, by whoever never looks back but to these, this keeps a match of any length in the same
+        memory. Nothing fits a position that was dropped: a message for its step is of another history.
+        """
+        last = len(self.chain) - 2
+        if last not in kept:
+            self.chain[last] = _FORGOTTEN
+
+    def full(self, step: int) -> Position:
+        """Return the position before a step with all that belongs to it, also where it was thinned."""
+        return next(self.walk(step))
+
+    def walk(self, step: int) -> Iterator[Position]:
+        """Yield the position before a step and all that follow it, each with all that belongs to it.
+
+        What was thinned is worked out again as it is come to, so that a walk holds one state at a time.
+        """
+        start = step
+        while self.chain[start].is_thin:
+            start -= 1
+        position = self.chain[start]
+        if start == step:
+            yield position
+        for place in range(start + 1, len(self.chain)):
+            following = self.chain[place]
+            if following.is_thin:
+                again = self._after(position, following.entries, following.certificate)
+                following = following._replace(state=again.state, happened=again.happened, is_thin=False)
+            position = following
+            if place >= step:
+                yield position

@@ -1,0 +1,726 @@
+"""The agreement: the history as one node holds it, settled or not, and all that may still change it.
+
+Theory of operation
+-------------------
+::
+
+    signed message ──▶ take ──▶ for the open step: held            ─┐
+                           ├──▶ for a later step: kept for then     │
+                           ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a step is
+                           ├──▶ proof of misconduct: kept          ─┘    decided otherwise than it stood
+                           └──▶ of another history, or without a place in this one: put aside, and held against what its
+                                author says next
+
+A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
+proven cheat (a LOCK that is complete is final all the same); or it closes as a majority has decided
+(:mod:`protocol.consensus.absence`). Deciding may drop what came after a step, but nothing before a complete LOCK.
+
+Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
+complete LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
+node had.
+
+No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Agreement.news`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from copy import copy
+from enum import Enum
+from typing import NamedTuple
+
+from protocol import limits
+from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
+from protocol.consensus.history import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.steps import FORMED
+from protocol.consensus.votes import read_vote
+from protocol.crypto.hashing import tagged_hash
+from protocol.wire.messages import VOTES, Kind, Message, Signed
+
+
+class Reception(Enum):
+    """What became of a message that was not refused."""
+
+    NEWS = "news"
+    KNOWN = "known"
+    LATER = "later"
+    """For a step that is not open yet: kept, if there was room."""
+    LATE = "late"
+    """A vote that changes nothing here: later ones are known."""
+    FOREIGN = "foreign"
+    """Of this match, but on another history."""
+
+
+class Kept(NamedTuple):
+    """A message that this node did not have: to be stored, and passed on to whoever cannot hear its author."""
+
+    signed: Signed
+
+
+class Heard(NamedTuple):
+    """Somebody else's vote that this node did not have: to be passed on.
+
+    It is stored when something rests on it here; until then it is as good as lost on its way if this node stops.
+    """
+
+    signed: Signed
+
+
+class Proven(NamedTuple):
+    """Somebody broke the rules, and this shows it."""
+
+    misconduct: MisconductError
+    is_first: bool
+    """Nothing was known against its author before."""
+
+
+class Replaced(NamedTuple):
+    """The history of others took the place of this node's; what is stored is these messages from now on."""
+
+    messages: tuple[Signed, ...]
+    since: int
+    """The first step that is another now."""
+
+
+class Settled(NamedTuple):
+    """Votes that were stored concern nobody any more: what is stored is these messages from now on."""
+
+    messages: tuple[Signed, ...]
+
+
+class TakenBack(NamedTuple):
+    """A step was decided otherwise than it stood: it and all behind it are void."""
+
+    since: int
+
+
+News = Kept | Heard | Proven | Replaced | Settled | TakenBack
+
+
+class _Draft:
+    """The history of a peer as far as it was shown, and the votes on its open step.
+
+    Votes stand in it as they come, among them those that have no part in what closes the step.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._ballot = self._open()
+
+    def _open(self) -> Ballot:
+        place = self.record.place(self.record.position.step)
+        ballot = Ballot(place)
+        ballot.convict(place.live)  # as whoever reads a certificate: half of those who stay are enough
+        return ballot
+
+    def add(self, signed: Signed) -> None:
+        """Fold in a message, or count a vote on the open step; close that when it is complete or decided.
+
+        :raises RejectedMessageError: if it does not belong here.
+        :raises MisconductError: if its author proved to have broken the rules. A vote counts all the same.
+        """
+        record, message = self.record, signed.message
+        try:
+            if message.kind not in VOTES:
+                record.add(signed)
+            elif message.tip == record.position.tip:
+                self._ballot.take(record.check_vote(signed))
+        except ContradictionError as error:
+            both = error.first.source, error.second.source
+            raise MisconductError(message.author, message.step, contradiction(*both), both) from None
+        finally:
+            if self._ballot.decided:
+                with suppress(RejectedMessageError):  # a message that belongs to the decision is not here yet
+                    record.close_without([vote.source for vote in self._ballot.decided])
+            if self._ballot.place.tip != record.position.tip:
+                self._ballot = self._open()
+
+    def said(self, message: Message) -> list[Signed]:
+        """Return what its author has said in the step that a message is for, as far as it is kept."""
+        votes = self._ballot.by(message.author) if message.tip == self._ballot.place.tip else ()
+        return self.record.said(message) + [vote.source for vote in votes]
+
+
+class Agreement:
+    """The history of one match at one node.
+
+    :param me: index of the node in the roster; None for whoever has no seat.
+    :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
+    """
+
+    def __init__(self, genesis_data: bytes, me: int | None) -> None:
+        self.record = Record(genesis_data)
+        self.absence = Absence(me)
+        self.proven: dict[int, MisconductError] = {}
+        """What proves that an author broke the rules, by author."""
+        self.news: list[News] = []
+        """What has happened and was not fetched yet."""
+        self.own: dict[bytes, Signed] = {}
+        """What this node has signed since the last complete LOCK, votes apart, by tip: sent again as it is if a step
+        that was taken back returns."""
+        self.is_called_off = False
+        """The match is not formed and will not be: so says who uses this, who has a clock."""
+        self.is_silent = False
+        """This node was restarted and may sign nothing yet: so says who uses this, who knows whom it has heard."""
+        self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
+        """Messages for steps not open yet, by author and (step, kind, vote round). The kind is 0 for all but votes and
+        RESIGN: an honest author has one of these in a step."""
+        self._second: dict[tuple[bytes, int], Signed] = {}
+        """The other message of an equivocator, by tip and author."""
+        self._final = 0
+        """The step of the last complete LOCK when votes were forgotten last."""
+        self._stored_votes: set[bytes] = set()
+        """Ids of the votes that were stored since then."""
+        self._aside: dict[int, dict[tuple[bool, bool], Signed]] = {}
+        """What is rightly signed and has no place here: LOCKs of another state, what came when its step was closed
+        without it, what is of another history, or was dropped with a part of this one. The last of each author, votes
+        and steps of this history apart: who contradicts it is found out."""
+        self._tail: tuple[Place, ...] = ()
+        self._tail_before = b""
+        """The tip at which the tail was made: it names all that the tail follows from."""
+        self._drafts: dict[int, _Draft] = {}
+        """The history of a peer as far as it was shown, by peer."""
+        self._left: tuple[Record, ...] = ()
+        """The history that this node went over from last, if no LOCK was completed since."""
+
+    # What the absence rule asks (protocol.consensus.absence.History)
+
+    def tail(self) -> Sequence[Place]:
+        """Return the steps that a vote can still change."""
+        record, position = self.record, self.record.position
+        if position.step < FORMED and not self.may_vote:
+            return ()
+        if self._tail_before != position.tip:
+            last = position.step - (position.kind is None)
+            self._tail = tuple(record.place(step) for step in range(max(1, position.locked), last + 1))
+            self._tail_before = position.tip
+        return self._tail
+
+    @property
+    def may_vote(self) -> bool:
+        """Everybody has signed COMMIT of the first roll, as this node knows or others have decided.
+
+        Before that nobody is voted absent.
+        """
+        position = self.record.position
+        ballot = self.absence.ballots.get(position.tip)
+        is_decided = ballot is not None and bool(ballot.decided)
+        return position.step >= FORMED or (position.step > 0 and (self.record.is_complete or is_decided))
+
+    def closed(self, step: int) -> Entries | None:
+        """Return what a step was closed with."""
+        return self.record.closed(step)
+
+    def held(self, step: int) -> Mapping[int, bytes]:
+        """Return the ids of the messages that are here for a step."""
+        chain = self.record.chain
+        here = chain[step + 1].entries if step + 1 < len(chain) else self.record.held
+        return {author: signed.id for author, signed in here.items()}
+
+    def culprits(self) -> Set[int]:
+        """Return who is proven to have broken the rules."""
+        return self.proven.keys()
+
+    def tainted(self) -> Iterator[bytes]:
+        """Yield the tips of steps that call for a vote at once, because an author who owes a message has cheated."""
+        if not self.proven:
+            return
+        for place in self.tail():
+            if self.absence.has_voted(place.tip):
+                continue
+            is_open = self.record.closed(place.step) is None
+            # What the others owe may be on its way, or a person still choosing: they have their time all the same.
+            only_cheats_missing = is_open and all(author in self.proven for author in self.record.missing())
+            if any(
+                (place.tip, author) in self._second or (only_cheats_missing and author in self.proven)
+                for author in place.owed
+            ):
+                yield place.tip
+
+    @property
+    def is_deciding(self) -> bool:
+        """This node closed a step that others voted on, and has joined their vote: they can do nothing behind it."""
+        place = self.absence.contested(self) if self.absence.ballots else None
+        return place is not None and self.record.closed(place.step) is not None and self.absence.has_voted(place.tip)
+
+    # Taking
+
+    def take(self, signed: Signed) -> Reception:
+        """Take one message, of whomever, and hold it against all that is kept of its author.
+
+        :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
+        """
+        message, other = signed.message, None
+        if message.author not in self.proven and (said := self._said(message)):
+            signed = next((each for each in said if each.id == signed.id), signed)  # its signature was checked
+            other = next((each for each in said if contradiction(each, signed)), None)
+        if other is None:
+            reception = self._place(signed)
+        else:
+            signed, reception = self.record.check_signature(signed), Reception.KNOWN
+            with suppress(RejectedMessageError):
+                reception = self._place(signed)
+            self._prove(MisconductError(message.author, message.step, contradiction(other, signed), (other, signed)))
+        return reception
+
+    def _said(self, message: Message) -> list[Signed]:
+        """Return what is kept of an author that may contradict a message, beside what the history has in its place."""
+        author = message.author
+        said: list[Signed] = []
+        for kept in (self._aside, self._later):
+            if author in kept:
+                said += kept[author].values()
+        if message.kind in VOTES:
+            ballot = self.absence.ballots.get(message.tip)
+            said += [vote.source for vote in ballot.by(author)] if ballot is not None else ()
+            said += self.record.said(message)
+        others: tuple[Record | _Draft, ...] = (*self._left, *self._drafts.values())
+        for other in others:
+            said += other.said(message)
+        return said
+
+    def _place(self, signed: Signed) -> Reception:
+        if signed.message.kind in VOTES:
+            return self._take_vote(signed)
+        is_witness = signed.message.kind is Kind.WITNESS
+        try:
+            outcome = self.record.countersign(signed) if is_witness else self.record.hold(signed)
+        except MisconductError as error:
+            return self._prove(error)
+        except OtherStateError:
+            self._put_aside(signed)
+            raise
+        if signed.message.author == self.absence.me and outcome is Outcome.ADDED:
+            self.own[signed.message.tip] = signed
+        if outcome is Outcome.ADDED:
+            self.news.append(Kept(signed))
+            return Reception.NEWS
+        if outcome is Outcome.FUTURE:
+            return self._keep_for_later(self.record.check_signature(signed), 0)
+        if outcome is Outcome.DUPLICATE:
+            return Reception.KNOWN
+        return self._put_aside(signed)
+
+    def _take_vote(self, signed: Signed) -> Reception:
+        record, message = self.record, signed.message
+        if message.match != record.match:
+            raise RejectedMessageError("a message of another match")
+        if message.step > record.position.step:
+            return self._keep_for_later(record.check_signature(signed), read_vote(signed).round)
+        position = record.chain[message.step]
+        if message.tip != position.tip:
+            return self._put_aside(record.check_signature(signed))
+        if message.step < record.position.locked:
+            return self._put_aside(record.check_signature(signed))
+        if not self.absence.may_be_news(read_vote(signed)):
+            return Reception.KNOWN
+        try:
+            vote = record.check_vote(signed)
+        except RejectedMessageError:
+            self._put_aside(record.check_signature(signed))
+            raise
+        try:
+            if not self.absence.take(vote, record.place(message.step)):
+                return Reception.LATE
+        except ContradictionError:
+            pass  # it counts all the same
+        if vote.author == self.absence.me:
+            self.store_votes((vote,))
+        else:
+            self.news.append(Heard(vote.source))
+        return Reception.NEWS
+
+    def _put_aside(self, signed: Signed) -> Reception:
+        """Keep a message, whose signature was checked, though it has no place here."""
+        is_vote, is_here = signed.message.kind in VOTES, self.record.goes_through(signed.message)
+        if not is_here:
+            self._remember_own(signed)
+        self._aside.setdefault(signed.message.author, {})[is_vote, is_here] = signed._replace(checked=True)
+        return Reception.KNOWN if is_here else Reception.FOREIGN
+
+    def store_votes(self, votes: Iterable[Vote]) -> None:
+        """Have votes stored on which something rests that this node signs or closes."""
+        for vote in votes:
+            if vote.source.id not in self._stored_votes:
+                self._stored_votes.add(vote.source.id)
+                self.news.append(Kept(vote.source))
+
+    def _remember_own(self, signed: Signed) -> None:
+        """If this node signed that, before a restart and on a history that it has left: count it, as it binds all the
+        same, and keep it, as the history may return."""
+        message = signed.message
+        if message.author != self.absence.me or message.step < self.record.position.locked:
+            return
+        if message.kind in VOTES:
+            with suppress(ContradictionError):
+                self.absence.take(read_vote(signed), Place(message.step, message.tip, (), (), (), (), ()))
+        elif message.kind is not Kind.RESULT:
+            self.own.setdefault(message.tip, signed)
+
+    def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
+        message = signed.message
+        self._remember_own(signed)
+        kept = self._later.setdefault(message.author, {})
+        slot = (message.step, int(message.kind) if message.kind in (*VOTES, Kind.RESIGN) else 0, vote_round)
+        if slot not in kept:
+            kept[slot] = signed
+            if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
+                del kept[max(kept)]
+        return Reception.LATER
+
+    def _prove(self, error: MisconductError) -> Reception:
+        last = error.evidence[-1]
+        is_first = error.author not in self.proven
+        is_second = len(error.evidence) == 2 and last.message.kind not in VOTES and self._is_wanted(last)
+        if is_first:
+            self.proven[error.author] = error
+        if is_second:
+            self._second[last.message.tip, error.author] = last
+        if last.message.kind is Kind.RESIGN and not self._is_taken_further():
+            self._hold_to(last)
+        if is_first or is_second:
+            self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
+        return Reception.KNOWN
+
+    def _is_wanted(self, signed: Signed) -> bool:
+        """Tell whether the second message of an equivocator is kept, for a step that may come to be closed with it.
+
+        One is enough to prove it; of others only what a majority has voted for takes its place.
+        """
+        tip = signed.message.tip
+        if tip != self.record.position.tip and not any(place.tip == tip for place in self.tail()):
+            return False
+        known = self._second.get((tip, signed.message.author))
+        ballot = self.absence.ballots.get(tip)
+        best = ballot.best() if ballot is not None else ()
+        return known is None or (known.id != signed.id and bool(best) and signed.id in best[0].entries)
+
+    # Before the match is formed
+
+    def take_up(self) -> bool:
+        """Go on in a step that somebody has both declined and signed, if others have gone on; tell whether this node
+        does.
+
+        Nobody goes on by themselves when they know that somebody has resigned: then all who are connected go on,
+        because the first of them did before they knew, or nobody does.
+        """
+        position = self.record.position
+        declined = self.record.declined
+        if not declined or not self._is_taken_further():
+            return False
+        for signed in [*self._second.values(), *(each for error in self.proven.values() for each in error.evidence)]:
+            if signed.message.author in declined and signed.message.kind is position.kind:
+                self._hold_to(signed)
+        if self.record.declined:
+            return False
+        self.is_called_off = False
+        return True
+
+    def _hold_to(self, signed: Signed) -> None:
+        """Let one of two messages for the open step take the place of the other, which is kept."""
+        message = signed.message
+        other = self.record.held.get(message.author)
+        with suppress(RejectedMessageError, MisconductError):
+            self.record.hold_to(signed)
+            assert other is not None
+            self._second[message.tip, message.author] = other
+
+    def _is_taken_further(self) -> bool:
+        """Tell whether somebody who has not resigned here, and of whom no broken rule is proven, has signed for a later
+        step or voted on the open one."""
+        position = self.record.position
+        ballot = self.absence.ballots.get(position.tip)
+        signers = {vote.author for vote in ballot.votes()} if ballot is not None else set()
+        for author, kept in self._later.items():
+            if any(step > position.step for step, _, _ in kept):
+                signers.add(author)
+        return not signers <= {*self.proven, *self.record.declined}
+
+    def take_stored(self, messages: Iterable[Signed]) -> None:
+        """Take the messages that a store holds, in their order: afterwards the history is where the node left it.
+
+        :raises RejectedMessageError: if one does not belong to this match.
+        """
+        votes = set()
+        for signed in messages:
+            author = signed.message.author
+            try:
+                self.take(signed)
+            except RejectedMessageError:
+                is_aside = any(each.id == signed.id for each in self._aside.get(author, {}).values())
+                if author == self.absence.me or not is_aside:  # of others, half of a proof
+                    raise
+            self.settle()
+            if signed.message.kind in VOTES:
+                votes.add(signed.id)
+        self._stored_votes = votes
+        self.news.clear()
+
+    # Settling
+
+    def settle(self) -> None:
+        """Close and decide what can be."""
+        progress = True
+        while progress:
+            progress = self._take_later() or self._decide() or self._close()
+
+    def _take_later(self) -> bool:
+        if not self._later:
+            return False
+        step = self.record.position.step
+        found = False
+        for author in sorted(self._later):
+            kept = self._later[author]
+            for slot in sorted(slot for slot in kept if slot[0] <= step):
+                signed = kept.pop(slot)
+                found = True
+                try:
+                    self.take(signed)
+                except RejectedMessageError:
+                    continue  # it fits no step any more
+        self._later = {author: kept for author, kept in self._later.items() if kept}
+        return found
+
+    def _decide(self) -> bool:
+        """Close a step as it was decided, if it does not stand so."""
+        decision = self.absence.decision(self) if self.absence.ballots else None
+        if decision is None:
+            return False
+        place, votes = decision
+        draft = self.record.fork(place.step)
+        known = {signed.id: signed for signed in self._known_for(place)}
+        try:
+            for entry in votes[0].entries:
+                if entry:
+                    draft.hold(known[entry])
+            draft.close_without([vote.source for vote in votes])
+        except (KeyError, RejectedMessageError, MisconductError):
+            return False  # a message that belongs to the decision is not here yet
+        is_rewind = self.record.closed(place.step) is not None
+        self.store_votes(votes)
+        self._go_over(draft, place.step)
+        if is_rewind:
+            self.news.append(TakenBack(place.step))
+        return True
+
+    def _go_over(self, draft: Record, since: int) -> None:
+        """Replace the history by one that closes a step otherwise; find new places for all messages that had one in
+        the steps from there on, or none at all."""
+        left, aside = copy(self.record), self._aside
+        self.record.adopt(draft)
+        self._forget()
+        self._left, self._aside = (left,), {}
+        entries = (position.entries for position in left.chain[since + 1 :])
+        without = [signed for book in (*entries, left.held) for signed in book.values()]
+        without += [signed for kept in aside.values() for signed in kept.values()]
+        for signed in without:
+            if self.record.goes_through(signed.message):  # who said something else to the others is in both
+                with suppress(RejectedMessageError):
+                    self.take(signed)
+            else:
+                self._put_aside(signed)
+
+    def _known_for(self, place: Place) -> Iterator[Signed]:
+        chain = self.record.chain
+        yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.record.held).values()
+        others = (*self._second.values(), *(signed for kept in self._aside.values() for signed in kept.values()))
+        yield from (signed for signed in others if signed.message.tip == place.tip)
+        yield from (signed for error in self.proven.values() for signed in error.evidence)
+
+    def _close(self) -> bool:
+        record, position = self.record, self.record.position
+        if not record.is_complete:
+            return False
+        is_doubtful = self.absence.has_voted(position.tip) or any(author in self.proven for author in position.owed)
+        if is_doubtful and position.kind is not Kind.LOCK:  # a complete LOCK is final, whatever was voted
+            return False
+        if self.is_silent and position.step < FORMED and not self._is_taken_further():
+            return False  # nothing would show that to the others, who may call the match off meanwhile
+        record.close()
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Drop what only concerns steps that are final."""
+        if self.record.position.locked != self._final:
+            self._final = self.record.position.locked
+            tips = {position.tip for position in self.record.chain[max(1, self._final) :]}
+            for tip, ballot in self.absence.ballots.items():
+                if tip not in tips:
+                    for vote in ballot.votes():
+                        self._put_aside(vote.source)
+            self.absence.forget(tips)
+            self.own = {tip: signed for tip, signed in self.own.items() if tip in tips}
+            self._second = {slot: signed for slot, signed in self._second.items() if slot[0] in tips}
+            self._drafts.clear()
+            self._left = ()
+            if self._stored_votes:
+                self._stored_votes.clear()
+                self.news.append(Settled(tuple(self.history())))
+
+    # Showing others what is here, and being shown
+
+    def history(self) -> Iterator[Signed]:
+        """Yield all messages, so that who folds them in this order comes to where this node is."""
+        yield from self._closed_with(0)
+        # Votes and proofs before what they keep from closing the open step.
+        yield from self._votes()
+        yield from self._proofs()
+        yield from self._open()
+
+    def shown(self, step: int) -> Iterator[Signed]:
+        """Yield all messages from a step on for somebody who may lack them, what the match goes on with first."""
+        yield from self._closed_with(step)
+        yield from self._proofs()
+        yield from self._open()
+        yield from self._votes()
+        # What does not fit yet may be all that is left of a message that its author lost.
+        for author in sorted(self._later):
+            yield from (self._later[author][slot] for slot in sorted(self._later[author]))
+
+    def _closed_with(self, step: int) -> Iterator[Signed]:
+        for place in range(step + 1, len(self.record.chain)):
+            position = self.record.chain[place]
+            yield from position.entries.values()
+            yield from position.certificate
+
+    def _votes(self) -> Iterator[Signed]:
+        for place in self.tail():
+            ballot = self.absence.ballots.get(place.tip)
+            if ballot is not None:
+                yield from (vote.source for vote in ballot.votes())
+
+    def _proofs(self) -> Iterator[Signed]:
+        for author in sorted(self.proven):
+            yield from self.proven[author].evidence
+        yield from (self._second[slot] for slot in sorted(self._second))
+
+    def _open(self) -> Iterator[Signed]:
+        record = self.record
+        yield from (record.held[author] for author in sorted(record.held))
+        yield from (known[author] for _, known in sorted(record.countersigned.items()) for author in sorted(known))
+        yield from (record.results[author] for author in sorted(record.results))
+
+    def digests(self) -> tuple[bytes, bytes]:
+        """Return digests of what is held for the open step, and of the votes that may still matter with the names of
+        who is proven to have broken the rules; empty for nothing. Where two nodes differ one lacks something.
+        """
+        tip = self.record.position.tip
+        held = {signed.id for signed in self._open()}
+        held.update(signed.id for (place, _), signed in self._second.items() if place == tip)
+        votes = {signed.id for signed in self._votes()}
+        culprits = bytes(sorted(self.proven))
+        return (
+            tagged_hash("held", b"".join(sorted(held))) if held else b"",
+            tagged_hash("votes", b"".join(sorted(votes)), culprits) if votes or culprits else b"",
+        )
+
+    def follow(self, peer: int, messages: Iterable[Signed]) -> None:
+        """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer complete LOCK or
+        the latest majority of votes.
+        """
+        record = self.record
+        draft = self._drafts.pop(peer, None)
+        if draft is None or not draft.record.goes_through(record.chain[record.position.locked]):
+            draft = _Draft(record.fork(record.position.locked))
+        votes = [signed for signed in messages if signed.message.kind in VOTES]
+        for signed in messages:
+            if signed.message.step < draft.record.position.step:
+                continue
+            try:
+                draft.add(signed)
+            except RejectedMessageError:
+                continue
+            except MisconductError as error:
+                if len(error.evidence) > 1:  # what one message proves there may be none here
+                    self._prove(error)
+        if draft.record.position.locked > record.position.locked or self._is_led_by(draft.record, votes):
+            self._adopt(draft.record, votes)
+        else:
+            self._drafts[peer] = draft
+
+    def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
+        """Tell whether a majority of votes is on a step of a peer's history that is none of ours, and all later ones
+        agree with that history."""
+        theirs = Absence(None)
+        for signed in votes:
+            try:
+                vote = draft.check_vote(signed)
+                if not self.record.goes_through(draft.chain[signed.message.step]):
+                    theirs.take(vote, draft.place(signed.message.step))
+            except (RejectedMessageError, ContradictionError):
+                continue
+        if not theirs.ballots:
+            return False
+        ours = [self.absence.ballots[place.tip] for place in self.tail() if place.tip in self.absence.ballots]
+        theirs.ballots.update((ballot.place.tip, ballot) for ballot in ours)
+        for ballot in theirs.leaders():
+            place = ballot.place
+            if not draft.goes_through(place):
+                return False
+            if not self.record.goes_through(place):
+                return True
+            if draft.closed(place.step) != ballot.best()[0].entries:
+                return False
+        return False
+
+    def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
+        record = self.record
+        ours, theirs = record.chain, draft.chain
+        same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]
+        since = same.index(False) if False in same else min(len(ours), len(theirs))
+        self._go_over(draft, since - 1)
+        for signed in votes:
+            with suppress(RejectedMessageError):
+                self.take(signed)
+        messages = (*self.history(), *self._own_elsewhere())
+        self._stored_votes.update(signed.id for signed in messages if signed.message.kind in VOTES)
+        self.news.append(Replaced(messages, since))
+
+    def _own_elsewhere(self) -> Iterator[Signed]:
+        """Yield what this node has signed on histories that it has left."""
+        tail = {place.tip for place in self.tail()}
+        yield from (signed for tip, signed in sorted(self.own.items()) if tip not in tail)
+        for tip, ballot in sorted(self.absence.ballots.items()):
+            if tip not in tail:
+                yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
+
+    @property
+    def is_calm(self) -> bool:
+        """Nothing is here but the history and messages of the open step."""
+        return not (self._later or self._aside or self.absence.ballots or self.proven)
+
+    @property
+    def is_diverged(self) -> bool:
+        """More than half of the base do not, or cannot any more, lock the state that this node's program has come to.
+
+        That is no player's misconduct but a bug in somebody's program, perhaps in this one.
+        """
+        if not self._aside:
+            return False
+        position = self.record.position
+        held = self.record.held
+        aside = (signed.message for kept in self._aside.values() for signed in kept.values())
+        others = [
+            message.body
+            for message in aside
+            if (message.kind, message.tip) == (Kind.LOCK, position.tip) and message.author not in held
+        ]
+        if not others:
+            return False
+        base = len(position.base)
+        counts = [others.count(body) for body in others]
+        ours = len(held) + len(self.record.countersigned.get(position.tip, ()))
+        unknown = base - ours - len(others)
+        return max(counts) > base // 2 or max(ours, *counts) + unknown <= base // 2
+
+    @property
+    def is_astray(self) -> bool:
+        """This node cannot go on by itself where it is: it has voted, or the open step waits only for a vote about a
+        cheat, and the others may have left it behind before they knew."""
+        return self.absence.round >= 0 or self.record.is_complete
+
+
+__all__ = ["Agreement", "Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Settled", "TakenBack"]

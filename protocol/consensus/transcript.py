@@ -1,0 +1,147 @@
+"""The transcript: a finished match as one file that anybody can verify.
+
+A sequence of canonical msgpack arrays, one behind the other and nothing between::
+
+    ("p2pdice/2/transcript", genesis)
+    (signed bytes, signature)          every message of the history: step by step, in each step by roster index
+
+If somebody was missing when a step was closed, the votes of a majority to close it so follow the step's messages, by
+roster index. Behind the last step may stand messages that prove misconduct, each by itself against the history or with
+the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes, but
+for the choice of votes and proofs.
+
+A *proof of misconduct* is one of two files. Where the offending message can be judged only by what came before it (an
+illegal move, a wrong opening), it is a transcript up to that step with the message at its end. Where two messages
+contradict each other, they are all that is needed::
+
+    ("p2pdice/2/proof", genesis)
+    (signed bytes, signature)          twice
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+from protocol import limits
+from protocol.consensus.history import MisconductError, Record
+from protocol.crypto.keys import SIGNATURE_BYTES
+from protocol.version import tag
+from protocol.wire.canonical import encode
+from protocol.wire.messages import MalformedMessageError, Signed, parse_signed, read_pair
+
+TRANSCRIPT_TAG: Final = tag("transcript")
+PROOF_TAG: Final = tag("proof")
+
+
+class MalformedTranscriptError(ValueError):
+    """The bytes are not a transcript, or stop being one at some point."""
+
+
+class Opened(NamedTuple):
+    """A transcript whose header was read."""
+
+    version: int
+    """Of the protocol. What stands behind the header can be read if it is this program's."""
+    is_proof: bool
+    """Two messages that contradict each other, not a history."""
+    genesis: bytes
+    messages: Iterator[Signed]
+    """Parsed one by one; raises :class:`MalformedTranscriptError` where the bytes stop making sense."""
+
+
+def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
+    """Return the transcript of ``record``: all closed steps, what the open one has so far, what proves misconduct."""
+    told = {signed.id for signed in _history(record)}
+    evidence = [
+        signed
+        for error in proven
+        # A single message is judged by the history before it, and that can have been taken back since.
+        if len(error.evidence) > 1 or record.goes_through(error.evidence[0].message)
+        for signed in error.evidence
+        if signed.id not in told
+    ]
+    return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_history(record), evidence)))
+
+
+def write_proof(record: Record, error: MisconductError) -> bytes:
+    """Return a file that shows somebody's misconduct to anybody."""
+    if len(error.evidence) > 1:
+        return b"".join(_pieces(PROOF_TAG, record, error.evidence))
+    return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_until(record, error.step), error.evidence)))
+
+
+def _history(record: Record) -> Iterator[Signed]:
+    yield from _until(record, record.position.step)
+    yield from (record.held[author] for author in sorted(record.held))
+    yield from record.closes
+
+
+def _until(record: Record, step: int) -> Iterator[Signed]:
+    for position in record.chain[1 : step + 1]:
+        yield from position.entries.values()
+        yield from position.certificate
+
+
+def _pieces(header: str, record: Record, messages: Iterable[Signed]) -> Iterator[bytes]:
+    yield encode((header, record.genesis_data))
+    yield from (encode(signed.wire) for signed in messages)
+
+
+def open_transcript(data: bytes) -> Opened:
+    """Read the header of a transcript or proof.
+
+    What is made of the bytes is bounded before it is made: nothing is decoded but a genesis and messages, one by one,
+    that are no longer than any can be.
+
+    :raises MalformedTranscriptError: if there is none.
+    """
+    found = _BEGINNING.match(data)
+    if found is None or found[0] != _PAIR + encode(tag(found[2].decode(), int(found[1]))):
+        raise MalformedTranscriptError("not a p2pdice transcript")
+    genesis, place = _byte_string(data, found.end(), limits.GENESIS)
+    return Opened(int(found[1]), found[2] == b"proof", genesis, _messages(data, place))
+
+
+def _messages(data: bytes, place: int) -> Iterator[Signed]:
+    number = 0
+    while place < len(data):
+        if data[place : place + 1] != _PAIR:
+            raise MalformedTranscriptError(f"message {number} (byte {place}) is not a pair of byte strings")
+        if (pair := read_pair(data, place + 1)) is not None:
+            signed_bytes, signature, place = pair
+        else:
+            signed_bytes, place = _byte_string(data, place + 1, limits.MESSAGE)
+            signature, place = _byte_string(data, place, SIGNATURE_BYTES)
+        try:
+            yield parse_signed(signed_bytes, signature)
+        except MalformedMessageError as error:
+            raise MalformedTranscriptError(f"message {number}: {error}") from None
+        number += 1
+
+
+_PAIR: Final = b"\x92"
+"""How msgpack begins an array of two."""
+_BEGINNING: Final = re.compile(_PAIR + rb"[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/(transcript|proof)")
+"""Of a pair, of which the first is a short text: version and kind of the file."""
+_BINARY: Final = {0xC4: (1, 0), 0xC5: (2, 0x100), 0xC6: (4, 0x10000)}
+"""By msgpack's first byte of a byte string: how many bytes hold its length, and the least length that needs them."""
+
+
+def _byte_string(data: bytes, place: int, longest: int) -> tuple[bytes, int]:
+    """Return the byte string that is encoded at ``place``, and the place behind it.
+
+    :raises MalformedTranscriptError: if there is none, it is longer than ``longest``, or not in its shortest form.
+    """
+    if place >= len(data):
+        raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})")
+    width, least = _BINARY.get(data[place], (0, 0))
+    start = place + 1 + width
+    size = int.from_bytes(data[place + 1 : start], "big")
+    if not width or (start <= len(data) and not least <= size <= longest):
+        raise MalformedTranscriptError(f"unreadable at byte {place}: not a byte string of at most {longest} bytes")
+    if start + size > len(data):
+        raise MalformedTranscriptError(f"the file stops in the middle of a message (byte {len(data)})")
+    return data[start : start + size], start + size

@@ -1,0 +1,374 @@
+"""The offline judge: what a transcript or a proof shows, decided by the same fold that the players' nodes used.
+
+Nobody is ever blamed for bytes that they did not sign: a file with a wrong signature, a foreign or missing message or
+an unreadable byte is *altered*, whoever altered it. *Misconduct* needs a right signature under a broken rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from itertools import islice, pairwise
+from typing import Any, Final
+
+from protocol import limits
+from protocol.consensus.departures import witnesses
+from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.steps import Position, Purpose
+from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
+from protocol.crypto.keys import fingerprint
+from protocol.version import PROTOCOL_VERSION, written_by
+from protocol.wire.genesis import MalformedGenesisError
+from protocol.wire.messages import VOTES, Kind, Signed
+from protocol.wire.nicknames import alike
+from protocol.wire.rulesets import ruleset_label
+
+
+class Judgement(StrEnum):
+    """What a file turned out to be."""
+
+    FAIR = "fair"
+    MISCONDUCT = "misconduct"
+    INCOMPLETE = "incomplete"
+    ALTERED = "altered"
+    UNPROVEN = "unproven"
+    """Fair, but with claims that nothing in the file can prove, such as a player's absence."""
+    OTHER_VERSION = "other version"
+    """Of another version of the protocol: nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on one file, and how far it could be followed."""
+
+    verdict: Judgement
+    reason: str
+    culprit: str | None = None
+    """Nickname of whoever broke the rules, proven by their own signature. Others may bear the same."""
+    culprit_identity: str | None = None
+    """The culprit's fingerprint."""
+    step: int | None = None
+    """Step at which the match breaks off or the rules were broken."""
+    round: int | None = None
+    """Round in which an unfinished match breaks off, once there is one."""
+    awaited: tuple[str, ...] = ()
+    """Nicknames of those whose message an unfinished match awaits."""
+    match: str | None = None
+    rules: str | None = None
+    """Name of the ruleset; for house rules the start of their hash."""
+    players: tuple[str, ...] = ()
+    """Nicknames by seat; in the order of the roster if the seats were never drawn."""
+    fingerprints: tuple[str, ...] = ()
+    """Of the players' identity keys, in the same order."""
+    alike: tuple[str, ...] = ()
+    """Those of the nicknames that are easily confused."""
+    winners: tuple[str, ...] = ()
+    winner_identities: tuple[str, ...] = ()
+    """The winners' fingerprints."""
+    steps: int = 0
+    """Closed steps."""
+    signatures: int = 0
+    """Message signatures that were checked and right."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as ``verify --json`` prints it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A file that was judged, and the match in it as far as every byte of it is right."""
+
+    verdict: Verdict
+    record: Record | None = None
+    """The history, its states thinned; None in an altered file, and in a proof, which holds none."""
+    proven: Mapping[int, MisconductError] = field(default_factory=dict)
+    """What proves misconduct, by author."""
+
+
+def verify(data: bytes) -> Verdict:
+    """Judge the bytes of a transcript or a proof. Whatever they are, the answer is a verdict, never an error.
+
+    Takes no more memory for a long match than for a short one.
+    """
+    return _examine(data, frozenset()).verdict
+
+
+def examine(data: bytes) -> Examined:
+    """Judge the bytes of a transcript or a proof, and return with the verdict the match that was judged."""
+    return _examine(data, None)
+
+
+def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Examined:
+    """See :func:`examine`.
+
+    :param kept: the steps of the match that are kept in memory; None for all.
+    :param checked: how many signatures are known to be right.
+    """
+    if len(data) > limits.TRANSCRIPT:
+        return Examined(Verdict(Judgement.ALTERED, f"larger than any match: over {limits.TRANSCRIPT} bytes"))
+    try:
+        opened = open_transcript(data)
+        if opened.version != PROTOCOL_VERSION:
+            return Examined(Verdict(Judgement.OTHER_VERSION, written_by(opened.version)))
+        reading = _Reading(Record(opened.genesis), kept)
+    except (MalformedTranscriptError, MalformedGenesisError) as error:
+        return Examined(Verdict(Judgement.ALTERED, str(error)))
+    failure: ValueError | None = None
+    try:
+        if opened.is_proof:
+            return Examined(reading.judge_contradiction(tuple(islice(opened.messages, 3))))
+        for number, signed in enumerate(opened.messages):
+            reading.take(signed._replace(checked=True) if number < checked else signed)
+    except (MalformedTranscriptError, RejectedMessageError) as error:
+        failure = error
+    if kept is not None and not kept and (steps := reading.steps_behind()):
+        return _examine(data, steps, reading.signatures)  # now it is known what there is to look back to
+    if failure is not None:
+        return Examined(reading.altered(reading.complaint or f"{failure} (message {reading.signatures})"))
+    return reading.judge()
+
+
+class _Reading:
+    """A file while it is read: the history that it begins with, and what stands behind that.
+
+    The history goes on as long as each message has its place in it. Whatever stands behind must prove misconduct, each
+    message by itself against the history or with one beside it, whether or not the history is at its end.
+
+    :param kept: the steps whose positions are kept; None for all of them, thinned.
+    """
+
+    def __init__(self, record: Record, kept: Collection[int] | None) -> None:
+        self.record = record
+        self.signatures = 0
+        self.complaint = ""
+        """Why the first message behind the history is no part of it, if that proves nothing against its author."""
+        self._kept = kept
+        self._absences = [told for each in pairwise(record.chain) if (told := _absence(record, *each))]
+        self._has_more = False
+        """Beside what closed a step stand messages or votes that have no part in that."""
+        self._last: Signed | None = None
+        """The last message of the history."""
+        self._behind: list[Signed] = []
+
+    def take(self, signed: Signed) -> None:
+        """Read one message.
+
+        :raises RejectedMessageError: if too many stand behind the history.
+        """
+        record, before = self.record, self.record.position
+        given = len(record.held) + len(record.closes) + 1
+        if not self._behind and self._continues(before, signed):
+            self.signatures += 1
+            self._last = signed
+            if record.position is not before:
+                self._close(before, record.position, given)
+            return
+        self._behind.append(signed)
+        if len(self._behind) > limits.EVIDENCE:
+            raise RejectedMessageError("too much stands behind the history")
+
+    def _close(self, before: Position, after: Position, given: int) -> None:
+        """Note what a step says that was closed, in which the file gives so many messages and votes."""
+        self._has_more |= given > len(after.entries) + len(after.certificate)
+        if told := _absence(self.record, before, after):
+            self._absences.append(told)
+        if self._kept is None:
+            self.record.thin()
+        else:
+            self.record.forget(self._kept)
+
+    def steps_behind(self) -> frozenset[int]:
+        """Return the steps whose positions say what the messages behind the history are to it."""
+        return frozenset(step + each for step in (signed.message.step for signed in self._behind) for each in (0, 1))
+
+    def _continues(self, position: Position, signed: Signed) -> bool:
+        """Fold a message in, if it has its place here."""
+        if position.purpose is Purpose.END:
+            self.complaint = "a message behind the end of the match proves nothing"
+            return False
+        last = self._last
+        if last is not None and signed.message.step == last.message.step and _place(signed) <= _place(last):
+            self.complaint = _DISORDER[Outcome.DUPLICATE if signed.id == last.id else Outcome.ADDED]
+            return False
+        try:
+            outcome = self.record.add(signed)
+        except MisconductError:
+            return False
+        except RejectedMessageError as error:
+            self.complaint = f"{error} (message {self.signatures})"
+            return False
+        if outcome is not Outcome.ADDED:
+            self.complaint = _DISORDER[outcome]
+        return outcome is Outcome.ADDED
+
+    def judge(self) -> Examined:
+        """Return the verdict on the file, all of which was read, and its match."""
+        record = self.record
+        errors = self._prove()
+        if errors is None:
+            return Examined(self.altered(self.complaint or "a message behind the history proves nothing"))
+        if self._has_more:
+            return Examined(self.altered("beside the history stand votes or messages that have no part in it"))
+        return Examined(self._judge_history(errors), record, errors)
+
+    def _judge_history(self, errors: Mapping[int, MisconductError]) -> Verdict:
+        if errors:
+            return self._misconduct(errors)
+        if self.record.position.purpose is not Purpose.END:
+            return self._incomplete()
+        if self._absences:
+            reason = f"everything signed is right; nothing can prove that {'; that '.join(self._absences)}"
+            return self._verdict(Judgement.UNPROVEN, reason)
+        return self._verdict(Judgement.FAIR, "every signature, commitment, die and move is right")
+
+    def _prove(self) -> dict[int, MisconductError] | None:
+        """Return what the messages behind the history prove, by author; None if one of them proves nothing."""
+        behind = self._behind
+        proven: dict[int, MisconductError] = {}
+        once = [*self.record.closes, *behind]
+        if len({signed.id for signed in once}) < len(once):
+            return None
+        try:
+            behind = [self.record.check_signature(signed) for signed in behind]
+        except RejectedMessageError:
+            return None
+        beside = [*([] if self._last is None else [self._last]), *behind]
+        pairs = {
+            other.id: (one, other, reason) for one, other in pairwise(beside) if (reason := contradiction(one, other))
+        }
+        paired = {signed.id for one, other, _ in pairs.values() for signed in (one, other)}
+        for signed in behind:
+            message = signed.message
+            outcome = self._hold_against(signed)
+            error = outcome if isinstance(outcome, MisconductError) else None
+            if outcome is Outcome.DUPLICATE or (error is None and signed.id not in paired):
+                return None
+            if error is None and signed.id in pairs:
+                one, other, reason = pairs[signed.id]
+                error = MisconductError(message.author, message.step, reason, (one, other))
+            if error is not None:
+                proven.setdefault(error.author, error)
+        return proven
+
+    def _hold_against(self, signed: Signed) -> MisconductError | Outcome | None:
+        """Return what a message proves by itself against its author, or else what it is to the history, if anything."""
+        try:
+            return self.record.judge(signed)
+        except MisconductError as error:
+            return error
+        except RejectedMessageError:
+            return None  # with the one beside it, it may prove something all the same
+
+    def judge_contradiction(self, messages: tuple[Signed, ...]) -> Verdict:
+        """Judge a file that claims that one player signed two messages of which an honest one signs only one.
+
+        :raises RejectedMessageError: if one of them is not rightly signed by a player of the match.
+        """
+        checked = [self.record.check_signature(signed) for signed in messages]
+        self.signatures = len(checked)
+        reason = contradiction(*checked) if len(checked) == 2 else ""
+        if not reason:
+            return self.altered("two messages that prove nothing about anybody")
+        message = checked[0].message
+        return self._misconduct({message.author: MisconductError(message.author, message.step, reason, tuple(checked))})
+
+    def _misconduct(self, errors: Mapping[int, MisconductError]) -> Verdict:
+        names = _labels(self.record)
+        reason = "; ".join(f"{names[author]} {error}" for author, error in errors.items())
+        first = next(iter(errors.values()))
+        culprit = self.record.genesis.roster[first.author].join
+        return replace(
+            self._verdict(Judgement.MISCONDUCT, reason),
+            culprit=culprit.nickname,
+            culprit_identity=fingerprint(culprit.identity),
+            step=first.step,
+        )
+
+    def _incomplete(self) -> Verdict:
+        position = self.record.position
+        names = _labels(self.record)
+        missing = self.record.missing()
+        state = position.state
+        where = "before the first round" if state is None else f"in round {state.round}"
+        assert position.kind is not None
+        awaited = f"{', '.join(names[author] for author in missing)} to {_AWAITED[position.kind]}"
+        return replace(
+            self._verdict(Judgement.INCOMPLETE, f"nothing wrong so far; the file ends {where}, waiting for {awaited}"),
+            round=None if state is None else state.round,
+            awaited=tuple(self.record.genesis.roster[author].join.nickname for author in missing),
+        )
+
+    def altered(self, reason: str) -> Verdict:
+        """Return the verdict on a file that proves nothing about anybody."""
+        return self._verdict(Judgement.ALTERED, reason)
+
+    def _verdict(self, judgement: Judgement, reason: str) -> Verdict:
+        record, position = self.record, self.record.position
+        roster = record.genesis.roster
+        players = [roster[author].join for author in position.seats] or [entry.join for entry in roster]
+        names = [join.nickname for join in players]
+        is_whole = judgement in (Judgement.FAIR, Judgement.UNPROVEN)
+        # A proof behind the end leaves the result standing; an altered file has none.
+        state = position.state if judgement is not Judgement.ALTERED else None
+        winners = [] if state is None else [players[seat] for seat in state.winners]
+        return Verdict(
+            judgement,
+            reason,
+            step=None if is_whole else position.step,
+            match=record.match.hex(),
+            rules=ruleset_label(record.genesis.ruleset),
+            players=tuple(names),
+            fingerprints=tuple(fingerprint(join.identity) for join in players),
+            alike=tuple(name for name, is_alike in zip(names, alike(names), strict=True) if is_alike),
+            winners=tuple(join.nickname for join in winners),
+            winner_identities=tuple(fingerprint(join.identity) for join in winners),
+            steps=position.step,
+            signatures=self.signatures,
+        )
+
+
+def _absence(record: Record, before: Position, after: Position) -> str:
+    """Tell who was put out in a step because others said so: all that a transcript can show of somebody's silence."""
+    if not after.certificate:
+        return ""
+    # Who was out already lost nothing by it.
+    silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
+    if not silent:
+        return ""
+    names = _labels(record)
+    absent, voters = (", ".join(names[each] for each in group) for group in (silent, witnesses(before, after)))
+    return f"{absent} was silent in step {before.step}, say {voters}"
+
+
+def _place(signed: Signed) -> tuple[bool, bool, int]:
+    """Return what the messages of a step are sorted by: the votes to close it stand behind all others, CLOSEs last."""
+    return signed.message.kind in VOTES, signed.message.kind is Kind.CLOSE, signed.message.author
+
+
+def _labels(record: Record) -> tuple[str, ...]:
+    """Return what the players are called in a sentence: who can be taken for another, with their fingerprint."""
+    joins = [entry.join for entry in record.genesis.roster]
+    return tuple(
+        f"{join.nickname} [{fingerprint(join.identity)}]" if is_alike else join.nickname
+        for join, is_alike in zip(joins, alike([join.nickname for join in joins]), strict=True)
+    )
+
+
+_AWAITED: Final = {  # what the missing players have not done
+    Kind.COMMIT: "commit",
+    Kind.LOCK: "confirm the history",
+    Kind.REVEAL: "reveal a share of the dice",
+    Kind.MOVE: "move",
+    Kind.OPEN: "open the dice",
+    Kind.STAKE: "open a stake",
+}
+_DISORDER: Final = {
+    Outcome.ADDED: "a message stands out of order, or is none of the history",
+    Outcome.DUPLICATE: "a message stands twice",
+    Outcome.FUTURE: "messages are missing before another",
+    Outcome.LATE: "a message stands behind the step that it belongs to",
+    Outcome.FOREIGN: "a message belongs to another history of this match",
+}

@@ -1,0 +1,1 @@
+"""Hashes, keys, dice that nobody can choose, and certificates that carry keys."""

@@ -1,0 +1,295 @@
+"""Ed25519 keys: strict verification, the long-lived identity of a home, the key of one match.
+
+A lenient verification accepts public keys of small order, for which one signature fits many messages. A signature by
+such a key would prove nothing, so every key is checked once, before its first use, to be the canonical encoding of a
+point of the prime-order subgroup, and a signature whose R has small order is refused. With R recomputed and compared as
+bytes, and s below the group order (RFC 8032, §5.1.7), one message then has no signature that its signer did not make.
+
+libsodium signs and verifies in half the time that OpenSSL takes. Not every version of it compares R as bytes, so it is
+tried before its first use on signatures that only a lenient verification accepts; where it fails, OpenSSL verifies.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from base64 import b32encode
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from protocol.crypto.hashing import tagged_hash
+from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
+
+KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
+
+IDENTITY_FILE: Final = "identity.key"
+
+_READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Follow no link and wait for nobody who writes to a pipe, where the system knows that; change no byte."""
+
+_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_FINGERPRINT_DATA: Final = 19
+"""Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
+_LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
+
+
+def _small_order_encodings() -> frozenset[bytes]:
+    # The y coordinates of the eight points of small order, 0 and 1 also as p and p + 1, each with either sign bit:
+    # all fourteen byte strings that a lenient decoder takes for such a point.
+    prime = 2**255 - 19
+    order_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+    coordinates = (0, 1, prime - 1, prime, prime + 1, order_8, prime - order_8)
+    return frozenset(((sign << 255) | y).to_bytes(KEY_BYTES, "little") for y in coordinates for sign in (0, 1))
+
+
+SMALL_ORDER: Final = _small_order_encodings()
+
+
+@lru_cache(maxsize=KEYS_REMEMBERED)
+def is_strict_public_key(raw: bytes) -> bool:
+    """Tell whether ``raw`` is the canonical encoding of a point in the prime-order subgroup, other than the identity.
+
+    >>> is_strict_public_key(bytes(32)), is_strict_public_key(b"short")
+    (False, False)
+    """
+    from nacl.bindings import crypto_core_ed25519_is_valid_point
+
+    return len(raw) == KEY_BYTES and crypto_core_ed25519_is_valid_point(raw)
+
+
+TRIAL_KEY: Final = bytes.fromhex("b3e651c66debe10733cc0e60890edaa945fa070df2332de6b15781ba47bf2b0e")
+TRIAL_MESSAGE: Final = b"p2pdice"
+TRIALS: Final = {
+    # the one that the signer made
+    "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
+    "2a17d26caa91e20ca95d07487af50cbb83b94c71678f001cec1e7f76c040810c": True,
+    # its s made greater by the group order
+    "e5e924499725159b7cbda96d8a967f495046ff1e0b5fd26d2b707cf09a24f231"
+    "17ebc7c9c4f4f4647ffafeea58efebcf83b94c71678f001cec1e7f76c040811c": False,
+    # its R moved by a point of order 8: right only if both sides of the equation are multiplied by the cofactor
+    "bc3b3ceb64229d6ee990f67d87e4942761112e0288b94994de178a5135ef399a"
+    "beaf35b271d4f7dfa97440221339c312c15ecb831704ef21a4d6e8a86a4d060d": False,
+}
+"""Signatures, and whether a strict verification accepts them."""
+
+_Verify = Callable[[bytes, bytes, bytes], bool]
+"""Takes a signature, what was signed, and the key."""
+
+
+def _openssl_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(raw).verify(signature, data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+@cache
+def _verification() -> _Verify:
+    """Return libsodium's verification if it is strict, else OpenSSL's."""
+    from nacl.bindings import crypto_sign_open
+    from nacl.exceptions import BadSignatureError
+
+    def sodium_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
+        try:
+            crypto_sign_open(signature + data, raw)
+        except BadSignatureError:
+            return False
+        return True
+
+    is_strict = all(
+        sodium_verifies(bytes.fromhex(signature), TRIAL_MESSAGE, TRIAL_KEY) is is_right
+        for signature, is_right in TRIALS.items()
+    )
+    return sodium_verifies if is_strict else _openssl_verifies
+
+
+class PublicKey:
+    """A key that passed :func:`is_strict_public_key`.
+
+    :raises ValueError: for any other bytes.
+    """
+
+    __slots__ = ("_verify", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        if not is_strict_public_key(raw):
+            raise ValueError("not a canonical Ed25519 key of the prime-order subgroup")
+        self.raw = raw
+        self._verify = _verification()
+
+    def verifies(self, signature: bytes, data: bytes) -> bool:
+        """Tell whether ``signature`` (64 bytes) is this key's over ``data``, by the strict rule of this module."""
+        if len(signature) != SIGNATURE_BYTES or signature[:32] in SMALL_ORDER:
+            return False
+        return self._verify(signature, data, self.raw)
+
+
+class MatchKey:
+    """The signing key of one match, derived from the match seed; lost with it."""
+
+    __slots__ = ("_secret", "_sign", "public")
+
+    def __init__(self, seed: bytes) -> None:
+        from nacl.bindings import crypto_sign, crypto_sign_seed_keypair
+
+        self.public, self._secret = crypto_sign_seed_keypair(tagged_hash("match-key", seed))
+        self._sign = crypto_sign
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the 64-byte signature over ``data``."""
+        return self._sign(data, self._secret)[:SIGNATURE_BYTES]
+
+
+def _check_character(text: str) -> str:
+    # Luhn's algorithm in base 32: it catches every single wrong character and every swap of neighbours but one pair.
+    total = 0
+    for position, character in enumerate(reversed(text)):
+        value = _ALPHABET.index(character) * (2 - position % 2)
+        total += value // 32 + value % 32
+    return _ALPHABET[-total % 32]
+
+
+def fingerprint(identity: bytes) -> str:
+    """Return what people compare: 95 bits of the key's hash and a check character, in five groups of four.
+
+    An identity outlives versions of the protocol; so does its fingerprint, which people may have written down.
+
+    >>> fingerprint(bytes(32))
+    'T4Z5-WFHY-2XDW-PX45-WP3P'
+    """
+    data = b32encode(tagged_hash("fingerprint", identity, version=1)).decode("ascii")[:_FINGERPRINT_DATA]
+    text = data + _check_character(data)
+    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
+
+
+def parse_fingerprint(text: str) -> str:
+    """Return a typed fingerprint in its printed form: case, dashes and spaces do not matter, 0 1 8 are read as O I B.
+
+    :raises ValueError: if it has another length, a foreign character, or a wrong check character.
+    """
+    compact = text.upper().translate(_LOOKALIKES)
+    if len(compact) != _FINGERPRINT_DATA + 1 or any(character not in _ALPHABET for character in compact):
+        raise ValueError(f"a fingerprint has {_FINGERPRINT_DATA + 1} letters and digits 2-7")
+    if _check_character(compact[:-1]) != compact[-1]:
+        raise ValueError("the fingerprint has a typing error: its check character does not fit")
+    return "-".join(compact[i : i + 4] for i in range(0, len(compact), 4))
+
+
+class KeyFileError(Exception):
+    """The identity key file cannot be read, written or trusted. The text says why and what to do."""
+
+
+def _read_private(path: Path) -> bytes:
+    """Return what is in a key file, if it is one, and its owner's alone.
+
+    :raises KeyFileError: if it is not.
+    :raises OSError: if it cannot be read.
+    """
+    # Looked at before it is opened, since Windows has no way to open a link itself; and after that, since it may be
+    # another one by now.
+    _check_private(path, path.lstat())
+    descriptor = os.open(path, _READING)
+    with os.fdopen(descriptor, "rb") as file:
+        _check_private(path, os.fstat(file.fileno()))
+        return file.read(KEY_FILE_BYTES)
+
+
+def _check_private(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise KeyFileError(f"{path} is a link, which is not followed; put the key file itself in its place")
+    if not stat.S_ISREG(found.st_mode):
+        raise KeyFileError(f"{path} is no file; move it away")
+    # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
+    if sys.platform != "win32":
+        if found.st_uid != os.geteuid():
+            raise KeyFileError(f"{path} belongs to another account; take a copy of your own, or another --home")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+
+
+class Identity:
+    """The long-lived key of one home: it names the player, certifies match keys and authenticates links."""
+
+    __slots__ = ("fingerprint", "private_key", "public")
+
+    def __init__(self, private_key: Ed25519PrivateKey) -> None:
+        self.private_key = private_key
+        self.public = private_key.public_key().public_bytes_raw()
+        self.fingerprint = fingerprint(self.public)
+
+    @classmethod
+    def generate(cls) -> Identity:
+        """Return a new random identity, stored nowhere."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load_or_create(cls, home: Path, passphrase: str | None = None) -> tuple[Identity, bool]:
+        """Return the identity of ``home``, made at the first call; the second value tells whether it was made now.
+
+        The folder gets mode 0700 and the file 0600. The file is created exclusively and never overwritten.
+
+        :raises KeyFileError: if the file is no usable key, is open to others, or needs another passphrase.
+        """
+        path = home / IDENTITY_FILE
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not os.path.lexists(path):
+                identity = cls.generate()
+                with suppress(FileExistsError):  # another process was first
+                    identity.save(path, passphrase)
+                    return identity, True
+            return cls._load(path, passphrase), False
+        except OSError as error:
+            raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error
+
+    def save(self, path: Path, passphrase: str | None = None) -> None:
+        """Write the key to a new file.
+
+        :raises FileExistsError: if there is one already; it stays as it is.
+        :raises OSError: if it cannot be written.
+        """
+        encryption: KeySerializationEncryption = (
+            BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+        )
+        pem = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pem)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @classmethod
+    def _load(cls, path: Path, passphrase: str | None) -> Identity:
+        data = _read_private(path)
+        key: object
+        try:
+            key = load_pem_private_key(data, passphrase.encode() if passphrase else None)
+        except TypeError:
+            wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
+            raise KeyFileError(f"{path} {wanted}") from None
+        except (ValueError, InternalError):  # the second: what decrypts well, but to a key of no right length
+            raise KeyFileError(
+                f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
+            ) from None
+        except UnsupportedAlgorithm:
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise KeyFileError(f"{path} holds a key of another kind; move it away to start with a new identity")
+        return cls(key)

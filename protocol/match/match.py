@@ -1,0 +1,841 @@
+"""A match as one node lives it: the agreement, who I am, my secrets, and what is due now. Sans-I/O.
+
+The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order: whatever is to be
+persisted is on the disk before the first frame is sent. Clock, keys, randomness and storage come from outside, so the
+same class runs under asyncio, in the simulator and, without a seat, as a spectator.
+
+Everything a program decides by itself (commitments, locks, reveals, openings, receipts, votes) is sent as soon as it is
+owed; only moves wait for the owner. After a restart nothing is signed before the others have shown what they hold: a
+message that was sent before the crash and lost from the store comes back from there and is adopted, never contradicted.
+All players of the base, and whoever else is linked, are asked. (A majority might not do: the lost message may have
+reached one player only.) Only when patience with the others is over, more than half of the base are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
+from protocol import limits
+from protocol.consensus import replica as agreed
+from protocol.consensus.absence import Vote, leaves_majority
+from protocol.consensus.history import MisconductError, RejectedMessageError
+from protocol.consensus.replica import Agreement, Reception
+from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
+from protocol.consensus.transcript import write_proof
+from protocol.consensus.votes import spell_vote
+from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.keys import MatchKey, fingerprint
+from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
+from protocol.limits import OVERSLEPT
+from protocol.match.catch_up import CatchUp
+from protocol.match.effects import (
+    Accuse,
+    Announce,
+    Announced,
+    Broadcast,
+    CalledOff,
+    Choose,
+    Conceded,
+    Effect,
+    Left,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Overheard,
+    Paged,
+    Persist,
+    Played,
+    Received,
+    Replace,
+    Send,
+    Severed,
+    Show,
+    Ticked,
+    WakeAt,
+    Withdrawn,
+)
+from protocol.match.event_feed import Course, Report
+from protocol.match.progress import Clock, Progress, in_order, progress
+from protocol.match.stall_notices import Awaiting
+from protocol.match.timeouts import Party, PatienceClock
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Carried, Cut, Need, Page
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed, sign
+
+RECEIPTS: Final = 3.0
+"""Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
+ROUNDS_AT_THE_END: Final = 3
+"""Rounds that votes on the last step have at the end: enough to decide it twice, and a liar cannot go on for ever."""
+CONCESSION: Final = 0
+"""The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
+
+
+class StaleMoveError(Exception):
+    """The move answers a turn that is over, or none."""
+
+
+@dataclass(slots=True)
+class _Timers:
+    """What this node's waiting is counted from, by the owner's monotonic clock; None where it does not wait."""
+
+    ended_at: float | None = None
+    resumed_at: float | None = None
+    """When this node, restarted, began to ask what it had sent."""
+    round_began: float | None = None
+    """When this node came into its round of votes."""
+    declined_at: float | None = None
+    """When this node saw that somebody has resigned before the match is formed."""
+    certified: tuple[tuple[bytes, int], float] | None = None
+    """The tip and round of the last majority of ABSENTs that this node shall CLOSE on, and when it saw that."""
+    wished: float = math.inf
+    """The time that the owner was last asked to wake the match at; infinity for none."""
+
+
+class Match:
+    """One match on one node.
+
+    :param genesis_data: the proposed or agreed genesis.
+    :param me: this node's index in the roster, None for a spectator.
+    :param seed: the match seed from which all secrets follow; unused without a seat.
+    :param stored: the messages that the store holds, when the match is resumed.
+    :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
+    :param party: who is here together on this machine, if programs are: a person is in no hurry with nobody else.
+    :param convenes: this node hosts the table, so that it signs last what forms the match.
+    :raises MalformedGenesisError: for a genesis that is none.
+    :raises RejectedMessageError: if what is stored does not belong to this match.
+    """
+
+    def __init__(
+        self,
+        genesis_data: bytes,
+        me: int | None,
+        seed: bytes,
+        stored: Iterable[Signed] | None = None,
+        choices: Mapping[int, str] | None = None,
+        *,
+        party: Party | None = None,
+        convenes: bool = False,
+    ) -> None:
+        self.convenes = convenes
+        self.may_commit: Callable[[], bool] = lambda: True
+        """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
+        table."""
+        self.agreement = Agreement(genesis_data, me)
+        self.record = self.agreement.record
+        self.me = me
+        self.info = tuple(
+            PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
+            for author, entry in enumerate(self.record.genesis.roster)
+        )
+        self._seed = seed
+        self._key = MatchKey(seed)
+        self._linked: set[int] = set()
+        self._cut: dict[int, tuple[int, ...]] = {}
+        """Whom a linked peer cannot reach, by peer."""
+        self._told_cut: tuple[int, ...] = ()
+        """Whom this node last said that it cannot reach."""
+        self._choices: dict[int, Stake] = {}
+        """This node's stakes, by the step that commits to them."""
+        self._conceding = False
+        for step, text in (choices or {}).items():
+            choice = _stored_choice(text)
+            if isinstance(choice, Stake):
+                self._choices[step] = choice
+            else:
+                self._conceding = True
+        genesis = self.record.genesis
+        unhurried = party.waited_for(genesis.roster) if party is not None else ()
+        self._clock = PatienceClock(genesis.patience, unhurried)
+        self._timers = _Timers()
+        self._now = 0.0
+        self._effects: list[Effect] = []
+        self._catch_up = CatchUp(self.agreement)
+        self._report = Report(Course(self.record, self.info, me, self.agreement.proven, self._hand_at), self._emit)
+        self._awaiting = Awaiting(self.agreement, self._clock, self.info, me, self._report.show)
+        self._asked = b""
+        """Tip of the step of the last YourTurn."""
+        self._turn = 0
+        """Token of the last YourTurn."""
+        self._pending: Move | None = None
+        """The owner's answer to it, while this node may not sign."""
+        self._withdrawn = False
+        self._is_deciding = False
+        """Others cannot go on before a vote on an earlier step is over."""
+        self._diverged = False
+        self._over = False
+        self._calm = b""
+        """Tip of the open step, if this node has done all that it can do in it without more messages."""
+        self._heard: set[int] | None = None
+        """Who has shown what they hold since the restart; None once that is enough."""
+        self._is_resuming = stored is not None
+        """The owner was not told yet where the match stands after the restart."""
+        if stored is not None:
+            self._heard = set()
+            self.agreement.is_silent = True
+            self.agreement.take_stored(stored)
+            self._report.resume()
+
+    # What the owner may ask
+
+    def goes_on_without(self, fingerprints: Collection[str]) -> bool:
+        """Tell whether the others are enough to put these players out if they stay away: more than half of the base,
+        and half of those in the game.
+
+        Nobody waits for players who are out by their own message or the others' votes.
+        """
+        place = self.record.position
+        gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
+        staying = set(place.base) - set(place.left)
+        is_majority = len(staying - gone) >= place.majority and 2 * len(set(place.live) - gone) >= len(place.live)
+        return gone.isdisjoint(place.live) or is_majority
+
+    @property
+    def is_formed(self) -> bool:
+        """Everybody has signed the genesis, and COMMIT of the first roll."""
+        return self.record.position.step >= FORMED
+
+    @property
+    def is_bound(self) -> bool:
+        """This node has signed COMMIT of the first roll, so the match may be formed without its knowing."""
+        sent = self.record.held.get(self.me) if self.me is not None else None
+        return sent is not None and sent.message.kind is Kind.COMMIT and not self.agreement.is_called_off
+
+    @property
+    def is_ended(self) -> bool:
+        """The game is decided."""
+        return self.record.position.purpose is Purpose.END
+
+    @property
+    def hand(self) -> tuple[int, ...]:
+        """This node's dice in the round that is played: faces, ascending."""
+        return self._hand_at(self.record.position)
+
+    def _hand_at(self, position: Position) -> tuple[int, ...]:
+        deal = position.deal
+        if deal is None or self.me is None or self.me not in deal.commitments:
+            return ()
+        return position.hand(self.me, derive_secret(self._seed, deal.context, "hand"))
+
+    def by_seat(self) -> tuple[PlayerInfo, ...]:
+        """Return the players in the order of seats, once these are drawn."""
+        return tuple(self.info[author] for author in self.record.position.seats)
+
+    @property
+    def progress(self) -> Progress:
+        """The open step, and who has given what it takes. Cheap enough to be asked for with every picture."""
+        return progress(self.record, self.info)
+
+    def clock(self, now: float) -> Clock | None:
+        """Return who is waited for and how long still. Cheap enough to be asked for with every picture.
+
+        None where nobody is, where somebody is waited for without end (a person who plays against nobody but their own
+        programs), and where nobody's time runs: before the match is formed, and while so few are linked that nobody
+        could be put out. Patience begins anew when they are back.
+
+        :param now: by the clock of :meth:`handle`; in a node the time of its event loop.
+        """
+        position, missing = self.record.position, self.record.missing()
+        is_waiting = self.is_formed and not self.is_ended and not self._diverged and bool(missing)
+        if not is_waiting or (self.me is not None and not self._has_quorum()):
+            return None
+        due = self._clock.due(missing, position.witnesses)
+        if due == math.inf:
+            return None
+        allowed = self._clock.allowed(missing, position.witnesses)
+        if position.tip in self.agreement.tainted():
+            left = 0.0  # nobody has patience with a proven cheat
+        elif self._has_slept(now):
+            left = allowed
+        else:
+            left = due - (self._now if self._is_deciding else now)
+        place, held = self.record.place(position.step), self.record.held
+        without = tuple(held[author].id if author in held else b"" for author in place.owed)
+        awaited = in_order(self.record, self.info, set(missing))
+        return Clock(awaited, min(max(left, 0.0), allowed), allowed, leaves_majority(place, without))
+
+    def _emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
+    # Inputs
+
+    def handle(self, item: MatchInput, now: float) -> list[Effect]:
+        """Take one input at monotonic time ``now`` (seconds) and return what is to be done about it.
+
+        :raises StaleMoveError: if a move came too late; nothing has changed.
+        :raises RulesError: if the owner's move is illegal; nothing has changed.
+        """
+        if self._is_deciding:
+            self._clock.stand_still(self._now, now)
+        self._now = now
+        if self._has_slept(now):
+            self._restart_patience()
+        match item:
+            case Received():
+                was_calm = self._is_calm()
+                self._take(item.sender, item.signed)
+                if was_calm and self._is_calm() and not self.record.is_complete:
+                    self._fetch_news()
+                    self._be_woken(self._catch_up.due(now))
+                    return self._fetch_effects()
+            case Played():
+                self._play(item.move, item.token)
+            case Needed():
+                self._answer(item.sender, item.need)
+            case Paged():
+                self._take_page(item.sender, item.page)
+            case Announced():
+                self._catch_up.take(item.sender, item.have, now)
+                if self._is_calm() and self._catch_up.due(now) > now:
+                    self._be_woken(self._catch_up.due(now))
+                    return self._fetch_effects()
+            case Severed():
+                self._cut[item.sender] = tuple(sorted(set(item.authors)))
+            case Linked():
+                self._link(item.author)
+            case Left():
+                self._unlink(item.author, item.on_purpose)
+            case Withdrawn():
+                self._withdrawn = True
+            case Conceded():
+                if not self._conceding:
+                    self._conceding = True
+                    self._emit(Choose(CONCESSION, str(Concede())))
+                told = len(self._effects)
+            case Ticked():
+                self._timers.wished = math.inf  # also if it was a little early, as clocks are
+        self._pump()
+        if isinstance(item, Conceded):
+            # Before what comes of it, which is known only now.
+            self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
+        elif self._is_resuming:
+            self._is_resuming = False
+            if self._conceding and (awaited := self._awaited_to_concede()):
+                self._report.show(ConcedeAccepted(awaited))
+        return self._fetch_effects()
+
+    def _fetch_effects(self) -> list[Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _is_calm(self) -> bool:
+        """Tell whether one more message for the open step changes nothing, unless it is the last one.
+
+        Then nothing is looked at that was looked at when the step was opened: no timer is due since, nobody is gone,
+        proven to cheat or voted on, and nothing is here that belongs elsewhere.
+        """
+        return (
+            self._calm == self.record.position.tip
+            and self._now < min(self._timers.wished, self._clock.earliest)
+            and self.agreement.is_calm
+            and not self._awaiting.misses_somebody
+        )
+
+    def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
+        """Return who keeps this node from giving up: it can only do so where it owes a message itself."""
+        assert self.me is not None
+        sent = self.record.held.get(self.me)
+        has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
+        position = self.record.position
+        if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
+            return ()
+        authors = self._unheard() or (author for author in self.record.missing() if author != self.me)
+        return tuple(self.info[author] for author in authors)
+
+    @property
+    def unheard(self) -> tuple[PlayerInfo, ...]:
+        """Who, after a restart, must still show what they hold before this node signs anything."""
+        return tuple(self.info[author] for author in self._unheard())
+
+    def _unheard(self) -> tuple[int, ...]:
+        """Return who, after a restart, must still show what they hold before this node signs anything."""
+        if self._heard is None:
+            return ()
+        known = {*self._heard, self.me}
+        return tuple(author for author in self.record.position.base if author not in known)
+
+    def _has_slept(self, now: float) -> bool:
+        """Tell whether this machine did, as nothing woke the match when it had asked for that."""
+        return now > self._timers.wished + OVERSLEPT
+
+    def _restart_patience(self) -> None:
+        """Blame nobody for the time until now."""
+        self._clock.restart(range(self.record.players), self._now)
+        self._timers.declined_at = None
+        if self._timers.round_began is not None:
+            self._timers.round_began = self._now
+
+    def _play(self, move: Move, token: int) -> None:
+        position = self.record.position
+        if token != self._turn or position.tip != self._asked or self.me in self.record.held or self._pending:
+            raise StaleMoveError("that turn is over")
+        assert position.state is not None
+        assert self.me is not None
+        if position.purpose is Purpose.STAKES:
+            if not isinstance(move, Stake):
+                raise IllegalMove("every player stakes something before the match, if only stake 0")
+            check_wager(wager(move.bet, move.tickets))
+            self._choices[position.step] = move
+            self._emit(Choose(position.step, str(move)))
+            return
+        # Judged before it is signed: an illegal move must never carry our signature.
+        apply(position.state, Play(position.seats.index(self.me), move))
+        self._pending = move
+
+    def _link(self, author: int) -> None:
+        had_quorum, had_half = self._has_quorum(), self._reaches_half()
+        self._linked.add(author)
+        if not had_half:
+            self._timers.declined_at = None  # those who are here now have heard of nothing yet
+        self._clock.came_back(author, self._now)
+        if not had_quorum and self._has_quorum():
+            self._restart_patience()  # what the others said meanwhile is on its way
+        self._report.back(author)
+        self._catch_up.linked(author, self._now)
+        if self.me is not None:
+            self._emit(Send(author, self._catch_up.have()))
+        if self.me is None or self._heard is not None:  # whatever they hold may be news here
+            self._catch_up.ask(author, self._now)
+        self._tell_cut(author)
+
+    def _unlink(self, author: int, on_purpose: bool) -> None:
+        self._linked.discard(author)
+        self._catch_up.lost(author)
+        self._cut.pop(author, None)
+        if self.is_formed and (on_purpose or not self.is_ended):  # who is gone after the end plays no other match
+            self._report.lost(author, on_purpose)
+        self._tell_cut()
+
+    def _tell_cut(self, newcomer: int | None = None) -> None:
+        """Tell the linked whom this node cannot reach, if that has changed or somebody does not know yet."""
+        if self.me is None or not self.is_formed:
+            return
+        cut = tuple(author for author in range(self.record.players) if author not in (self.me, *self._linked))
+        if cut != self._told_cut:
+            self._told_cut = cut
+            self._emit(Broadcast(Cut(self.record.match, cut)))
+        elif newcomer is not None and cut:
+            self._emit(Send(newcomer, Cut(self.record.match, cut)))
+
+    # Messages from others
+
+    def _take(self, sender: int, signed: Signed) -> Reception | None:
+        """Take a message; return what became of it, None if it was refused."""
+        position = self.record.position
+        try:
+            reception = self.agreement.take(signed)
+        except RejectedMessageError as error:
+            self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
+            return None
+        if reception is Reception.NEWS and signed.message.author in position.owed:
+            self._clock.arrived(signed.message.author, self._now)
+        return reception
+
+    def _fetch_news(self) -> None:
+        news, self.agreement.news = self.agreement.news, []
+        if news:
+            self._catch_up.changed(self._now)
+        for item in news:
+            match item:
+                case agreed.Kept():
+                    self._emit(Persist(item.signed))
+                    author = item.signed.message.author
+                    if author != self.me and author in self.record.declined:
+                        self._emit(Broadcast(Carried(*item.signed.wire)))  # who has resigned tells all, or nobody would
+                    else:
+                        self._pass_on(item.signed)
+                case agreed.Heard():
+                    self._emit(Overheard(item.signed))
+                    self._pass_on(item.signed)
+                case agreed.Settled():
+                    self._emit(Replace(item.messages))
+                case agreed.Proven():
+                    self._accuse(item.misconduct, item.is_first)
+                case agreed.Replaced():
+                    self._emit(Replace(item.messages))
+                    self._take_back(item.since)
+                case agreed.TakenBack():
+                    self._take_back(item.since)
+
+    def _pass_on(self, signed: Signed) -> None:
+        """Forward a new message to whoever cannot hear its author."""
+        author = signed.message.author
+        if author != self.me:
+            for peer, cut in sorted(self._cut.items()):
+                if author in cut and peer != author:
+                    self._emit(Send(peer, Carried(signed.data, signed.signature)))
+
+    def _take_back(self, since: int) -> None:
+        self._asked = b""  # what comes back is asked again
+        if self._report.take_back(since):
+            self._timers.ended_at = None
+            self._over = False
+
+    def _accuse(self, error: MisconductError, is_first: bool) -> None:
+        if is_first:
+            proof = write_proof(self.record, error)
+            self._emit(Accuse(error.author, error.step, str(error), proof))
+        for signed in error.evidence:
+            self._emit(Broadcast(Carried(signed.data, signed.signature)))
+
+    # Catching up
+
+    def _answer(self, sender: int, need: Need) -> None:
+        page = self._catch_up.answer(sender, need, self._now)
+        if page is not None:
+            self._emit(Send(sender, page))
+
+    def _take_page(self, sender: int, page: Page) -> None:
+        if not self._catch_up.accept(sender):
+            return
+        messages: list[Signed] = []
+        for data, signature in page.messages:
+            try:
+                messages.append(parse_signed(data, signature))
+            except MalformedMessageError as error:
+                self._report.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
+                self._catch_up.give_up(sender)
+                return
+        waste, is_foreign = 1.0, False  # a page costs something by itself
+        for signed in messages:
+            reception = self._take(sender, signed)
+            self.agreement.settle()
+            is_foreign = is_foreign or reception is Reception.FOREIGN
+            if reception is not Reception.NEWS or signed.message.kind in VOTES:  # of votes there is no end
+                waste += limits.WASTE_KNOWN if reception is Reception.KNOWN else 1
+        if is_foreign or self.agreement.is_astray:
+            self.agreement.follow(sender, messages)
+        if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
+            self._heard.add(sender)
+
+    def _compare_notes(self, wake: list[float]) -> None:
+        """Tell the others what this node holds, and ask those who hold more."""
+        if self._catch_up.due(self._now) <= self._now:
+            have = self._catch_up.tell(self._now)
+            if have is not None and self.me is not None:
+                self._emit(Announce(have))
+            for author, need in self._catch_up.questions(self._now):
+                self._emit(Send(author, need))
+        wake.append(self._catch_up.due(self._now))
+
+    def _has_heard_enough(self) -> bool:
+        """Tell whether the others have shown enough of what they hold for this node to sign again."""
+        assert self._heard is not None
+        base = self.record.position.base
+        known = {*self._heard, self.me}
+        if {*base, *self._linked} <= known:
+            return True
+        assert self._timers.resumed_at is not None
+        is_patience_over = self._now >= self._timers.resumed_at + self._clock.round
+        return is_patience_over and len(known.intersection(base)) >= self.record.position.majority
+
+    # What is due
+
+    def _mind_divergence(self) -> None:
+        if self.is_formed and not self._diverged and self.agreement.is_diverged:
+            self._diverged = True
+            position = self.record.position
+            self._report.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
+
+    def _pump(self) -> None:
+        if self._heard is not None and self._timers.resumed_at is None:
+            self._timers.resumed_at = self._now
+        while True:
+            self.agreement.settle()
+            if self._may_take_up() and self.agreement.take_up():
+                continue
+            self._fetch_news()
+            self._mind_divergence()
+            if self._report.bring_up_to_date():
+                self._tell_cut()  # also whom this node never reached at all
+            position = self.record.position
+            self._clock.open_step(position.tip, position.is_choice, self._now)
+            self._is_deciding = self.agreement.is_deciding
+            if self._heard is not None and self._has_heard_enough():
+                self._heard = None
+                self.agreement.is_silent = False
+                self._catch_up.ask_nobody()
+                continue
+            if not self._vote() and not self._do_what_is_owed():
+                break
+        self._mind_the_time()
+        # At the end each RESULT may be the last one that is waited for.
+        is_busy = not self.is_formed or self.is_ended or self._diverged or self._heard is not None
+        self._calm = b"" if is_busy else self.record.position.tip
+
+    def _vote(self) -> bool:
+        """Sign the votes that this node owes; tell whether there were any."""
+        if self.me is None or self._heard is not None or not self.agreement.may_vote or self._diverged:
+            return False
+        agreement, timers = self.agreement, self._timers
+        if self._is_early():
+            return False
+        expired = {tip for tip, due in self._rounds_due() if self._now >= due}
+        if not expired and not agreement.absence.ballots:
+            return False
+        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.settling
+        settling = {place.tip for place in agreement.tail()} if is_settling else set()
+        votes = agreement.absence.due(agreement, expired, settling)
+        ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
+        for vote in ripe:
+            self._sign_vote(vote)
+        return bool(ripe)
+
+    def _is_early(self) -> bool:
+        """Tell whether there is nothing to vote on yet, without looking at who is missing."""
+        return self._now < self._clock.earliest and not self.agreement.absence.ballots and not self.agreement.proven
+
+    def _is_ripe(self, close: Vote) -> bool:
+        """Tell whether everybody had time to see the majority that a CLOSE rests on, and to show who votes twice."""
+        what = (close.tip, close.round)
+        if self._timers.certified is None or self._timers.certified[0] != what:
+            self._timers.certified = what, self._now
+            self._show_votes(self.agreement.absence.ballots[close.tip].certificates[close.round])
+        return self._now >= self._timers.certified[1] + limits.RELAY
+
+    def _show_votes(self, votes: Iterable[Vote]) -> None:
+        for vote in votes:
+            self._emit(Broadcast(Carried(vote.source.data, vote.source.signature)))
+
+    def _rounds_due(self) -> list[tuple[bytes, float]]:
+        """Return the steps in which this node begins a round of votes by itself, and when."""
+        if not self._has_quorum():
+            return []
+        agreement = self.agreement
+        due = [(tip, self._now) for tip in agreement.tainted()]
+        missing = self.record.missing()
+        if missing and not self._is_deciding and not agreement.absence.has_voted(self.record.position.tip):
+            due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
+        current = agreement.absence.current(agreement)
+        if current is not None:
+            if self._timers.round_began is None:  # this node voted before it was restarted
+                self._timers.round_began = self._now
+            due.append((current.tip, self._timers.round_began + self._clock.round))
+        return due
+
+    def _has_quorum(self) -> bool:
+        """Tell whether more than half of the base are here, so that a vote can come to something."""
+        position = self.record.position
+        return len({self.me, *self._linked}.intersection(position.base)) >= position.majority
+
+    def _sign_vote(self, vote: Vote) -> None:
+        assert self.me is not None
+        step = next(place.step for place in self.agreement.tail() if place.tip == vote.tip)
+        rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.round] if vote.is_close else ()
+        if vote.newest >= 0:  # what it refers to goes first
+            rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.newest]
+            self._show_votes(rests_on)
+        self.agreement.store_votes(rests_on)
+        if not vote.is_close:
+            self._timers.round_began = self._now
+        self._send(sign(Message(self.record.match, step, vote.tip, self.me, *spell_vote(vote)), self._key))
+
+    def _do_what_is_owed(self) -> bool:
+        """Sign the automatic message that this node owes; tell whether there was one."""
+        record, position, me = self.record, self.record.position, self.me
+        if me is None or self._heard is not None or self._diverged:
+            return False
+        if self.agreement.absence.ballots and self.agreement.absence.is_reopened(self.agreement):
+            return False
+        if position.purpose is Purpose.END:
+            if me in record.results:
+                return False
+            self._sign(Kind.RESULT, position.lock)
+            return True
+        if position.tip in self.agreement.own or me in position.left:
+            return self._send_again()
+        if not self.is_formed and self._holds_back(position):
+            return False
+        kind = position.kind
+        if kind is Kind.LOCK and me not in position.owed:
+            self._sign(Kind.WITNESS, position.lock)
+            return True
+        if me not in position.owed:
+            return False
+        assert kind is not None
+        if (self._conceding and self._may_resign(position)) or (self._withdrawn and not self.is_formed):
+            self._sign(Kind.RESIGN, ())
+        elif kind is Kind.MOVE:
+            self._ask(position, me)
+            if self._pending is None:
+                return False
+            self._sign(Kind.MOVE, str(self._pending))
+        elif kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
+            if position.step not in self._choices:
+                self._ask(position, me)
+                return False
+            self._sign(kind, (stake_commitment(*self._sealed_stake(position.step, position.tip)),))
+        elif kind is Kind.COMMIT:
+            self._sign(kind, self._commitments(COMMITMENTS[position.purpose]))
+        elif kind is Kind.LOCK:
+            self._sign(kind, position.lock + record.countersignatures())
+        elif kind is Kind.REVEAL:
+            assert position.standing is not None
+            self._sign(kind, derive_secret(self._seed, position.standing.context, "share"))
+        elif kind is Kind.STAKE:
+            assert position.standing is not None
+            context = position.standing.context
+            if context.step in self._choices:
+                self._sign(kind, self._sealed_stake(context.step, context.tip)[2:])
+            else:
+                self._sign(Kind.RESIGN, ())  # the store lost what was committed to: it cannot be opened any more
+        else:
+            assert position.deal is not None
+            hand_key = derive_secret(self._seed, position.deal.context, "hand")
+            self._sign(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
+        return True
+
+    def _may_take_up(self) -> bool:
+        """Tell whether this node may go on with a match that somebody has declined.
+
+        In the step that forms the match it must be free to sign COMMIT: else it could be bound by two.
+        """
+        return self.record.position.step + 1 < FORMED or self.may_commit()
+
+    def _holds_back(self, position: Position) -> bool:
+        """Tell whether this node does not sign what forms the match, or not yet."""
+        if self.record.declined:
+            return True
+        if self._conceding or self._withdrawn:
+            return False
+        # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
+        awaits_others = self.convenes and len(self.record.held) != len(position.owed) - 1
+        return awaits_others or (position.kind is Kind.COMMIT and not self.may_commit())
+
+    def _send_again(self) -> bool:
+        """Sign what this node has signed for the open step already, if the step was taken back and has returned."""
+        signed = self.agreement.own.get(self.record.position.tip)
+        if signed is None or self.me in self.record.held or signed.message.kind is Kind.WITNESS:
+            return False
+        self._send(signed)
+        return True
+
+    @staticmethod
+    def _may_resign(position: Position) -> bool:
+        # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
+        if position.kind is Kind.LOCK:
+            return position.purpose is not Purpose.SHOWDOWN
+        return position.kind in (Kind.MOVE, Kind.COMMIT)
+
+    def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
+        """Return what a commitment to this node's stake of a step is made of."""
+        assert self.me is not None
+        context = Context(self.record.match, step, tip)
+        choice = self._choices[step]
+        return context, self.me, choice.bet, choice.tickets, derive_secret(self._seed, context, "stake")
+
+    def _commitments(self, count: int) -> tuple[bytes, ...]:
+        assert self.me is not None
+        position = self.record.position
+        context = Context(self.record.match, position.step, position.tip)
+        share = share_commitment(context, self.me, derive_secret(self._seed, context, "share"))
+        if count == 1:
+            return (share,)
+        return hand_commitment(context, self.me, derive_secret(self._seed, context, "hand")), share
+
+    def _sign(self, kind: Kind, body: Value) -> None:
+        assert self.me is not None
+        position = self.record.position
+        self._send(sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key))
+
+    def _send(self, signed: Signed) -> None:
+        reception = self.agreement.take(signed)
+        assert reception is Reception.NEWS, reception
+        self._fetch_news()  # stored before it is sent
+        self._emit(Broadcast(Carried(signed.data, signed.signature)))
+
+    def _ask(self, position: Position, me: int) -> None:
+        if self._asked != position.tip:
+            self._asked = position.tip
+            self._turn += 1
+            self._pending = None
+            assert position.state is not None
+            self._report.show(YourTurn(view(position.state, position.seats.index(me), self.hand), self._turn))
+
+    # Time
+
+    def _mind_the_time(self) -> None:
+        now, timers = self._now, self._timers
+        wake: list[float] = []
+        if self.is_ended:
+            self._mind_the_end(wake)
+        elif not self.is_formed:
+            self._mind_who_declines(wake)
+        if self.agreement.may_vote and not self.is_ended:
+            if self._is_early():
+                wake.append(self._clock.earliest)
+            elif self.me is not None:
+                wake += [due for _, due in self._rounds_due()]
+            awaited = self._awaiting.look(now, self._linked, self._has_quorum(), self._is_deciding, self._unheard())
+            wake.append(awaited)
+        if timers.round_began is not None:
+            wake.append(timers.round_began + self._clock.settling)
+        if timers.certified is not None:
+            wake.append(timers.certified[1] + limits.RELAY)
+        if self._heard is not None and timers.resumed_at is not None:
+            wake.append(timers.resumed_at + self._clock.round)
+        self._compare_notes(wake)
+        self._be_woken(min((time for time in wake if time > now), default=math.inf))
+
+    def _be_woken(self, due: float) -> None:
+        """Ask the owner for that. Too early costs little, and less than to be woken at another time in every step."""
+        if due < self._timers.wished or self._timers.wished <= self._now:
+            self._timers.wished = due
+            if due < math.inf:
+                self._emit(WakeAt(due))
+
+    def _mind_who_declines(self, wake: list[float]) -> None:
+        """Call the match off when somebody has resigned, after time for all to hear of it, and for whoever has gone on
+        before to show that."""
+        timers = self._timers
+        if not self.record.declined:
+            timers.declined_at = None
+        elif not self.agreement.is_called_off:
+            if timers.declined_at is None:
+                timers.declined_at = self._now
+            due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._clock.round)
+            if self._now >= due:
+                self.agreement.is_called_off = True
+                self._emit(CalledOff(self.record.declined))
+            else:
+                wake.append(due)
+
+    def _reaches_half(self) -> bool:
+        """Tell whether this node, whoever it is linked with and whoever has resigned are half of the genesis or more.
+
+        Then those who may not have heard that somebody has resigned are no majority.
+        """
+        reached = {*self._linked, *self.record.declined} | ({self.me} if self.me is not None else set())
+        return 2 * len(reached) >= self.record.players
+
+    def _mind_the_end(self, wake: list[float]) -> None:
+        if self._over:
+            return
+        if self._timers.ended_at is None:
+            self._timers.ended_at = self._now
+        position = self.record.position
+        unconfirmed = {*position.players} - {*self.record.results}
+        confirmed = not unconfirmed
+        # Who is there and does not confirm may be voting about it.
+        due = self._timers.ended_at + (self._clock.round if unconfirmed & self._linked else RECEIPTS)
+        if self._is_deciding and self._has_quorum():  # the last step may come to stand otherwise
+            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._clock.round
+        if confirmed or self._now >= due:
+            self._over = True
+            self._emit(Over(not unconfirmed))
+        else:
+            wake.append(due)
+
+
+def _stored_choice(text: str) -> Stake | Concede:
+    try:
+        choice = parse_move(text)
+    except RulesError as error:
+        raise RejectedMessageError(f"a stored choice is none: {error}") from None
+    if not isinstance(choice, Stake | Concede):
+        raise RejectedMessageError("a stored choice is neither a stake nor the wish to concede")
+    return choice

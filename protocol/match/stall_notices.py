@@ -1,0 +1,140 @@
+"""Awaiting: what the owner is told while a match does not go on. Sans-I/O.
+
+Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
+owner is told when patience ends; if not, that the match is suspended. So it is while this node, restarted, signs
+nothing because too few have shown what they hold. Somebody is linked and takes long to choose: the owner is told
+shortly before patience ends if the others are enough to go on, and otherwise when it has ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Final
+
+from protocol.consensus.absence import leaves_majority
+from protocol.consensus.replica import Agreement
+from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
+from protocol.match.timeouts import PatienceClock
+
+AWAITED_AFTER: Final = 1.0
+"""Seconds that a player who is owed for may be unlinked before that is shown."""
+RETURNING: Final = 3.0
+"""The same where this node was restarted: links take a moment to come up, and others may be starting too."""
+WARNING: Final = 30.0
+"""Seconds before the end of patience at which it is shown who is waited for although they are linked."""
+
+
+class Awaiting:
+    """Whom one node waits for, as its owner sees it.
+
+    :param me: this node's index in the roster, None for a spectator.
+    :param show: told what the owner is to be told.
+    """
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        clock: PatienceClock,
+        info: tuple[PlayerInfo, ...],
+        me: int | None,
+        show: Callable[[NodeEvent], None],
+    ) -> None:
+        self._agreement = agreement
+        self._record = agreement.record
+        self._clock = clock
+        self._info = info
+        self._me = me
+        self._show = show
+        self._since: float | None = None
+        """Since when somebody who is owed for has been gone."""
+        self._is_suspended = False
+        self._stuck = b""
+        """Tip of the step for which it was shown that time is up and nothing follows from it."""
+        self._warned = b""
+        """Tip of the step for which it was shown who is waited for."""
+
+    @property
+    def misses_somebody(self) -> bool:
+        """Somebody who is owed for was gone when this was looked at last."""
+        return self._since is not None
+
+    def look(
+        self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool, unheard: Collection[int]
+    ) -> float:
+        """Tell the owner what there is to tell.
+
+        :param now: monotonic time in seconds.
+        :param has_quorum: more than half of the base are linked.
+        :param is_deciding: patience stands still for a vote on an earlier step.
+        :param unheard: who has yet to show what they hold before this node, restarted, signs anything.
+        :return: when to look again, infinity if nothing is waited for.
+        """
+        position, missing = self._record.position, self._record.missing()
+        culprits = self._agreement.proven
+        # Whoever proved to cheat cannot give an acceptable message any more than whoever is gone.
+        gone = tuple(author for author in unheard if author not in linked) or tuple(
+            author
+            for author in position.owed
+            if author != self._me and (author in culprits or (author in missing and author not in linked))
+        )
+        if not gone:
+            self._since = None
+            self._continue(missing, now)
+            if self._stuck not in (b"", position.tip):
+                self._stuck = b""
+                self._show(Continued())
+            # While patience stands still its end moves on with the time: to wait for it would never end.
+            return math.inf if is_deciding or not has_quorum else self._warn_of_the_slow(missing, now)
+        if self._since is None:
+            self._since = now
+        shown_at = self._since + (RETURNING if unheard else AWAITED_AFTER)
+        if now < shown_at:
+            return shown_at
+        if has_quorum and (
+            unheard or (self._may_go_on_without(gone) and self._clock.due(gone, position.witnesses) < math.inf)
+        ):
+            self._continue(missing, now)
+            if not unheard:
+                self._warn(gone, now)
+        elif not self._is_suspended:
+            self._is_suspended = True
+            self._show(Suspended(tuple(self._info[author] for author in gone)))
+        return math.inf
+
+    def _may_go_on_without(self, authors: Collection[int]) -> bool:
+        """Tell whether the others are a majority that can close the open step without these and all who are missing."""
+        place, held = self._record.place(self._record.position.step), self._record.held
+        without = tuple(held[author].id if author in held and author not in authors else b"" for author in place.owed)
+        return leaves_majority(place, without)
+
+    def _continue(self, missing: tuple[int, ...], now: float) -> None:
+        if self._is_suspended:
+            self._is_suspended, self._stuck = False, b""
+            self._show(Continued())
+            self._clock.restart(missing, now)
+
+    def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
+        if not missing or now < self._clock.earliest:
+            return math.inf
+        due = self._clock.due(missing, self._record.position.witnesses)
+        if now < due - WARNING:
+            return due - WARNING
+        if self._may_go_on_without(missing):
+            if self._record.position.is_choice:
+                self._warn(missing, now)
+            return math.inf
+        if now < due:
+            return due
+        slow = tuple(self._info[author] for author in missing if author != self._me)
+        if slow and self._stuck != self._record.position.tip:
+            self._stuck = self._record.position.tip
+            self._show(Suspended(slow))
+        return math.inf
+
+    def _warn(self, awaited: tuple[int, ...], now: float) -> None:
+        tip = self._record.position.tip
+        seconds = self._clock.due(awaited, self._record.position.witnesses) - now
+        if self._warned != tip and seconds > 0:
+            self._warned = tip
+            self._show(Overdue(tuple(self._info[author] for author in awaited), math.ceil(seconds)))

@@ -1,0 +1,141 @@
+"""Patience: how long this node waits for the others before it votes that they are absent.
+
+Time is this machine's own and monotonic; nothing here is ever signed. The genesis says how long a person may take to
+choose and how long a program may take to answer. Programs answer in milliseconds: what one of them takes beyond
+:data:`~protocol.limits.GRACE` is charged to its account of :data:`~protocol.limits.BANK` patiences for the match, and
+who has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
+
+Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
+stall either), when enough are linked again to go on, and when this machine has slept. It stands still while others are
+held up by a vote on an earlier step.
+
+Patience has no end with a person who plays against nobody but their own programs (:class:`Party`): nobody is kept
+waiting. That is a choice of the nodes which wait, and stands nowhere in the genesis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from protocol import limits
+from protocol.wire.genesis import JoinRecord, Patience
+
+
+class Party(NamedTuple):
+    """A person and the programs that they have seated, by identity keys: known to their nodes and to nobody else."""
+
+    person: bytes
+    programs: frozenset[bytes] = frozenset()
+
+    def waited_for(self, roster: Sequence[JoinRecord]) -> frozenset[int]:
+        """Return who is waited for without end in a match of these: the person if all others are their programs."""
+        identities = [record.join.identity for record in roster]
+        if not {self.person, *self.programs}.issuperset(identities):
+            return frozenset()
+        return frozenset(author for author, identity in enumerate(identities) if identity == self.person)
+
+
+class PatienceClock:
+    """The waiting of one node for the messages of the open step.
+
+    :param patience: of the genesis.
+    :param unhurried: authors who are waited for without end.
+    """
+
+    def __init__(self, patience: Patience, unhurried: Collection[int] = ()) -> None:
+        self._patience = patience
+        self._unhurried = unhurried
+        self._tip = b""
+        self._is_choice = False
+        self._opened = 0.0
+        self._since: dict[int, float] = {}
+        self._reprieves: dict[int, int] = {}
+        self._bank = float(limits.BANK * patience.automatic)
+        self._banks: dict[int, float] = {}
+        """What is left of it, by author."""
+        self._is_charging = True
+
+    def open_step(self, tip: bytes, is_choice: bool, now: float) -> None:
+        """Start to wait for the messages of a step, if that is not what is waited for already.
+
+        :param is_choice: a person has to choose, so patience is long.
+        """
+        if tip != self._tip:
+            self._tip, self._is_choice, self._opened, self._is_charging = tip, is_choice, now, True
+            self._since.clear()
+            self._reprieves.clear()
+
+    def arrived(self, author: int, now: float) -> None:
+        """A message that the open step waited for is there: what it took too long is charged."""
+        if self._is_charging and not self._is_choice:
+            late = now - self._since.get(author, self._opened) - limits.GRACE
+            if late > 0:
+                self._banks[author] = max(0.0, self._banks.get(author, self._bank) - late)
+
+    def came_back(self, author: int, now: float) -> None:
+        """The link to an author is up again."""
+        if self._reprieves.get(author, 0) < limits.REPRIEVES:
+            self._reprieves[author] = self._reprieves.get(author, 0) + 1
+            self.arrived(author, now)  # else it would pay to cut one's own link again and again
+            begun = now
+            if self._is_choice:  # time to choose is not given twice, only time for the answer to arrive
+                rest = self._patience.human - self._patience.automatic
+                begun = max(self._since.get(author, self._opened), now - rest)
+            self._since[author] = begun
+
+    def restart(self, authors: Iterable[int], now: float) -> None:
+        """Wait for all anew: this machine slept, or no majority was there to go on with."""
+        self._is_charging = False
+        for author in authors:
+            self._since[author] = now
+
+    def stand_still(self, since: float, now: float) -> None:
+        """Count the time in between for nothing: nobody could answer."""
+        self._opened += max(0.0, now - max(since, self._opened))
+        for author, begun in self._since.items():
+            self._since[author] = begun + max(0.0, now - max(since, begun))
+
+    @property
+    def earliest(self) -> float:
+        """When patience with anybody can be over at the earliest."""
+        return self._opened + limits.GRACE
+
+    @property
+    def round(self) -> float:
+        """Seconds that a round of votes lasts."""
+        return float(self._patience.automatic)
+
+    @property
+    def settling(self) -> float:
+        """Seconds that a node stays in a round of votes at least, when others are in a later one.
+
+        Half a round: were it a whole one, two groups a round apart could both go on to the next one for ever.
+        """
+        return self.round / 2
+
+    def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+        """Return when the patience with all who are missing is over; infinity if it never is.
+
+        :param witnesses: those of whom only a signature is wanted, and who lose nothing when they are not waited for.
+        """
+        return sum(self._longest(missing, witnesses))
+
+    def allowed(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+        """Return the seconds that whoever is waited for longest of all who are missing had in all."""
+        return self._longest(missing, witnesses)[1]
+
+    def _longest(self, missing: Collection[int], witnesses: Collection[int]) -> tuple[float, float]:
+        """Return since when, and how many seconds, the one is waited for with whom patience ends last."""
+        waits = ((self._since.get(author, self._opened), self._allowance(author, witnesses)) for author in missing)
+        return max(waits, key=sum)
+
+    def _allowance(self, author: int, witnesses: Collection[int]) -> float:
+        if author in self._unhurried:
+            return math.inf
+        if self._is_choice:
+            return float(self._patience.human)
+        if author in witnesses:
+            return limits.GRACE
+        return min(float(self._patience.automatic), limits.GRACE + self._banks.get(author, self._bank))

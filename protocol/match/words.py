@@ -1,0 +1,155 @@
+"""Words at the table: the chat of the players, beside the game. Sans-I/O.
+
+A word is signed by its author's identity key, for one table or one match, with a number that only grows. So nobody can
+change it, say it in somebody else's name, repeat it, or carry it to another table. It is no part of the history: it is
+never stored, is in no transcript and proves nothing about the game.
+
+A text is checked in two parts, as nicknames are (:mod:`protocol.wire.nicknames`). The form depends on code points only
+and is the same under every version of Unicode: to send anything else breaks the protocol. The rest depends on the
+version that a Python has, so a text that fails it is ignored, and nobody is blamed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from protocol import limits
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, PublicKey
+from protocol.rate_limit import Bucket
+from protocol.version import tag
+from protocol.wire.canonical import NotCanonicalError, decode, encode
+from protocol.wire.nicknames import flaw, is_unseen
+from protocol.wire.table_id import TABLE_ID_BYTES
+
+SAY_TAG: Final = tag("say")
+NUMBERS: Final = 2**63
+"""Numbers of words are below this."""
+
+
+class MalformedWordError(ValueError):
+    """The bytes are no word of this protocol; their sender is cut off."""
+
+
+class WordError(ValueError):
+    """The text cannot be said, or a word is not to be heard; it says why, as the rest of a sentence."""
+
+
+class Word(NamedTuple):
+    """What somebody said, with their signature."""
+
+    context: bytes
+    """Id of the table, or of the match."""
+    author: bytes
+    """Identity key."""
+    number: int
+    """Greater than that of every earlier word of the author. A word that is said in two places at once has one number,
+    so it is heard once."""
+    text: str
+    data: bytes
+    """What is signed."""
+    signature: bytes
+
+
+def speakable(text: str) -> str:
+    """Return what is said when somebody types ``text``: composed (NFC), with single plain spaces, and without the
+    variation selectors that come with many an emoji and are not seen.
+
+    >>> speakable("  well\\tplayed! ")
+    'well played!'
+
+    :raises WordError: if nothing is left of it, it is too long, or has characters that cannot be said.
+    """
+    seen = "".join(character for character in text if not 0xFE00 <= ord(character) <= 0xFE0F)
+    spoken = unicodedata.normalize("NFC", " ".join(seen.split()))
+    if not spoken:
+        raise WordError("is empty")
+    if len(spoken) > limits.WORD_CHARACTERS:
+        raise WordError(f"has {len(spoken)} characters, and at most {limits.WORD_CHARACTERS} can be said at once")
+    if problem := flaw(spoken):
+        raise WordError(problem)
+    return spoken
+
+
+def sign_word(context: bytes, identity: Identity, number: int, text: str) -> Word:
+    """Return ``text``, which :func:`speakable` has returned, as said by ``identity``."""
+    data = encode((SAY_TAG, context, identity.public, number, text))
+    return Word(context, identity.public, number, text, data, identity.private_key.sign(data))
+
+
+def parse_word(data: bytes, signature: bytes) -> Word:
+    """Return the word that ``data`` spells, its form checked, its signature not.
+
+    :raises MalformedWordError: for anything else.
+    """
+    if len(data) > limits.WORD or len(signature) != SIGNATURE_BYTES:
+        raise MalformedWordError("a word or its signature has a wrong length")
+    try:
+        fields = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedWordError(f"a word cannot be read: {error}") from None
+    match fields:
+        case (str() as tag, bytes() as context, bytes() as author, int() as number, str() as text) if tag == SAY_TAG:
+            if len(context) not in (TABLE_ID_BYTES, HASH_BYTES) or len(author) != KEY_BYTES:
+                raise MalformedWordError("a word is of nobody, or said nowhere")
+            if not 0 <= number < NUMBERS or not _has_form(text):
+                raise MalformedWordError("a word has a wrong number, or characters that no word has")
+            return Word(context, author, number, text, data, signature)
+    raise MalformedWordError("a word has another form")
+
+
+def _has_form(text: str) -> bool:
+    is_spaced = text.startswith(" ") or text.endswith(" ") or "  " in text
+    return 0 < len(text) <= limits.WORD_CHARACTERS and not is_spaced and not any(map(is_unseen, text))
+
+
+class Hearing:
+    """What one node has heard of everybody's words: enough to hear each once, in order, and not too many.
+
+    Words that come too fast are lost. They use up nothing, so the next one that comes in time is heard.
+    """
+
+    def __init__(self) -> None:
+        self._authors: OrderedDict[bytes, tuple[int, Bucket]] = OrderedDict()
+        """By author: the number of the last word, and how many more may come now. The latest speaker comes last."""
+        self._floors: OrderedDict[bytes, Bucket] = OrderedDict()
+        """By table or match: how many more words of all may come now. Where somebody spoke last comes last."""
+
+    def take(self, word: Word, now: float) -> None:
+        """Hear a word.
+
+        :param now: monotonic time in seconds.
+        :raises WordError: if it is not to be heard: it was before, comes too fast, has a wrong signature, or is not
+            fit to be shown.
+        """
+        last, bucket = self._authors.get(word.author) or (
+            -1,
+            Bucket(limits.WORD_RATE, limits.WORD_BURST_HEARD, now),
+        )
+        if word.number <= last:
+            raise WordError("was said before")
+        if bucket.wait(now) > 0:
+            raise WordError("comes too fast after others")
+        floor = self._floors.get(word.context) or Bucket(limits.FLOOR_RATE, limits.FLOOR_BURST, now)
+        if floor.wait(now) > 0:
+            raise WordError("comes too fast after those of others")
+        try:
+            is_signed = PublicKey(word.author).verifies(word.signature, word.data)
+        except ValueError:
+            is_signed = False
+        if not is_signed:
+            raise WordError("has a wrong signature")
+        if problem := flaw(word.text):
+            raise WordError(problem)
+        bucket.take()
+        self._authors[word.author] = word.number, bucket
+        self._authors.move_to_end(word.author)
+        if len(self._authors) > limits.SPEAKERS:
+            self._authors.popitem(last=False)
+        floor.take()
+        self._floors[word.context] = floor
+        self._floors.move_to_end(word.context)
+        if len(self._floors) > limits.FLOORS:
+            self._floors.popitem(last=False)

@@ -1,0 +1,1 @@
+"""Links between nodes, and how tables are found on a LAN."""

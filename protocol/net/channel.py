@@ -1,0 +1,281 @@
+"""One TLS connection in the event loop: its handshake, and the channel that it becomes.
+
+A handshake is what a stranger can make a node compute before anything is known of them. OpenSSL takes a hundred
+kilobytes of certificates for it, and decodes keys on curves of the stranger's own making: half a minute of work, of
+which it bounds neither bytes nor kinds. So the bytes are bounded here, the work is done outside of the event loop, by
+one thread for all who knock, and whoever let the stranger in is told what it took.
+
+Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
+first are bounded, too, and the records are counted for whoever can hold the peer back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol, cast
+
+from protocol.crypto.tls import Peer, authenticate
+from protocol.limits import (
+    HANDSHAKE_FROM_DIALLER,
+    HANDSHAKE_FROM_LISTENER,
+    HANDSHAKE_HELLO,
+    HANDSHAKE_PIECES,
+    TLS_PIECE,
+    TLS_WASTE,
+)
+
+_ANSWERING: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="p2pdice-answers")
+_DIALLING: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="p2pdice-dials")
+"""OpenSSL lets go of the interpreter while it computes, and the event loop goes on. Nobody who knocks delays a dial."""
+_RECORD_HEADER: Final = 5
+"""Bytes: the last two are the length of what follows."""
+_RECORD_OVERHEAD: Final = 22
+"""Bytes of a TLS 1.3 record besides what it carries: header, type of content, tag (RFC 8446, §5.2)."""
+
+
+class Secured(NamedTuple):
+    """A connection whose handshake is done."""
+
+    connection: socket.socket
+    peer: Peer
+    tls: ssl.SSLObject
+    incoming: ssl.MemoryBIO
+    """What has arrived and was not read yet."""
+    outgoing: ssl.MemoryBIO
+
+
+async def shake_hands(
+    connection: socket.socket, context: ssl.SSLContext, charge: Callable[[float], None], *, is_server: bool
+) -> Secured:
+    """Do the handshake on a connected socket that does not block.
+
+    :param charge: told, piece by piece, the seconds of computing that it took; also when it has failed.
+    :raises OSError: if the peer does not do its part, proves no admissible key, or sends more than a node does.
+    """
+    loop = asyncio.get_running_loop()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_side=is_server)
+
+    def go_on() -> Peer | None:
+        began = time.thread_time()
+        try:
+            tls.do_handshake()
+            return authenticate(tls)
+        except ssl.SSLWantReadError:
+            return None
+        finally:
+            spent = time.thread_time() - began
+            with suppress(RuntimeError):  # the loop is closed: there is nobody to be charged any more
+                loop.call_soon_threadsafe(charge, spent)
+
+    async def compute() -> Peer | None:
+        peer = await loop.run_in_executor(_ANSWERING if is_server else _DIALLING, go_on)
+        if outgoing.pending:
+            await loop.sock_sendall(connection, outgoing.read())
+        return peer
+
+    pieces = _Pieces(connection)
+    if not is_server:
+        await compute()
+    incoming.write(await pieces.take_hello())
+    left = HANDSHAKE_FROM_DIALLER if is_server else HANDSHAKE_FROM_LISTENER
+    while (peer := await compute()) is None:
+        piece = await pieces.take(left)
+        left -= len(piece)
+        incoming.write(piece)
+    return Secured(connection, peer, tls, incoming, outgoing)
+
+
+class _Pieces:
+    """What arrives on a connection before its handshake is done."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._left = HANDSHAKE_PIECES
+
+    async def take(self, most: int) -> bytes:
+        """Wait for some bytes.
+
+        :raises OSError: if the peer ends the connection, or has had its share.
+        """
+        if not most or not self._left:
+            raise ssl.SSLError("the peer sends more for the handshake than a node does, or in smaller pieces")
+        self._left -= 1
+        piece = await asyncio.get_running_loop().sock_recv(self._connection, most)
+        if not piece:
+            raise ConnectionResetError("the peer ended the connection before the handshake")
+        return piece
+
+    async def take_hello(self) -> bytes:
+        """Wait for the first record.
+
+        :raises OSError: as :meth:`take`.
+        """
+        record = await self.take(_RECORD_HEADER)
+        while missing := self._missing(record):
+            record += await self.take(missing)
+        return record
+
+    def _missing(self, record: bytes) -> int:
+        if len(record) < _RECORD_HEADER:
+            return _RECORD_HEADER - len(record)
+        length = int.from_bytes(record[3:_RECORD_HEADER])
+        if length > HANDSHAKE_HELLO:
+            raise ssl.SSLError("the peer begins with something that is no hello")
+        return _RECORD_HEADER + length - len(record)
+
+
+class ChannelUser(Protocol):
+    """Who is told what a channel carries, in the event loop."""
+
+    def connected(self, channel: Channel) -> None:
+        """The channel stands. It reads nothing before :meth:`Channel.resume_reading`."""
+
+    def data_received(self, data: bytes, records: int) -> None:
+        """Take what some records carried, in their order."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The channel is gone, by what went wrong with it or, with None, by the will of a side."""
+
+
+class Channel(asyncio.BufferedProtocol):
+    """TLS after the handshake. Made by :func:`open_channel`.
+
+    :param shutdown: seconds that the peer has, after :meth:`close`, to take what was written.
+    """
+
+    def __init__(self, secured: Secured, user: ChannelUser, shutdown: float) -> None:
+        self.peer = secured.peer
+        self._tls, self._incoming, self._outgoing = secured.tls, secured.incoming, secured.outgoing
+        self._user = user
+        self._piece = memoryview(bytearray(TLS_PIECE))
+        """Where the system puts what has arrived: memory of its own for each piece costs more than the piece."""
+        self._shutdown = shutdown
+        self._transport: asyncio.Transport
+        self._waste = 0
+        self._is_paused = True
+        self._is_ending = False
+        self._error: Exception | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    # What the user calls
+
+    def write(self, data: bytes) -> None:
+        """Send ``data``; dropped once the channel is closed."""
+        if not self._is_ending:
+            self._tls.write(data)
+            self._flush()
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the system has not taken yet."""
+        return self._transport.get_write_buffer_size()
+
+    def pause_reading(self) -> None:
+        """Read no more; TCP tells the peer to wait."""
+        if not self._is_ending:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read, what has arrived already at first."""
+        if not self._is_ending:
+            self._is_paused = False
+            self._transport.resume_reading()
+            asyncio.get_running_loop().call_soon(self._read)
+
+    def close(self) -> None:
+        """End the channel once the peer has taken what was written, or has had its time for it."""
+        if self._is_ending:
+            return
+        with suppress(ssl.SSLError):  # it says goodbye, and then wants to read the peer's goodbye
+            self._tls.unwrap()
+        self._flush()
+        self._timer = asyncio.get_running_loop().call_later(self._shutdown, self._transport.abort)
+        # Closed now, with something of the peer's unread, the system would throw away what was written.
+        self.resume_reading()
+        self._is_ending = True
+
+    def abort(self) -> None:
+        """End the channel at once."""
+        self._is_ending = True
+        self._transport.abort()
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.pause_reading()  # until somebody listens
+        self._user.connected(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._piece
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._error is None:
+            self._incoming.write(self._piece[:nbytes])
+            self._read()
+
+    def eof_received(self) -> None:
+        self.close()  # and asyncio does, too, when this returns
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_ending = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._user.connection_lost(self._error or exc)
+
+    # Reading
+
+    def _read(self) -> None:
+        """Take out of TLS what has arrived, and end the channel if it is enough."""
+        if self._is_paused or self._transport.is_closing():
+            return
+        self._waste += self._incoming.pending
+        carried: list[bytes] = []
+        is_over = False
+        try:
+            while data := self._tls.read(TLS_PIECE):
+                carried.append(data)
+                if not self._incoming.pending and not self._tls.pending():
+                    break  # as a rule; to be told that there is nothing more takes longer than to read
+            else:
+                is_over = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            is_over = True
+        except ssl.SSLError as error:
+            self._error = error
+        if self._is_ending:
+            # Nobody is interested any more in what the peer says, but that it goes.
+            if is_over:
+                self._transport.close()
+            return
+        self._flush()  # TLS may have something to say to that
+        data = b"".join(carried)
+        self._waste = max(0, self._waste - len(data) - len(carried) * _RECORD_OVERHEAD)
+        if self._waste > TLS_WASTE:
+            self._error = ssl.SSLError("it sent too much that carries nothing")
+        if carried:
+            self._user.data_received(data, len(carried))
+        if self._error is not None:
+            self.abort()
+        elif is_over:
+            self.close()
+            self._transport.close()
+
+    def _flush(self) -> None:
+        if self._outgoing.pending:
+            self._transport.write(self._outgoing.read())
+
+
+async def open_channel(secured: Secured, user: ChannelUser, shutdown: float) -> None:
+    """Make a channel of a connection, for ``user``. From now on the socket is the channel's."""
+    loop = asyncio.get_running_loop()
+    await loop.connect_accepted_socket(lambda: Channel(secured, user, shutdown), secured.connection)

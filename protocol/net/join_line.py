@@ -1,0 +1,56 @@
+"""The join line: all that another laptop must know to sit down at a table, in one typeable word.
+
+``HOST:PORT[,HOST:PORT…]/FINGERPRINT[/TOKEN]``: where the table is, whose key must answer there, and for a private
+table the secret that admits.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32encode
+from typing import Final, NamedTuple
+
+from protocol.crypto.keys import parse_fingerprint
+from protocol.limits import ADDRESSES_PER_PEER
+from protocol.net.addresses import Address, format_address, parse_address
+
+_TOKEN_BYTES: Final = 10
+"""80 bits: each guess costs a TLS handshake."""
+
+
+class JoinLine(NamedTuple):
+    """A parsed join line."""
+
+    addresses: tuple[Address, ...]
+    fingerprint: str
+    token: str = ""
+
+    def __str__(self) -> str:
+        where = ",".join(format_address(address) for address in self.addresses)
+        return "/".join((where, self.fingerprint, self.token) if self.token else (where, self.fingerprint))
+
+
+def new_token() -> str:
+    """Return a fresh secret for a private table: 16 letters and digits."""
+    return b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode("ascii")
+
+
+def parse_join_line(text: str) -> JoinLine:
+    """Return what a join line says.
+
+    >>> line = parse_join_line("192.0.2.7:7000/t4z5wfhy2xdwpx45wp3p")
+    >>> str(line)
+    '192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P'
+
+    :raises ValueError: naming the part that is wrong.
+    """
+    where, *rest = text.strip().split("/")
+    if not 1 <= len(rest) <= 2:
+        raise ValueError("a join line has the form HOST:PORT/FINGERPRINT, for a private table with /TOKEN behind")
+    addresses = tuple(parse_address(part) for part in where.split(","))
+    if len(addresses) > ADDRESSES_PER_PEER:
+        raise ValueError(f"a join line has at most {ADDRESSES_PER_PEER} addresses")
+    token = rest[1].upper() if len(rest) == 2 else ""
+    if len(rest) == 2 and not (token.isascii() and token.isalnum()):
+        raise ValueError("the token of a join line has letters and digits only")
+    return JoinLine(addresses, parse_fingerprint(rest[0]), token)

@@ -1,0 +1,374 @@
+"""A link: one authenticated connection between two nodes, carrying messages as frames.
+
+A link comes up when TLS has proved the peer's key (see :mod:`protocol.net.channel`), and its owner must widen it, once
+HELLO and WELCOME have been exchanged, before the handshake deadline. Whatever a peer does costs a bounded amount of
+memory and time, and never more than its own link.
+
+Everything runs in one event loop. Handlers are called in it, and never from within a call that they made themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from protocol.limits import LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
+from protocol.net.addresses import Address, is_own_machine
+from protocol.net.channel import open_channel, shake_hands
+from protocol.rate_limit import Bucket
+from protocol.wire.framing import LENGTH_BYTES, FrameSplitter, FrameTooLong, frame_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from protocol.net.channel import Channel
+
+
+BREACH: Final = "the other program does not keep to the protocol"
+ENDED: Final = "this program ended the connection"
+
+
+class LinkHandler(Protocol):
+    """What the owner of links is told, in the event loop."""
+
+    def link_up(self, link: Link) -> None:
+        """TLS is done and the peer's key is proved; nothing else is known of it yet."""
+
+    def frame_received(self, link: Link, frame: bytes) -> None:
+        """Take a message, never empty and within the limit of the link. Its content is unchecked."""
+
+    def link_down(self, link: Link, reason: str) -> None:
+        """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all.
+
+        :param reason: a clause for a person, as "the other program ended the connection".
+        """
+
+
+class Link:
+    """One authenticated connection, made by :mod:`protocol.net.listener` or :mod:`protocol.net.dialer`."""
+
+    peer_key: bytes
+    """The identity of the other side, 32 bytes, proved by TLS."""
+    version: int
+    """Of the protocol: the highest that both sides speak or know of. Of another than this program's no more can be done
+    than to say so."""
+
+    def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
+        self.remote = remote
+        self.local = local
+        self.outbound = outbound
+        """Whether this node dialled."""
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._handler: LinkHandler | None = None
+        self._forget: Callable[[Link], None] | None = None
+        self._channel: Channel | None = None
+        self._closed = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._splitter = FrameSplitter(limits.frame_before_welcome)
+        self._outgoing: list[bytes] = []
+        self._queued = 0
+        self._is_over = False
+        self._is_throttled = False
+        self._deadline: float | None = self._loop.time() + limits.handshake
+        self._frame_began: float | None = None
+        self._last_arrival = self._last_sending = self._loop.time()
+        self._messages: Bucket | None = None
+        self._catch_up: Bucket | None = None
+        """Of bytes."""
+        self._loose_records = 0
+
+    # What the owner calls
+
+    def send(self, frame: bytes) -> None:
+        """Queue a message. Those of one turn of the event loop leave together; on a link that is down it is dropped.
+
+        A peer that lets the queue grow above its limit loses the link.
+
+        :raises ValueError: if the message is empty or longer than a frame may be.
+        """
+        self._be_flushed()
+        self.queue(frame)
+
+    def queue(self, frame: bytes) -> None:
+        """Queue a message as :meth:`send` does, to leave with the next :meth:`flush`.
+
+        :raises ValueError: if the message is empty or longer than a frame may be.
+        """
+        if not 0 < len(frame) <= self._limits.frame:
+            raise ValueError(f"a message has 1 to {self._limits.frame} bytes, not {len(frame)}")
+        self._queue(frame)
+
+    def widen(self) -> None:
+        """Declare HELLO and WELCOME exchanged: frames may have full length, and the handshake deadline is met."""
+        self._splitter.limit = self._limits.frame
+        self._deadline = None
+
+    def close(self, reason: str = ENDED) -> None:
+        """Send what is queued, as far as the peer takes it in time, and end the link.
+
+        :param reason: what ``link_down`` is to give.
+        """
+        self._end(reason, abort=False)
+
+    def drop(self, reason: str) -> None:
+        """End the link at once, with the reason that ``link_down`` is to give."""
+        self._end(reason, abort=True)
+
+    def cut(self, reason: str) -> None:
+        """End the link at once even if it is closed already and waits for the peer to take what was queued."""
+        if self.is_up:
+            self.drop(reason)
+        elif self._channel is not None:
+            self._channel.abort()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection is gone: the peer has taken what was queued, or its time is over."""
+        await self._closed.wait()
+
+    @property
+    def is_on_own_machine(self) -> bool:
+        """Whether the peer runs on this machine."""
+        return is_own_machine(self.remote, self.local)
+
+    @property
+    def is_welcomed(self) -> bool:
+        """Whether HELLO and WELCOME have been exchanged."""
+        return self._deadline is None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the link still carries messages."""
+        return self._handler is not None and not self._is_over
+
+    # What establishes a link calls
+
+    def start(self, handler: LinkHandler, forget: Callable[[Link], None] | None = None) -> None:
+        """Announce the link and begin to read. ``forget`` is called when the connection is gone altogether."""
+        self._handler, self._forget = handler, forget
+        limits = self._limits
+        rate = limits.own_machine_rate if self.is_on_own_machine else limits.rate
+        now = self._last_arrival = self._loop.time()
+        if rate is not None:
+            self._messages = Bucket(rate, limits.burst, now)
+            self._catch_up = Bucket(limits.catch_up_rate, limits.catch_up_burst, now)
+        handler.link_up(self)
+        if not self._is_over:
+            self._connected().resume_reading()
+            self._watch()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether TLS is done and the connection still stands."""
+        return self._channel is not None
+
+    def refuse(self) -> None:
+        """End a connection that is not to become a link; nobody is told."""
+        self._is_over = True
+        if self._channel is not None:
+            self._channel.abort()
+
+    # What the channel calls
+
+    def connected(self, channel: Channel) -> None:
+        """Take the channel, which does not read before the link is started."""
+        self._channel = channel
+        self.peer_key, self.version = channel.peer
+        if self._is_over:
+            channel.abort()
+
+    def data_received(self, data: bytes, records: int) -> None:
+        """Take a piece of the stream of frames, which came in so many records of TLS."""
+        if not self._is_over:
+            self._last_arrival = self._loop.time()
+            self._loose_records += records
+            self._splitter.feed(data)
+            self._deliver()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the handler, if it was not told before."""
+        if self._handler is not None and not self._is_over:
+            self._is_over = True
+            self._stop_watching()
+            self._handler.link_down(self, _how_it_ended(exc))
+        self._is_over = True
+        self._channel = None
+        self._closed.set()
+        if self._forget is not None:
+            self._forget(self)
+
+    # Receiving
+
+    def _deliver(self) -> None:
+        now = self._last_arrival
+        frame_ended = False
+        while not self._is_over:
+            if self._messages is not None and self._is_over_its_rate(now):
+                self._throttle()
+                return
+            try:
+                frame = self._splitter.next_frame()
+            except FrameTooLong as error:
+                self.drop(f"{BREACH}: it sent {error}")
+                return
+            if frame is None:
+                break
+            self._count(frame)
+            frame_ended = True
+            if frame:
+                cast(LinkHandler, self._handler).frame_received(self, frame)
+        self._count_loose_records()
+        if not self._splitter.is_mid_frame:
+            self._frame_began = None
+        elif self._frame_began is None or frame_ended:
+            self._frame_began = now
+
+    def _is_over_its_rate(self, now: float) -> bool:
+        messages, catch_up = self._messages, self._catch_up
+        if messages is None or catch_up is None:
+            return False
+        return messages.wait(now) > 0 or catch_up.wait(now) > 0
+
+    def _count(self, frame: bytes) -> None:
+        """Count a frame against the rate: long ones, which are history for catch-up, by their bytes, others as one."""
+        if self._messages is not None and self._catch_up is not None:
+            if len(frame) > self._limits.frame_before_welcome:
+                self._catch_up.take(len(frame))
+            else:
+                self._messages.take()
+        self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
+
+    def _count_loose_records(self) -> None:
+        """Count as messages what came in more records than its frames need."""
+        if self._messages is not None and self._loose_records > LOOSE_RECORDS:
+            self._messages.take(self._loose_records - LOOSE_RECORDS)
+            self._loose_records = LOOSE_RECORDS
+
+    def _throttle(self) -> None:
+        """Stop reading for a while: TCP tells the peer to wait, and nothing that it sent is lost."""
+        if not self._is_throttled:
+            self._is_throttled = True
+            self._connected().pause_reading()
+        self._frame_began = None
+        self._loop.call_later(THROTTLE, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._is_over:
+            return
+        self._last_arrival = self._loop.time()  # nothing could arrive in between, which is not the peer's silence
+        self._is_throttled = False
+        self._deliver()
+        if not self._is_throttled and not self._is_over:
+            self._connected().resume_reading()
+
+    # Sending
+
+    def _be_flushed(self) -> None:
+        if not self._outgoing:
+            self._loop.call_soon(self.flush)
+
+    def _queue(self, frame: bytes) -> None:
+        if not self.is_up:
+            return
+        self._outgoing += (frame_header(frame), frame)
+        self._queued += LENGTH_BYTES + len(frame)
+        if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
+            self.drop("the other program does not take what it is sent")
+
+    def flush(self) -> None:
+        """Send what is queued now, not at the next turn of the event loop: when nothing is to be added in this one."""
+        if self._outgoing and self._channel is not None:
+            self._last_sending = self._loop.time()
+            self._channel.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+        self._queued = 0
+
+    # Time
+
+    def _watch(self) -> None:
+        """End the link if a deadline has passed, show life if it is time, and come back when the next one is due."""
+        now, limits = self._loop.time(), self._limits
+        if self._deadline is not None and now >= self._deadline:
+            self.drop("the other program said nothing in time")
+        elif self._frame_began is not None and now >= self._frame_began + limits.started_frame:
+            self.drop("the other program began a message and did not end it")
+        elif not self._is_throttled and now >= self._last_arrival + limits.silence:
+            self.drop(f"nothing was heard for {limits.silence:g} seconds")
+        if self._is_over:
+            return
+        if now >= self._last_sending + limits.keepalive:
+            self._be_flushed()
+            self._queue(b"")
+            self._last_sending = now
+        due = self._last_sending + limits.keepalive
+        if self._deadline is not None:
+            due = min(due, self._deadline)
+        if self._frame_began is not None:
+            due = min(due, self._frame_began + limits.started_frame)
+        if not self._is_throttled:
+            due = min(due, self._last_arrival + limits.silence)
+        self._timer = self._loop.call_at(due, self._watch)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # Ending
+
+    def _end(self, reason: str, *, abort: bool) -> None:
+        if self.is_up:
+            self._is_over = True
+            self._stop_watching()
+            # Never at once: a handler must not be told of the end in the middle of its own call.
+            self._loop.call_soon(self._finish, reason, abort)
+
+    def _finish(self, reason: str, abort: bool) -> None:
+        if self._channel is not None:
+            if abort:
+                self._channel.abort()
+            else:
+                self.flush()
+                self._channel.close()
+        cast(LinkHandler, self._handler).link_down(self, reason)
+
+    def _connected(self) -> Channel:
+        assert self._channel is not None, "a link that is up has its channel"
+        return self._channel
+
+
+def _how_it_ended(problem: Exception | None) -> str:
+    if problem is None:
+        return "the other program ended the connection"
+    if isinstance(problem, ssl.SSLError):
+        # What the library says has a number, and is no language for people.
+        return "the connection broke" if problem.errno else f"{BREACH}: {problem.args[0]}"
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"the connection broke: {problem.strerror}"
+    return "the connection broke"
+
+
+async def secure(
+    link: Link, connection: socket.socket, context: ssl.SSLContext, limits: Limits, charge: Callable[[float], None]
+) -> None:
+    """Do the TLS handshake and hand the connection to ``link``, which does not read before it is started.
+
+    :param charge: told the seconds of computing that it took.
+    :raises OSError: if the peer does not complete it, in time and with an admissible key.
+    """
+    try:
+        # Small messages that wait for an acknowledgement cost 40 ms each.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        async with asyncio.timeout(limits.handshake):
+            secured = await shake_hands(connection, context, charge, is_server=not link.outbound)
+    except TimeoutError as error:
+        connection.close()
+        raise ConnectionAbortedError("the handshake takes too long") from error
+    except BaseException:
+        connection.close()
+        raise
+    await open_channel(secured, link, limits.shutdown)
+    if not link.is_connected:
+        raise ConnectionResetError("the connection ended with the handshake")

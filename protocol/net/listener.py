@@ -1,0 +1,288 @@
+"""Accepting links, within the caps.
+
+Links outside the roster are capped in all and per address; those of roster members are not refused for the sake of
+strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a cap of their own, and
+as each of them takes computing time, so has their number a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from protocol.crypto.tls import Credentials
+from protocol.limits import (
+    ACCEPT_PAUSE,
+    ADDRESSES_WATCHED,
+    BACKLOG,
+    HANDSHAKE_COST,
+    REFUSAL_PAUSE,
+    Limits,
+)
+from protocol.net.addresses import Address, from_socket_name, hosts_to_tell
+from protocol.net.link import Link, LinkHandler, secure
+from protocol.rate_limit import Bucket, Buckets
+
+EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104
+"""Hosts to listen at for every interface, IPv4 and IPv6: a table is there to be reached from the LAN."""
+
+
+_PORT_ATTEMPTS: Final = 16
+
+
+class _Door(socket.socket):
+    """A listening socket that holds on to whom it let in until somebody takes the connection.
+
+    ``sock_accept`` loses one that comes in the instant in which it is cancelled, and fails in the event loop if one
+    comes right after that.
+    """
+
+    let_in: socket.socket | None = None
+    is_shut = False
+    """Nobody is let in any more."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.is_shut:
+            raise BlockingIOError
+        self.let_in, name = super().accept()
+        return self.let_in, name
+
+    def close(self) -> None:
+        super().close()
+        if self.let_in is not None:
+            self.let_in.close()
+
+
+class Listener:
+    """Accepts links. Made by :func:`listen`."""
+
+    def __init__(
+        self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits
+    ) -> None:
+        self.roster: frozenset[bytes] = frozenset()
+        """Identities that do not count as strangers: who sits at the table. The owner replaces it as they change."""
+        self._bound = [from_socket_name(each.getsockname()) for each in sockets]
+        self.port: int = self._bound[0][1]
+        self._credentials = credentials
+        self._handler = handler
+        self._limits = limits
+        self._links: list[Link] = []
+        self._handshakes: dict[asyncio.Task[None], str] = {}
+        self._visits = Buckets(limits.handshake_rate, limits.handshake_burst, ADDRESSES_WATCHED)
+        self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
+        self._doors = tuple(sockets)
+        self._accepting = [self._accept_at(each) for each in sockets]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where this node can be reached now, those that work from other machines first."""
+        return tuple((host, self.port) for host in hosts_to_tell(host for host, _ in self._bound))
+
+    def close(self) -> None:
+        """Accept no more. Links that are up stay up."""
+        for door in self._doors:
+            door.is_shut = True
+        for task in (*self._accepting, *self._handshakes):
+            task.cancel()
+
+    def _accept_at(self, listening: _Door) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._accept(listening))
+        # Not left to the task itself: it may be cancelled before it has begun.
+        task.add_done_callback(lambda _: listening.close())
+        return task
+
+    async def _accept(self, listening: _Door) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+                listening.let_in = None
+            except OSError:
+                await asyncio.sleep(ACCEPT_PAUSE)
+            else:
+                # One in a turn of the event loop: asyncio would go on without one as long as anybody knocks.
+                await asyncio.sleep(self._receive(connection))
+
+    def _receive(self, connection: socket.socket) -> float:
+        """Begin the handshake or refuse it; return how many seconds later the next one may knock."""
+        try:
+            remote = from_socket_name(connection.getpeername())
+            local = from_socket_name(connection.getsockname())
+        except OSError:  # gone already
+            connection.close()
+            return 0.0
+        link = Link(self._limits, remote=remote, local=local, outbound=False)
+        pause = 0.0
+        charged: list[Bucket] = []
+        if not link.is_on_own_machine or self._limits.paces_own_machine:
+            now = asyncio.get_running_loop().time()
+            bucket = self._visits.bucket(remote[0], now)
+            if bucket.wait(now):
+                connection.close()
+                return REFUSAL_PAUSE
+            pause = self._all_visits.wait(now)
+            charged = [bucket, self._all_visits]
+            for each in charged:
+                each.take()
+        self._make_room_for_handshake()
+        self._begin_handshake(link, connection, _Bill(charged))
+        return pause
+
+    def _begin_handshake(self, link: Link, connection: socket.socket, bill: _Bill) -> None:
+        waiting = [connection]
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._handshakes.pop(task, None)
+            for each in waiting:  # cancelled before it has begun
+                each.close()
+            if task.cancelled():
+                link.refuse()  # also when TLS was just done, or goes on by itself
+
+        task = asyncio.create_task(self._admit(link, waiting, bill))
+        self._handshakes[task] = link.remote[0]
+        task.add_done_callback(end)
+
+    def _make_room_for_handshake(self) -> None:
+        if len(self._handshakes) >= self._limits.handshakes:
+            ((busiest, _),) = Counter(self._handshakes.values()).most_common(1)
+            oldest = next(task for task, host in self._handshakes.items() if host == busiest)
+            del self._handshakes[oldest]
+            oldest.cancel()
+
+    async def _admit(self, link: Link, waiting: list[socket.socket], bill: _Bill) -> None:
+        try:
+            await secure(link, waiting.pop(), self._credentials.server, self._limits, bill.charge)
+        except OSError as error:
+            # Not one of us; whoever it was has been cut off. The frames hold the whole connection in a circle until
+            # the collector comes by, and a crowd of strangers would fill the memory with them.
+            traceback.clear_frames(error.__traceback__)
+            return
+        if self._may_stay(link):
+            self._links.append(link)
+            link.start(self._handler, self._forget)
+        else:
+            link.refuse()
+
+    def _may_stay(self, link: Link) -> bool:
+        limits = self._limits
+        if link.peer_key == self._credentials.public_key:
+            return False
+        if link.peer_key in self.roster:
+            same = [each for each in self._links if each.peer_key == link.peer_key]
+            if len(same) >= limits.links_per_member:
+                self._displace(same[0], "the same player has come back over another connection")
+            return True
+        strangers = [each for each in self._links if each.peer_key not in self.roster]
+        neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]
+        if len(neighbours) >= limits.links_per_address and not link.is_on_own_machine:
+            return self._displace_one_of(neighbours)
+        return len(strangers) < limits.links_outside_roster or self._displace_one_of(strangers)
+
+    def _displace_one_of(self, links: Sequence[Link]) -> bool:
+        """End a link that was not welcomed yet, and tell whether there was one.
+
+        Who has business here is welcomed at once; who says nothing must not keep the place until the deadline. It is
+        the oldest one of the address that has most of them.
+        """
+        idle = [each for each in links if not each.is_welcomed]
+        if not idle:
+            return False
+        ((busiest, _),) = Counter(each.remote[0] for each in idle).most_common(1)
+        self._displace(
+            next(each for each in idle if each.remote[0] == busiest), "the place was needed for somebody else"
+        )
+        return True
+
+    def _displace(self, link: Link, reason: str) -> None:
+        self._links.remove(link)  # now: ending takes some turns of the event loop, and the next may be here before
+        link.cut(reason)
+
+    def _forget(self, link: Link) -> None:
+        if link in self._links:
+            self._links.remove(link)
+
+
+class _Bill:
+    """What one handshake costs the buckets that have been charged for one of the usual kind."""
+
+    def __init__(self, buckets: Sequence[Bucket]) -> None:
+        self._buckets = buckets
+        self._cost = 0.0
+        self._paid = HANDSHAKE_COST
+
+    def charge(self, seconds: float) -> None:
+        """Add computing time; what goes beyond the usual is taken at once."""
+        self._cost += seconds
+        if self._cost > self._paid:
+            for bucket in self._buckets:
+                bucket.take((self._cost - self._paid) / HANDSHAKE_COST)
+            self._paid = self._cost
+
+
+async def listen(
+    hosts: Sequence[str], port: int, credentials: Credentials, handler: LinkHandler, limits: Limits | None = None
+) -> Listener:
+    """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), on the same port; 0 takes any that is free.
+
+    A host whose kind of address this machine does not have is left out, as long as one remains.
+
+    :raises OSError: if the port is taken, or no host is one of this machine's.
+    """
+    for attempt in range(_PORT_ATTEMPTS):
+        try:
+            sockets = _bind(hosts, port)
+        except _PortTaken as error:
+            # A port that is free for IPv4 may be taken for IPv6. Whoever leaves the choice open gets another one.
+            if port or attempt == _PORT_ATTEMPTS - 1:
+                raise OSError(f"port {error.port} is taken by another program") from error
+        else:
+            break
+    return Listener(sockets, credentials, handler, limits or Limits())
+
+
+class _PortTaken(Exception):
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+
+def _bind(hosts: Sequence[str], port: int) -> list[_Door]:
+    sockets: list[_Door] = []
+    problem: OSError | None = None
+    try:
+        for host in hosts:
+            family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            listening = None
+            try:
+                listening = _Door(family, socket.SOCK_STREAM)
+                listening.setblocking(False)
+                if sys.platform == "win32":
+                    # SO_REUSEADDR would let any other process of this machine take the port over.
+                    listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+                else:
+                    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                listening.bind((name[0], port, *name[2:]))
+                listening.listen(BACKLOG)
+            except OSError as error:
+                if listening is not None:
+                    listening.close()
+                if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                    raise _PortTaken(port) from error
+                problem = error
+            else:
+                sockets.append(listening)
+                port = listening.getsockname()[1]
+        if not sockets:
+            raise problem or OSError("no host to listen at")
+    except BaseException:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets

@@ -1,0 +1,354 @@
+"""Finding tables on the LAN by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
+
+What is found here only says where to dial: the identity of whoever answers is proved by the link and told by its HELLO.
+A node that was killed stays advertised until its records run out, so presence is no sign of life.
+
+Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are
+left out, as their work for a packet grows with everything that was heard before: what is kept and done here is bounded
+by :mod:`protocol.limits`, so that no flood can delay the match that runs in the same process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import secrets
+from collections.abc import Iterable
+from typing import Final
+
+from zeroconf import (
+    DNSAddress,
+    DNSIncoming,
+    DNSOutgoing,
+    DNSPointer,
+    DNSQuestion,
+    DNSRecord,
+    DNSService,
+    DNSText,
+    Error,
+    InterfaceChoice,
+    ServiceInfo,
+)
+
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    ADDRESSES_WATCHED,
+    ANSWER_INTERVAL,
+    HEARD_BURST,
+    HEARD_BURST_PER_ADDRESS,
+    HEARD_RATE,
+    HEARD_RATE_PER_ADDRESS,
+    LOOK,
+    TABLE_LIFE,
+)
+from protocol.net.addresses import interface_addresses
+from protocol.net.advertisement import SERVICE_TYPE, Advertisement
+from protocol.net.multicast import Datagram, Multicast, kept_up, open_multicast
+from protocol.net.sightings import POINTER, Sighting, Sightings
+from protocol.rate_limit import Bucket, Buckets
+
+log = logging.getLogger(__name__)
+
+ENUMERATION: Final = "_services._dns-sd._udp.local."
+"""Who asks for this wants to know which kinds of services there are (RFC 6763, §9)."""
+ANNOUNCEMENTS: Final = (0.25, 1.0)
+"""Seconds before each repetition of what is announced: a packet may be lost."""
+GOODBYES: Final = (0.05, 0.05)
+JITTER: Final = (0.02, 0.12)
+"""Seconds before an answer, at random, so that not all nodes answer at once (RFC 6762, §6)."""
+FIRST_QUESTIONS: Final = 1.0
+"""Seconds between the first two questions for all tables; from then on each pause is three times as long."""
+LAST_QUESTIONS: Final = 900.0
+"""The longest of these pauses: tables that open announce themselves."""
+AFTER_FLOOD: Final = 5.0
+"""Seconds until it is asked anew who is there when packets had to be thrown away."""
+
+_IN, _UNIQUE = 1, 0x8000
+_ANSWER, _QUESTION = 0x8400, 0
+
+
+class DiscoveryUnavailable(Exception):
+    """Multicast discovery cannot be used here; the text says why. Direct addresses still work."""
+
+
+class Discovery:
+    """One node's view of the tables around it, and its own advertisement. One per process."""
+
+    def __init__(self) -> None:
+        self._multicast: Multicast | None = None
+        self._interface: str | None = None
+        self._advertised: tuple[Advertisement, int] | None = None
+        # 128 random bits cannot be in use by anybody else. RFC 6762, §8.1 says to skip probing then, which would take
+        # more than a second.
+        self._token = secrets.token_hex(16)
+        self._instance = f"{self._token}.{SERVICE_TYPE}"
+        self._server = f"{self._token}.local."
+        self._names = {SERVICE_TYPE, ENUMERATION, self._instance, self._server}
+        self._own: tuple[DNSRecord, ...] = ()
+        """What is said of the own table, the pointer to it first."""
+        self._announcing: asyncio.Task[None] | None = None
+        self._answering: asyncio.TimerHandle | None = None
+        self._spoke_at = -ANSWER_INTERVAL
+        self._sightings = Sightings(self._instance)
+        self._tables: tuple[Sighting, ...] = ()
+        self._keeping: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        self._change = asyncio.Event()
+        self._ask_at = 0.0
+        self._pause = FIRST_QUESTIONS
+        self._pace = Bucket(HEARD_RATE, HEARD_BURST, 0)
+        self._pace_of_each = Buckets(HEARD_RATE_PER_ADDRESS, HEARD_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
+
+    async def start(self, interface: str | None = None) -> None:
+        """Begin to look for tables, on all interfaces or on the one with this name or address.
+
+        After a failure it can be tried again; a table advertised in the meantime is announced then.
+
+        :raises DiscoveryUnavailable: if no interface takes multicast.
+        """
+        self._interface = interface
+        self._multicast = self._open()
+        self._keeping = kept_up(self._keep())
+        if self._advertised is not None:
+            await self.advertise(*self._advertised)
+
+    def _open(self) -> Multicast:
+        try:
+            return open_multicast(_interfaces(self._interface), self._heard)
+        except OSError as error:
+            raise DiscoveryUnavailable(f"multicast could not be started here ({error})") from error
+
+    async def close(self) -> None:
+        """Withdraw the advertisement and stop looking."""
+        await self.withdraw()
+        multicast, self._multicast = self._multicast, None
+        tasks = [each for each in (self._keeping, self._announcing) if each is not None]
+        if self._keeping is not None:
+            self._keeping.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if multicast is not None:
+            await multicast.close()
+
+    async def interfaces_changed(self) -> None:
+        """Look at the interfaces anew, after sleep or a change of network, and ask again who is there."""
+        if self._multicast is None:
+            return
+        # Nothing changes where nothing can be opened now: the next change of the network is the next chance.
+        with contextlib.suppress(DiscoveryUnavailable):
+            former, self._multicast = self._multicast, self._open()
+            await former.close()
+        self._ask_at, self._pause = 0.0, FIRST_QUESTIONS
+        self._stirred.set()
+        if self._advertised is not None:
+            await self.advertise(*self._advertised)
+
+    # The own table
+
+    async def advertise(self, advertisement: Advertisement, port: int) -> None:
+        """Advertise a table reachable at ``port``, or say something new about it. Without discovery this does nothing.
+
+        :raises ValueError: if the advertisement has a field that others would not accept.
+        """
+        info = self._service(advertisement, port)
+        self._advertised = advertisement, port
+        if self._multicast is not None:
+            self._own = _records(info)
+            self._announce(self._own, ANNOUNCEMENTS)
+
+    async def withdraw(self) -> None:
+        """Say that the table is gone."""
+        advertised, self._advertised, self._own = self._advertised, None, ()
+        if self._answering is not None:
+            self._answering.cancel()
+            self._answering = None
+        if advertised is not None and self._multicast is not None:
+            self._announce(_records(self._service(*advertised), ttl=0), GOODBYES)
+
+    def _service(self, advertisement: Advertisement, port: int) -> ServiceInfo:
+        own = interface_addresses(self._interface)
+        # To another machine a loopback address means that machine itself: only a machine without any other gives it.
+        reachable = [each for each in own if not each.is_loopback] or own
+        return ServiceInfo(
+            SERVICE_TYPE,
+            self._instance,
+            port=port,
+            properties=advertisement.to_txt(),
+            server=self._server,
+            addresses=[each.packed for each in reachable[:ADDRESSES_PER_PEER]],
+        )
+
+    def _announce(self, records: tuple[DNSRecord, ...], pauses: tuple[float, ...]) -> None:
+        if self._announcing is not None:
+            self._announcing.cancel()
+        self._say(records)
+        self._announcing = asyncio.create_task(self._repeat(records, pauses))
+
+    async def _repeat(self, records: tuple[DNSRecord, ...], pauses: tuple[float, ...]) -> None:
+        for pause in pauses:
+            await asyncio.sleep(pause)
+            self._say(records)
+
+    def _answer_soon(self) -> None:
+        if self._own and self._answering is None:
+            loop = asyncio.get_running_loop()
+            jitter = random.uniform(*JITTER)  # noqa: S311
+            at = max(loop.time() + jitter, self._spoke_at + ANSWER_INTERVAL)
+            self._answering = loop.call_at(at, self._answer)
+
+    def _answer(self) -> None:
+        self._answering = None
+        self._say(self._own)
+
+    def _say(self, records: Iterable[DNSRecord]) -> None:
+        """Say everything of the own table in one packet, whatever was asked: nobody has to put parts together."""
+        packet = DNSOutgoing(_ANSWER)
+        for record in records:
+            packet.add_answer_at_time(record, 0)
+        self._spoke_at = asyncio.get_running_loop().time()
+        self._send(packet)
+
+    def _send(self, packet: DNSOutgoing) -> None:
+        if self._multicast is not None:
+            self._multicast.send(packet.packets())
+
+    # The tables of others
+
+    def tables(self) -> tuple[Sighting, ...]:
+        """Return the tables known now, by name."""
+        return self._tables
+
+    def told(self) -> tuple[Sighting, ...]:
+        """Return the tables known now, and what was told of tables lately: anybody can take a name over.
+
+        :raises DiscoveryUnavailable: if more was told than is kept.
+        """
+        try:
+            return self._sightings.told(asyncio.get_running_loop().time())
+        except ValueError:
+            problem = "somebody on this network changes tables so often that no name can be trusted"
+            raise DiscoveryUnavailable(problem) from None
+
+    async def changed(self) -> None:
+        """Wait until the tables are others than now."""
+        await self._change.wait()
+
+    async def _keep(self) -> None:
+        """Ask, and look at what was heard: at once, but not more often than once in :data:`LOOK`."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._stirred.clear()
+            now = loop.time()
+            tables = self._sightings.look(now)
+            if tables != self._tables:
+                self._tables = tables
+                self._change.set()
+                self._change = asyncio.Event()
+            due = min(self._ask(now), self._sightings.due(now))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._stirred.wait()
+            await asyncio.sleep(now + LOOK - loop.time())
+
+    def _ask(self, now: float) -> float:
+        """Ask what is to be asked now; return when there will be something to ask again."""
+        packet = DNSOutgoing(_QUESTION)
+        if self._ask_at <= now:
+            # Answers must come by multicast: a unicast one reaches only one of several nodes on a machine, as they
+            # share the port.
+            packet.add_question(DNSQuestion(SERVICE_TYPE, POINTER, _IN))
+            known = [DNSPointer(SERVICE_TYPE, POINTER, _IN, ttl, name) for name, ttl in self._sightings.known(now)]
+            for record in (*self._own[:1], *known):  # with its own pointer a node does not answer itself
+                packet.add_answer_at_time(record, 0)
+            self._ask_at = now + self._pause
+            self._pause = min(3 * self._pause, LAST_QUESTIONS)
+        for name, kind in self._sightings.questions(now):
+            packet.add_question(DNSQuestion(name, kind, _IN))
+        if packet.questions:
+            try:
+                self._send(packet)
+            except Error as error:  # by a name that somebody told, and that should have been passed over
+                log.warning("not asked by multicast: %s", error)
+        return self._ask_at
+
+    # What is heard
+
+    def _heard(self, datagram: Datagram) -> None:
+        """Take in a packet, if it is one of this service and there are not too many of them."""
+        said = datagram.data.lower()
+        if not any(part in said for part in (b"_p2pdice", b"_dns-sd", self._token.encode())):
+            return
+        now = asyncio.get_running_loop().time()
+        if not self._pace_of_each.admits(datagram.host, now) or self._pace.wait(now):
+            self._ask_at = min(self._ask_at, now + AFTER_FLOOD)
+            return
+        self._pace.take()
+        packet = DNSIncoming(datagram.data, scope_id=datagram.zone or None)
+        if not packet.valid:
+            return
+        if packet.is_query():
+            self._asked(packet)
+        else:
+            self._told(packet.answers(), now)
+
+    def _asked(self, packet: DNSIncoming) -> None:
+        names = {name for question in packet.questions if (name := question.name.lower()) in self._names}
+        if names and self._own and not (names == {SERVICE_TYPE} and self._is_known(packet.answers())):
+            self._answer_soon()
+
+    def _is_known(self, answers: Iterable[DNSRecord]) -> bool:
+        """Tell whether who asks knows this node's table, and for long enough."""
+        return any(
+            isinstance(each, DNSPointer) and each.alias.lower() == self._instance and each.ttl >= TABLE_LIFE / 2
+            for each in answers
+        )
+
+    def _told(self, records: list[DNSRecord], now: float) -> None:
+        # Whoever speaks against this node's own words is answered, so that all who look see that there are two.
+        if self._own and any(self._contradicts(each) for each in records):
+            self._answer_soon()
+        self._sightings.hear(records, now)
+        self._stirred.set()
+
+    def _contradicts(self, record: DNSRecord) -> bool:
+        is_ours = record.name.lower() in (self._instance, self._server) or (
+            isinstance(record, DNSPointer) and record.alias.lower() == self._instance
+        )
+        return is_ours and (not record.ttl or _content(record) not in map(_content, self._own))
+
+
+def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
+    if interface is None:
+        return InterfaceChoice.All
+    if addresses := interface_addresses(interface):
+        return [str(each) for each in addresses]
+    raise DiscoveryUnavailable(f"there is no network interface {interface}")
+
+
+def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]:
+    """Return what is said of a service; with a ``ttl`` of 0 that it is gone."""
+    life = TABLE_LIFE if ttl is None else ttl
+    return (
+        info.dns_pointer(override_ttl=ttl),
+        info.dns_service(override_ttl=ttl),
+        info.dns_text(override_ttl=ttl),
+        *info.dns_addresses(override_ttl=ttl),
+        DNSPointer(ENUMERATION, POINTER, _IN, life, SERVICE_TYPE),
+    )
+
+
+def _content(record: DNSRecord) -> tuple[object, ...]:
+    """Return what a record says, leaving out for how long and by which interface it was heard."""
+    said: tuple[object, ...] = ()
+    match record:
+        case DNSPointer():
+            said = (record.alias.lower(),)
+        case DNSService():
+            said = (record.server.lower(), record.port)
+        case DNSText():
+            said = (record.text,)
+        case DNSAddress():
+            said = (record.address,)
+    return (record.name.lower(), record.type, *said)

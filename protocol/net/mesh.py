@@ -1,0 +1,338 @@
+"""The mesh: one welcomed link per peer, dialled again for as long as the peer is wanted.
+
+Between TLS and the first real frame stands the exchange of HELLO and WELCOME: the dialler says what it wants, the
+dialled node accepts or refuses. Only then does a peer exist for the rest of the node. A node of another version of the
+protocol is never greeted: TLS has told its version, and all that is left is to say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
+
+from protocol import limits
+from protocol.crypto.tls import Credentials
+from protocol.limits import Limits
+from protocol.net.addresses import Address
+from protocol.net.dialer import Accept, DialError, anybody, dial_any
+from protocol.net.link import BREACH, ENDED, Link
+from protocol.net.listener import EVERYWHERE, Listener, listen
+from protocol.version import PROTOCOL_VERSION, versions_differ
+from protocol.wire.frames import (
+    Aim,
+    Frame,
+    Hello,
+    MalformedFrameError,
+    Refuse,
+    Unknown,
+    Welcome,
+    decode_frame,
+    encode_frame,
+)
+
+
+class RefusedError(Exception):
+    """The other node answered, and said no. ``code`` is that of its REFUSE frame."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def check_version(link: Link) -> None:
+    """Refuse to greet who was dialled and speaks an older version of the protocol.
+
+    :raises RefusedError: saying so.
+    """
+    if link.version != PROTOCOL_VERSION:
+        raise RefusedError("version", versions_differ(link.version))
+
+
+class MeshOwner(Protocol):
+    """Who decides about links and takes what they carry; called in the event loop."""
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        """Answer a HELLO: what this node's WELCOME says, or a refusal."""
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        """A link is up, also when it replaces an older one to the same peer.
+
+        :param aim: what the peer said in its HELLO or WELCOME.
+        :param at: where the peer listens.
+        """
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        """A frame arrived; its shape is right, its contents are unchecked."""
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        """The peer's link is down and was not replaced."""
+
+
+class _Wish:
+    """A peer that is to be linked."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        """Its link is down, or not to be relied on any more."""
+        self.prompt = asyncio.Event()
+        """It is to be dialled now, linked or not."""
+
+
+class _Peer(NamedTuple):
+    link: Link
+    since: float
+    is_replacement: bool
+    aim: Aim
+    """What the peer said in its HELLO or WELCOME."""
+
+
+class Mesh:
+    """All links of one node.
+
+    :param credentials: this node's identity for TLS.
+    """
+
+    def __init__(self, credentials: Credentials, owner: MeshOwner, bounds: Limits | None = None) -> None:
+        self._credentials = credentials
+        self._owner = owner
+        self._bounds = bounds or Limits()
+        self._listener: Listener | None = None
+        self._links: set[Link] = set()
+        """Every link whose connection may still stand."""
+        self._peers: dict[bytes, _Peer] = {}
+        self._answers: dict[Link, asyncio.Future[Welcome]] = {}
+        self._wanted: dict[bytes, asyncio.Task[None]] = {}
+        self._wishes: dict[bytes, _Wish] = {}
+
+    # The node's side
+
+    async def listen(self, port: int, hosts: Iterable[str] = EVERYWHERE) -> None:
+        """Accept links from now on. :raises OSError: if the port is taken."""
+        self._listener = await listen(tuple(hosts), port, self._credentials, self, self._bounds)
+
+    @property
+    def port(self) -> int:
+        """Where this node listens; 0 if it does not."""
+        return self._listener.port if self._listener else 0
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where this node can be reached, best first."""
+        return self._listener.addresses if self._listener else ()
+
+    def set_roster(self, identities: Iterable[bytes]) -> None:
+        """Say whose links are never refused for the sake of strangers."""
+        if self._listener:
+            self._listener.roster = frozenset(identities)
+
+    def is_linked(self, identity: bytes) -> bool:
+        """Tell whether a peer's link is up."""
+        return identity in self._peers
+
+    def aim(self, identity: bytes) -> Aim | None:
+        """Return what a linked peer said that the link is for."""
+        peer = self._peers.get(identity)
+        return peer.aim if peer is not None else None
+
+    def linked(self) -> tuple[bytes, ...]:
+        """Return the identities of all peers whose link is up, sorted."""
+        return tuple(sorted(self._peers))
+
+    def send(self, identity: bytes, frame: bytes) -> None:
+        """Queue an encoded frame until :meth:`flush`; without a link it is dropped, and catch-up repairs that."""
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.queue(frame)
+
+    def flush(self) -> None:
+        """Let everything leave that is queued in this turn of the event loop."""
+        for peer in self._peers.values():
+            peer.link.flush()
+
+    def disconnect(self, identity: bytes, reason: str = ENDED) -> None:
+        """Send what is queued for a peer and end its link.
+
+        :param reason: what the owner is told.
+        """
+        if (peer := self._peers.get(identity)) is not None:
+            peer.link.close(reason)
+
+    async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
+        """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
+
+        :param accept: decides by the identity that TLS proved, before anything is said. It does not matter who else
+            answers at an address.
+        :raises DialError: if nobody answers, or only others do.
+        :raises RefusedError: if the peer says no.
+        """
+        link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
+        answer = self._answers[link]
+        try:
+            check_version(link)
+            link.send(encode_frame(Hello(self.port, aim)))
+            await answer
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            self._answers.pop(link, None)
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # told to our caller, or replaced by a better reason
+        return link.peer_key
+
+    def keep(
+        self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
+    ) -> None:
+        """Dial a peer whenever it is not linked, until :meth:`forget`.
+
+        :param patience: seconds to leave the first move to the peer; of two that dial each other at once, one is late.
+        """
+        self.forget(identity)
+        self._wishes[identity] = _Wish()
+        self._wanted[identity] = asyncio.create_task(self._keep(identity, addresses, aim, patience))
+
+    def forget(self, identity: bytes) -> None:
+        """Dial a peer no more. A link that is up stays."""
+        if (task := self._wanted.pop(identity, None)) is not None:
+            task.cancel()
+        self._wishes.pop(identity, None)
+
+    def dial_anew(self) -> None:
+        """Dial all wanted peers now: this machine slept or has other addresses, and links that are up may be dead.
+
+        A link that still stands is replaced by the new one.
+        """
+        for wish in self._wishes.values():
+            wish.prompt.set()
+            wish.lost.set()
+
+    def forget_all(self) -> None:
+        """Dial nobody any more."""
+        for identity in tuple(self._wanted):
+            self.forget(identity)
+
+    async def close(self) -> None:
+        """End everything; what is queued is still sent, as far as peers take it in time."""
+        dialling = tuple(self._wanted.values())
+        self.forget_all()
+        if self._listener is not None:
+            self._listener.close()
+        for link in self._links:
+            link.close()
+        await asyncio.gather(*dialling, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._bounds.shutdown):
+                await asyncio.gather(*(link.wait_closed() for link in self._links))
+
+    async def _keep(
+        self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
+    ) -> None:
+        wish = self._wishes[identity]
+        attempt = 0
+        await asyncio.sleep(patience)
+        while True:
+            if identity in self._peers and not wish.prompt.is_set():
+                attempt = 0
+                wish.lost.clear()
+                await wish.lost.wait()
+                if not wish.prompt.is_set():
+                    await asyncio.sleep(patience)
+                continue
+            wish.prompt.clear()
+            try:
+                await self.connect(addresses(), aim(), identity.__eq__)
+            except (DialError, RefusedError):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(limits.BACKOFF[min(attempt, len(limits.BACKOFF) - 1)]):
+                        await wish.prompt.wait()
+                attempt = 0 if wish.prompt.is_set() else attempt + 1
+
+    # The links' side
+
+    def link_up(self, link: Link) -> None:
+        self._links = {link, *(each for each in self._links if each.is_connected)}
+        if link.outbound:
+            self._answers[link] = asyncio.get_running_loop().create_future()
+
+    def link_down(self, link: Link, reason: str) -> None:
+        answer = self._answers.get(link)
+        if answer is not None and not answer.done():
+            answer.set_exception(DialError(f"nobody let us in: {reason}"))
+        peer = self._peers.get(link.peer_key)
+        if peer is not None and peer.link is link:
+            del self._peers[link.peer_key]
+            if (wish := self._wishes.get(link.peer_key)) is not None:
+                wish.lost.set()
+            self._owner.peer_down(link.peer_key, reason)
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        if link.version != PROTOCOL_VERSION:  # what it says is of another form
+            reason = versions_differ(PROTOCOL_VERSION, link.version)
+            link.send(encode_frame(Refuse("version", reason)))
+            link.close()
+            return
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError as error:
+            link.drop(f"{BREACH}: it sent what is no message ({error})")
+            return
+        peer = self._peers.get(link.peer_key)
+        if peer is not None and peer.link is link:
+            if isinstance(frame, Hello | Welcome):
+                link.drop(f"{BREACH}: it greeted twice")
+            elif not isinstance(frame, Unknown):
+                self._owner.peer_frame(link.peer_key, frame)
+        elif link.outbound:
+            self._take_answer(link, frame)
+        else:
+            self._take_hello(link, frame)
+
+    def _take_answer(self, link: Link, frame: Frame) -> None:
+        answer = self._answers.get(link)
+        if answer is None or answer.done():
+            return
+        if isinstance(frame, Refuse):
+            answer.set_exception(RefusedError(frame.code, frame.reason))
+        elif not isinstance(frame, Welcome):
+            link.drop(f"{BREACH}: it did not answer the greeting")
+        else:
+            answer.set_result(frame)
+            self._establish(link, frame.aim, link.remote)
+
+    def _take_hello(self, link: Link, frame: Frame) -> None:
+        if not isinstance(frame, Hello):
+            link.drop(f"{BREACH}: it did not greet first")
+            return
+        answer = self._owner.welcome(link.peer_key, frame)
+        if isinstance(answer, Refuse):
+            link.send(encode_frame(answer))
+            link.close()
+        elif self._may_replace(link):
+            link.send(encode_frame(Welcome(answer)))
+            self._establish(link, frame.aim, (link.remote[0], frame.port))
+        else:
+            link.close()
+
+    def _establish(self, link: Link, aim: Aim, at: Address) -> None:
+        old = self._peers.get(link.peer_key)
+        if not self._may_replace(link):
+            link.close()
+            return
+        link.widen()
+        now = asyncio.get_running_loop().time()
+        self._peers[link.peer_key] = _Peer(link, now, old is not None, aim)
+        if old is not None:
+            old.link.close()
+        self._owner.peer_up(link.peer_key, aim, at)
+
+    def _may_replace(self, link: Link) -> bool:
+        """Tell whether a new link to a peer takes the place of the one that is up."""
+        old = self._peers.get(link.peer_key)
+        if old is None or asyncio.get_running_loop().time() - old.since >= limits.REPLACEMENT:
+            return True
+        if old.link.outbound != link.outbound:
+            # Both dialled at once: both keep the link that the lower identity dialled, or each would close the other's.
+            own_is_lower = self._credentials.public_key < link.peer_key
+            return link.outbound == own_is_lower
+        return not old.is_replacement

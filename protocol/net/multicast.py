@@ -1,0 +1,112 @@
+"""Sockets for multicast DNS, read no faster than a node can afford: a match goes on beside whatever is sent there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Final, NamedTuple
+
+from zeroconf import Error, InterfaceChoice, IPVersion, autodetect_ip_version, create_sockets
+
+from protocol.limits import DATAGRAM, DATAGRAM_BURST, DATAGRAM_RATE, DATAGRAM_REST
+from protocol.net.loop import receive_from
+from protocol.rate_limit import Bucket
+
+log = logging.getLogger(__name__)
+
+PORT: Final = 5353
+GROUPS: Final = {socket.AF_INET: "224.0.0.251", socket.AF_INET6: "ff02::fb"}
+
+
+class Datagram(NamedTuple):
+    """One packet as it came."""
+
+    data: bytes
+    host: str
+    """Who says to have sent it."""
+    zone: int
+    """The interface that it came by, as a number; 0 for IPv4."""
+
+
+def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """Begin work that goes on until it is cancelled; what ends it otherwise is logged, as nobody waits for it."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("tables are looked for no longer", exc_info=error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(ended)
+    return task
+
+
+class Multicast:
+    """Hears and sends on some interfaces, side by side with all other programs of the machine that do.
+
+    :param interfaces: all, or those with these addresses.
+    :param hear: called with each packet that may be one of use to anybody, a limited number of times a second.
+    :raises OSError: if no interface takes multicast, or the port is taken by a program that does not share it.
+    :raises RuntimeError: if there is no interface at all.
+    """
+
+    def __init__(
+        self, interfaces: InterfaceChoice | list[str], version: IPVersion | None, hear: Callable[[Datagram], None]
+    ) -> None:
+        ears, self._mouths = create_sockets(interfaces, ip_version=version or autodetect_ip_version(interfaces))
+        assert ears is not None, "only unicast has none"
+        self._ears = ears
+        self._hear = hear
+        if not self._mouths:
+            self._ears.close()
+            raise OSError
+        for each in (self._ears, *self._mouths):
+            each.setblocking(False)
+        self._listening = kept_up(self._listen())
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        pace = Bucket(DATAGRAM_RATE, DATAGRAM_BURST, loop.time())
+        while True:
+            try:
+                data, source = await receive_from(self._ears, DATAGRAM + 1)
+            except OSError:  # too long for Windows, or an interface that is gone
+                data = b""
+            if 0 < len(data) <= DATAGRAM:
+                self._hear(Datagram(data, source[0], source[3] if len(source) == 4 else 0))
+            pace.take()
+            # Something always waits to be read in a flood, and then reading alone would never let go of the loop.
+            await asyncio.sleep(DATAGRAM_REST if pace.wait(loop.time()) else 0)
+
+    def send(self, packets: Iterable[bytes]) -> None:
+        """Send packets by every interface. What cannot be sent now is lost, as any datagram may be."""
+        for packet in packets:
+            for mouth in self._mouths:
+                # A link-local address has its zone with it; of others the interface was set when the socket was made.
+                scope = mouth.getsockname()[2:]
+                with contextlib.suppress(OSError):
+                    mouth.sendto(packet, (GROUPS[mouth.family], PORT, *scope))
+
+    async def close(self) -> None:
+        """Neither hear nor send any more."""
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+        for each in (self._ears, *self._mouths):
+            each.close()
+
+
+def open_multicast(interfaces: InterfaceChoice | list[str], hear: Callable[[Datagram], None]) -> Multicast:
+    """Open sockets for what is there, without IPv6 if need be.
+
+    :raises OSError: if no interface takes multicast; the text says why.
+    """
+    reason = "no network interface takes it"
+    versions = (IPVersion.All, IPVersion.V4Only) if interfaces is InterfaceChoice.All else (None,)
+    for version in versions:  # a kernel without IPv6 refuses the first
+        try:
+            return Multicast(interfaces, version, hear)
+        except (OSError, RuntimeError, Error) as error:
+            reason = error.strerror or reason if isinstance(error, OSError) else reason
+    raise OSError(reason)

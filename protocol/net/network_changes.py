@@ -1,0 +1,56 @@
+"""The machine around a node: whether it slept, and whether its addresses have changed. Then links may be dead although
+nobody has said so, and others may look for this node where it is no more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from protocol.limits import OVERSLEPT
+from protocol.net.addresses import interface_addresses
+
+POLL: Final = 2.0
+"""Seconds between two looks at the interfaces. One look takes less than a millisecond."""
+
+
+def mind_surroundings(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
+    """Return what calls ``changed`` whenever this machine has slept or its addresses are others than now, until
+    cancelled.
+
+    The first look is taken here and now: what happens before the coroutine has begun is a change, too. It is called
+    again after the next look if it raises OSError.
+
+    :param interface: name or address of the only interface that matters, None for all.
+    """
+    return _mind(interface, changed, _look(interface))
+
+
+def _look(interface: str | None) -> tuple[object, ...] | None:
+    """Return the addresses of this machine; None while the system is busy changing them."""
+    try:
+        return interface_addresses(interface)
+    except OSError:
+        return None
+
+
+async def _mind(
+    interface: str | None, changed: Callable[[], Awaitable[None]], addresses: tuple[object, ...] | None
+) -> None:
+    loop = asyncio.get_running_loop()
+    has_slept = False
+    while True:
+        # Monotonic clocks stand still in sleep on some systems and go on on others; the wall clock never stands still.
+        # That somebody may set it costs a needless call.
+        began, began_on_the_wall = loop.time(), time.time()
+        await asyncio.sleep(POLL)
+        passed = max(loop.time() - began, time.time() - began_on_the_wall)
+        has_slept = has_slept or passed > POLL + OVERSLEPT
+        if (found := _look(interface)) is None:
+            continue
+        with contextlib.suppress(OSError):  # it came too early: the addresses are still changing
+            if has_slept or found != addresses:
+                await changed()
+            addresses, has_slept = found, False

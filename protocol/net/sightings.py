@@ -1,0 +1,328 @@
+"""The tables that multicast DNS tells of, out of records that anybody on the LAN can forge. No I/O, no clock.
+
+What is kept is bounded, and so is the work for a packet: records are only written down as they are heard, and
+:meth:`Sightings.look` makes tables of them as often as its owner wants to know. Whoever speaks against what was said
+before is believed, as RFC 6762 (§10.2) has it; what was said before is kept for a while, as nobody can tell which of
+the two is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import IPv6Address, ip_address
+from itertools import islice, repeat
+from math import inf
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from zeroconf import DNSAddress, DNSPointer, DNSRecord, DNSService, DNSText
+
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    FORMER_LIFE,
+    FORMER_TABLES,
+    KNOWN_ANSWERS,
+    TABLE_ANSWER,
+    TABLE_LIFE,
+    TABLES,
+    TABLES_ASKED_FOR,
+)
+from protocol.net.addresses import Address
+from protocol.net.advertisement import SERVICE_TYPE, Advertisement
+
+POINTER, TEXT, SERVICE, IPV4, IPV6 = 12, 16, 33, 1, 28
+"""Types of records."""
+ASKING: Final = 1.0
+"""Seconds between two times that the details of tables are asked for."""
+_SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_LABEL: Final = 63
+"""Bytes of a label of a DNS name."""
+_NAME: Final = 253
+"""Bytes of a DNS name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A table as it was advertised, and where."""
+
+    advertisement: Advertisement
+    addresses: tuple[Address, ...]
+    """Where to dial, link-local IPv6 with its zone."""
+    instance: str
+    """Name of the advertising node's service: random if the node is honest."""
+
+    @property
+    def place(self) -> tuple[str, str, tuple[Address, ...]]:
+        """What it is and where: this changes when a table becomes a match, when its machine moves, or by forgery."""
+        return self.advertisement.id, self.advertisement.name, self.addresses
+
+
+class _Host:
+    """The target of services."""
+
+    def __init__(self) -> None:
+        self.zones: dict[int, dict[bytes, int | None]] = {IPV4: {}, IPV6: {}}
+        """Of each address, by the type of its record."""
+        self.former: dict[bytes, int | None] = {}
+        """The zones of addresses that were told before others were."""
+        self.former_until = -inf
+        self.has_more_former = False
+        self._spelled: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    def dialled(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the addresses that can be dialled, and those that could be before."""
+        if self._spelled is None:
+            now = self.zones[IPV4] | self.zones[IPV6]
+            self._spelled = _hosts(now), _hosts({each: zone for each, zone in self.former.items() if each not in now})
+        return self._spelled
+
+    def hear(self, kind: int, zones: dict[bytes, int | None], now: float) -> None:
+        """Take in all addresses of one kind, as a packet told them."""
+        before = self.zones[kind]
+        if before.keys() == zones.keys():
+            # One address is heard with its zone by IPv6 and without by IPv4.
+            zones = {packed: zone or before[packed] for packed, zone in zones.items()}
+        for packed, zone in before.items():
+            if packed not in zones:
+                if len(self.former) < ADDRESSES_PER_PEER:
+                    self.former[packed] = zone
+                elif packed not in self.former:
+                    self.has_more_former = True
+                self.former_until = now + FORMER_LIFE
+        if before != zones:
+            self.zones[kind] = zones
+            self._spelled = None
+
+    def forget_former(self, now: float) -> None:
+        if self.former and self.former_until <= now:
+            self.former.clear()
+            self.has_more_former = False
+            self._spelled = None
+
+
+class _Service:
+    """What is known of one instance of the service."""
+
+    def __init__(self, name: str, now: float) -> None:
+        self.name = name
+        self.expires = inf
+        self.vague_since = now
+        """When it was seen last that this is no table, or not yet."""
+        self.ask_at = now
+        self.target = ""
+        self.port = 0
+        self.text: bytes | None = None
+        self.advertisement: Advertisement | None = None
+        self.host: _Host | None = None
+        self.sighting: Sighting | None = None
+
+    def hear_text(self, text: bytes) -> None:
+        if text != self.text:
+            self.text, self.advertisement = text, Advertisement.from_record(text)
+
+    def look(self, host: _Host | None) -> Sighting | None:
+        """Return the table that this is if its target is that host, from all that was heard of it."""
+        dialled = host.dialled()[0] if host is not None else ()
+        if self.advertisement is None or not dialled or not self.port:
+            return None
+        addresses = tuple(zip(dialled, repeat(self.port)))
+        return Sighting(self.advertisement, addresses, self.name[: -len(SERVICE_TYPE) - 1])
+
+    def former(self) -> Sighting | None:
+        """Return the same table where its host was said to be before."""
+        if self.sighting is None or self.host is None or not (hosts := self.host.dialled()[1]):
+            return None
+        return replace(self.sighting, addresses=tuple(zip(hosts, repeat(self.sighting.addresses[0][1]))))
+
+
+class Sightings:
+    """What was heard of tables.
+
+    :param own: the name of this node's own instance, of which nothing is kept.
+    """
+
+    def __init__(self, own: str = "") -> None:
+        self._own = _key(own)
+        self._services: dict[str, _Service] = {}
+        self._vague: dict[str, None] = {}
+        """Those that are no tables: not yet, or never."""
+        self._hosts: dict[str, _Host] = {}
+        self._changed_hosts: set[str] = set()
+        self._former: dict[object, tuple[Sighting, float]] = {}
+        """What was told before something else was, by its place, and until when it is kept."""
+        self._more_former_until = -inf
+        self._ask_from = -inf
+
+    def hear(self, records: Iterable[DNSRecord], now: float) -> None:
+        """Take in what one packet says. Addresses are those of services that are known or in the packet."""
+        told: dict[tuple[str, int], dict[bytes, int | None]] = {}
+        touched: dict[str, _Service] = {}
+        records = tuple(records)
+        for record in records:
+            if isinstance(record, DNSPointer) and record.type == POINTER and _key(record.name) == SERVICE_TYPE:
+                self._hear_pointer(record.alias, record.ttl, now)
+        for record in records:
+            name = _key(record.name)
+            if isinstance(record, DNSAddress):
+                zones = told.setdefault((name, record.type), {})
+                if record.ttl and len(zones) < ADDRESSES_PER_PEER:
+                    zones[record.address] = record.scope_id
+            elif record.ttl and (service := self._services.get(name)) is not None:
+                if isinstance(record, DNSService) and _can_be_spelled(record.server):
+                    service.target, service.port = _key(record.server), record.port
+                    self._hosts.setdefault(service.target, _Host())
+                elif isinstance(record, DNSText):
+                    service.hear_text(record.text)
+                touched[name] = service
+        for (name, kind), zones in told.items():
+            if zones and (host := self._hosts.get(name)) is not None and kind in host.zones:
+                host.hear(kind, zones, now)
+                self._changed_hosts.add(name)
+        for key, service in touched.items():
+            self._judge(key, service, now)
+        if len(self._hosts) > 2 * TABLES:
+            self._forget_hosts()
+
+    def _hear_pointer(self, name: str, ttl: float, now: float) -> None:
+        key = _key(name)
+        if key == self._own or not _is_instance(key):
+            return
+        if not ttl:
+            self._forget(key, now)
+            return
+        if key not in self._services:
+            if len(self._services) >= TABLES:
+                # Whoever is no table yet makes room; a list that is full of tables stays as it is.
+                if not self._vague:
+                    return
+                self._forget(next(iter(self._vague)), now)
+            self._services[key] = _Service(name, now)
+            self._vague[key] = None
+        self._services[key].expires = now + min(ttl, TABLE_LIFE)
+
+    def _forget(self, key: str, now: float) -> None:
+        if (service := self._services.pop(key, None)) is not None:
+            self._vague.pop(key, None)
+            self._remember(service, now)
+
+    def _judge(self, key: str, service: _Service, now: float) -> None:
+        """See what table a service is by now."""
+        after = service.look(host := self._hosts.get(service.target))
+        if after is None or (service.sighting is not None and after.place != service.sighting.place):
+            self._remember(service, now)
+        service.host, service.sighting = host, after
+        if after is not None:
+            self._vague.pop(key, None)
+        elif key not in self._vague:
+            self._vague[key] = None
+            service.vague_since = service.ask_at = now
+
+    def _remember(self, service: _Service, now: float) -> None:
+        """Keep what was told of a service until now."""
+        for each in (service.sighting, service.former()):
+            if each is None:
+                continue
+            if len(self._former) < FORMER_TABLES or each.place in self._former:
+                self._former[each.place] = each, now + FORMER_LIFE
+            else:
+                self._more_former_until = now + FORMER_LIFE
+
+    def look(self, now: float) -> tuple[Sighting, ...]:
+        """Return the tables of now, by name, and forget what has run out."""
+        for key, service in tuple(self._services.items()):
+            if service.target in self._changed_hosts:
+                self._judge(key, service, now)
+            if service.expires <= now or (key in self._vague and service.vague_since + TABLE_ANSWER <= now):
+                self._forget(key, now)
+        self._changed_hosts.clear()
+        self._forget_hosts()
+        found = (service.sighting for service in self._services.values() if service.sighting is not None)
+        return tuple(sorted(found, key=lambda each: (each.advertisement.name, each.instance)))
+
+    def told(self, now: float) -> tuple[Sighting, ...]:
+        """Return the tables of now, and what was told of tables lately before something else was.
+
+        :raises ValueError: if more was told than is kept.
+        """
+        tables = self.look(now)
+        self._former = {place: kept for place, kept in self._former.items() if kept[1] > now}
+        for host in self._hosts.values():
+            host.forget_former(now)
+        if self._more_former_until > now or any(host.has_more_former for host in self._hosts.values()):
+            raise ValueError("more was told of tables than is kept")
+        moved = (each for service in self._services.values() if (each := service.former()) is not None)
+        former = (each for each, _ in self._former.values())
+        return tuple({each.place: each for each in (*former, *moved, *tables)}.values())
+
+    def _forget_hosts(self) -> None:
+        """Forget the hosts that no service is at any more."""
+        targets = {service.target for service in self._services.values()}
+        self._hosts = {name: host for name, host in self._hosts.items() if name in targets}
+
+    def questions(self, now: float) -> tuple[tuple[str, int], ...]:
+        """Return what is to be asked now of services without details, as names and types of records."""
+        if now < self._ask_from:
+            return ()
+        asked = list(islice((key for key in self._vague if self._services[key].ask_at <= now), TABLES_ASKED_FOR))
+        found: list[tuple[str, int]] = []
+        for key in asked:
+            service = self._services[key]
+            service.ask_at = self._ask_from = now + ASKING
+            self._vague[key] = self._vague.pop(key)  # to the end: the others have their turn first
+            found += ((service.name, SERVICE), (service.name, TEXT))
+            if service.target:
+                found += ((service.target, IPV4), (service.target, IPV6))
+        return tuple(found)
+
+    def known(self, now: float) -> Iterator[tuple[str, int]]:
+        """Yield services that need not be told again, and for how many seconds: a packet full of them at most."""
+        fresh = (
+            (service.name, int(service.expires - now))
+            for service in self._services.values()
+            if service.sighting is not None and service.expires - now > TABLE_LIFE / 2
+        )
+        return islice(fresh, KNOWN_ANSWERS)
+
+    def due(self, now: float) -> float:
+        """Return when there is something to look at or to ask again if nothing is heard until then."""
+        times = [inf, *(service.expires for service in self._services.values())]
+        for key in self._vague:
+            service = self._services[key]
+            times += (max(service.ask_at, self._ask_from), service.vague_since + TABLE_ANSWER)
+        return min(each for each in times if each > now)
+
+
+def _key(name: str) -> str:
+    """Return the same for all spellings of a DNS name: they differ in the case of ASCII letters only (RFC 6762, §16).
+
+    Whichever spelling is written into a packet, it has as many bytes as the others. Other letters can grow in lower
+    case, and so can a name that was measured before.
+    """
+    return name.translate(_SMALL)
+
+
+def _is_instance(key: str) -> bool:
+    """Tell whether this is the name of an instance of the service, and of one that can be shown."""
+    label = key.removesuffix(f".{SERVICE_TYPE}")
+    return label != key and label.isprintable() and _can_be_spelled(key)
+
+
+def _can_be_spelled(name: str) -> bool:
+    """Tell whether a name that was read from a packet can be written into one: what was no UTF-8 has grown."""
+    labels = name.removesuffix(".").split(".")
+    return all(1 <= len(label.encode()) <= _LABEL for label in labels) and len(name.encode()) <= _NAME
+
+
+def _hosts(zones: Mapping[bytes, int | None]) -> tuple[str, ...]:
+    """Spell as many addresses as are dialled for one peer."""
+    spelled = (_host(packed, zone) for packed, zone in zones.items())
+    return tuple(islice((each for each in spelled if each is not None), ADDRESSES_PER_PEER))
+
+
+def _host(packed: bytes, zone: int | None) -> str | None:
+    """Spell an address as it can be dialled, or return None if it cannot."""
+    address = ip_address(packed)
+    if isinstance(address, IPv6Address) and address.is_link_local:
+        return f"{address}%{zone}" if zone else None
+    return None if address.is_multicast or address.is_unspecified else str(address)

@@ -1,0 +1,1 @@
+"""A node: one player's program on the LAN, made of the other wings."""

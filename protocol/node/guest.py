@@ -1,0 +1,193 @@
+"""This node as a guest: how it gets a seat at somebody's table, and what it takes from the convenor's word."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from protocol.crypto.keys import fingerprint
+from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
+from protocol.match.lobby import Seat
+from protocol.net.dialer import DialError
+from protocol.net.mesh import RefusedError
+from protocol.node.host import FORMING_PATIENCE
+from protocol.node.locator import Target
+from protocol.node.player_session import Playing
+from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
+from protocol.node.runtime import Shell
+from protocol.node.talking import Floor
+from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, Table, TableAim
+from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
+
+
+class Joining:
+    """A guest's side of a lobby on the network.
+
+    :param sign_on: makes a join record for the table with this id.
+    :param begin: takes part in a proposed match.
+    """
+
+    def __init__(
+        self, shell: Shell, sign_on: Callable[[bytes], JoinRecord], begin: Callable[[bytes, Genesis], Playing]
+    ) -> None:
+        self._shell = shell
+        self._sign_on = sign_on
+        self._begin = begin
+        self._proposals: list[Playing] = []
+        self._wanted: Target | None = None
+        self._seat: Seat | None = None
+        self._admission: asyncio.Future[None] | None = None
+        """Done when the host has answered; there is one as long as somebody waits for it."""
+        self._refused: RefusedError | None = None
+        """Why there is no seat after all: the host may have shown the table first and then said no."""
+
+    async def enter(self, wanted: Target) -> None:
+        """Sit down at a table. Returns when admitted.
+
+        :raises NodeError: if nobody is reached there, or this player is not admitted.
+        """
+        try:
+            await self.try_to_enter(wanted)
+        except DialError as error:
+            raise unreachable(error) from None
+        except RefusedError as error:
+            raise refusal(error) from None
+
+    async def try_to_enter(self, wanted: Target) -> None:
+        """Sit down at a table. Returns when admitted.
+
+        :raises DialError: if nobody is reached there.
+        :raises RefusedError: if this player is not admitted.
+        """
+        mesh = self._shell.mesh
+
+        def accept(identity: bytes) -> bool:
+            return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
+
+        self._wanted, self._refused = wanted, None
+        self._admission = self._shell.loop.create_future()
+        try:
+            convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
+            try:
+                async with asyncio.timeout(self._shell.bounds.handshake):
+                    await self._admission
+            except TimeoutError:
+                self._seat = None
+                mesh.disconnect(convenor)
+                raise DialError("somebody answers there, but gives us no seat") from None
+        except asyncio.CancelledError:
+            self.leave()  # the host may have given a seat in the same instant
+            raise
+        finally:
+            self._admission = None
+        if self._seat is None:
+            raise self._refused or RefusedError("closed", "the seat was given up")
+        frame = self._seat.table
+        assert frame is not None
+        assert self._seat.ruleset is not None
+        host = next((name for name, identity in frame.players if identity == convenor), "?")
+        self._shell.tell(
+            TableJoined(frame.name, PlayerInfo(host, fingerprint(convenor)), self._seat.ruleset, frame.seats)
+        )
+        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
+
+    def greet(self, identity: bytes, aim: TableAim) -> None:
+        """Ask for a seat, as the convenor has welcomed us."""
+        if self._admission is not None and self._wanted is not None:
+            if self._wanted.id not in (b"", aim.table):
+                self._close("refused", "another table is open there")
+                self._shell.mesh.disconnect(identity)
+                return
+            record = self._sign_on(aim.table)
+            self._seat = Seat(record, identity)
+            self._shell.post(identity, JoinTable(record.wire))
+
+    def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:
+        """Take the convenor's word, and nobody else's, until the match has begun."""
+        seat = self._seat
+        if seat is None or identity != seat.convenor or self._has_begun:
+            return
+        try:
+            if isinstance(frame, Refuse):
+                self._close(frame.code, frame.reason)
+            elif isinstance(frame, Propose):
+                self._proposals.append(self._begin(frame.genesis, seat.check_proposal(frame.genesis)))
+            else:
+                before = seat.table
+                assert self._wanted is not None
+                self._wanted.check_name(frame.name)
+                seat.update(frame)
+                if self._admission is not None and not self._admission.done():
+                    self._admission.set_result(None)
+                elif before is not None:
+                    self._shell.tell(self._shell.lobby_changed(before, frame))
+        except MalformedGenesisError as error:
+            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
+            self._close(code, f"what the host says cannot be accepted: {error}")
+
+    def lost(self, identity: bytes, reason: str) -> None:
+        """The table is gone with its convenor, unless the match has begun, or forms and the link comes back in time."""
+        if self._seat is None or identity != self._seat.convenor or self._has_begun:
+            return
+        if reason == LEFT or all(each.match.agreement.is_called_off for each in self._proposals):
+            self._close("closed", host_gone(reason))
+        else:
+            self._shell.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
+
+    def _give_up(self, convenor: bytes, reason: str) -> None:
+        """Close, unless the convenor came back or the match was formed after all."""
+        if self._seat is not None and not self._has_begun and not self._shell.mesh.is_linked(convenor):
+            self._close("closed", host_gone(reason))
+
+    def floor(self) -> Floor | None:
+        """Return where words are said at the table at which this node has a seat: all come through its convenor."""
+        if self._seat is None or self._seat.table is None:
+            return None
+        own, convenor = self._shell.identity.public, self._seat.convenor
+        others = {key: self._shell.player(name, key) for name, key in self._seat.table.players if key != own}
+        reach = () if self._has_begun or not self._shell.mesh.is_linked(convenor) else (convenor,)
+        return Floor(self._seat.id, others, relays=(convenor,), reach=reach)
+
+    def leave(self) -> None:
+        """Give up the seat, if the match has not begun: the host is told."""
+        if self._seat is not None and self.is_waiting:
+            seat, self._seat = self._seat, None
+            self._shell.post(seat.convenor, Leave("left the table"))
+            self._shell.loop.call_soon(self._shell.mesh.disconnect, seat.convenor)
+
+    @property
+    def is_waiting(self) -> bool:
+        """This node has a seat at a table whose match has not begun."""
+        return self._seat is not None and not self._has_begun
+
+    @property
+    def convenor(self) -> bytes:
+        """Identity of the host of the table at which this node has a seat; empty if it has none."""
+        return self._seat.convenor if self._seat is not None else b""
+
+    @property
+    def token(self) -> str:
+        """What the table asked for, if it is private."""
+        return self._wanted.token if self._wanted is not None else ""
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table at which this node has a seat; empty if it has none. The convenor's word, so any text."""
+        return self._seat.table.name if self._seat is not None and self._seat.table is not None else ""
+
+    @property
+    def _has_begun(self) -> bool:
+        return any(each.match.is_formed for each in self._proposals)
+
+    def _close(self, code: str, reason: str) -> None:
+        """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
+        code = closing_code(code)
+        seat, self._seat = self._seat, None
+        if self._admission is not None:
+            self._refused = RefusedError(code, reason)
+            if not self._admission.done():
+                self._admission.set_result(None)
+        else:
+            self._shell.tell(TableClosed(code, reason))
+        if seat is not None:
+            self._shell.mesh.disconnect(seat.convenor)

@@ -1,0 +1,255 @@
+"""Asking who stands behind a name, before this node sits down or looks on there.
+
+Multicast only says where to dial, and anybody on the network can say it. So everybody who answers at any address that
+was told for a name is asked what there is to be seen, as a spectator asks, who takes no seat. What is shown must be the
+table that was advertised; and if two identities show it, the name cannot tell which of them is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from protocol.crypto.keys import fingerprint
+from protocol.crypto.tls import Credentials
+from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
+from protocol.limits import Limits
+from protocol.match.lobby import Lobby
+from protocol.net.addresses import Address, format_address
+from protocol.net.dialer import DialError, dial
+from protocol.net.join_line import JoinLine
+from protocol.net.link import BREACH, Link
+from protocol.net.mesh import RefusedError, check_version
+from protocol.node.locator import BY_LINE, Target
+from protocol.node.refusals import refusal, unreachable
+from protocol.wire.frames import (
+    Hello,
+    MalformedFrameError,
+    Propose,
+    Refuse,
+    Table,
+    TableAim,
+    Unknown,
+    WatchAim,
+    Welcome,
+    decode_frame,
+    encode_frame,
+)
+from protocol.wire.genesis import MalformedGenesisError
+
+RIVALS: Final = 0.5
+"""Seconds that others get to answer at further addresses when somebody has answered for every record: milliseconds
+would do on a LAN, and addresses that nobody reaches must not keep a player waiting."""
+
+ATTEMPTS: Final = 3
+"""Inquiries for one name; each follows if something else was told of the name during the one before."""
+
+
+class _Answer(NamedTuple):
+    identity: bytes
+    at: list[Address]
+    said: Table | Propose | Refuse
+    table: bytes
+    """Id of the table, as the answer has it."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return tuple(dict.fromkeys(self.at))
+
+    def is_of(self, place: Target) -> bool:
+        """Tell whether this was heard at an address of that place."""
+        return not set(self.at).isdisjoint(place.addresses)
+
+    @property
+    def join_line(self) -> JoinLine:
+        """What leads there and nowhere else, by the address that is easiest to type."""
+        _, port = easiest = min(self.addresses, key=lambda each: (":" in each[0], "%" in each[0], len(each[0])))
+        return JoinLine(((easiest[0].partition("%")[0], port),), fingerprint(self.identity))
+
+    @property
+    def host(self) -> str:
+        """Nickname of whoever shows a table."""
+        assert isinstance(self.said, Table)
+        return next((name for name, identity in self.said.players if identity == self.identity), "?")
+
+
+class Inquiry:
+    """Finds the one player who answers for a name.
+
+    :param credentials: this node's identity for TLS.
+    """
+
+    def __init__(self, credentials: Credentials, bounds: Limits) -> None:
+        self._credentials = credentials
+        self._bounds = bounds
+
+    async def settle(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
+        """Return the places that ``resolve`` gives; of an open table that is known by name only, the one that has it.
+
+        After an inquiry ``resolve`` is asked again. If a name leads elsewhere by then, the new places are asked in
+        turn, :data:`ATTEMPTS` times at most. What a person picked from a list stays as it was listed.
+
+        :param verb: the command that goes on with the place.
+        :raises NodeError: if nobody has the table, or more than one.
+        """
+        places = await resolve()
+        for _ in range(ATTEMPTS):
+            if not any(place.name for place in places):
+                return places
+            found = await self._who_has_it(verb, places)
+            before, places = places, await resolve()
+            if places == before:
+                return (found,)
+        raise NodeError("refused", f'what is told of the table "{places[0].name}" changes all the time', BY_LINE)
+
+    async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
+        answers, problems = await self._ask_all(told)
+        having = [answer for answer in answers if _may_have(answer, told)]
+        if not having:
+            raise _nobody_has_it(told[0].name, answers, problems)
+        if len(having) > 1:
+            choices = tuple((f"p2pdice {verb} {each.join_line}", _description(each)) for each in having)
+            many = "two" if len(having) == 2 else str(len(having))
+            problem = f'{many} different players answer for the table "{told[0].name}"'
+            raise NodeError("refused", problem, BY_LINE, choices)
+        (answer,) = having
+        place = next(place for place in told if answer.is_of(place))
+        return Target(answer.addresses, answer.table or place.id, fingerprint(answer.identity), name=place.name)
+
+    async def _ask_all(self, told: Sequence[Target]) -> tuple[list[_Answer], list[str]]:
+        answers: list[_Answer] = []
+        problems: list[str] = []
+        seen: dict[bytes, list[Address]] = {}
+
+        async def ask(address: Address) -> None:
+            def is_new(identity: bytes) -> bool:
+                seen.setdefault(identity, []).append(address)
+                return len(seen[identity]) == 1
+
+            try:
+                identity, said, table = await self._ask(address, is_new)
+            except DialError as error:
+                problems.append(str(error))
+            else:
+                answers.append(_Answer(identity, seen[identity], said, table))
+
+        addresses = {address for place in told for address in place.addresses}
+        asking = {address: asyncio.create_task(ask(address)) for address in addresses}
+        waiting = set(asking.values())
+
+        def is_open(place: Target) -> bool:
+            """Tell whether nobody has answered there yet and somebody may."""
+            return not any(answer.is_of(place) for answer in answers) and any(
+                asking[address] in waiting for address in place.addresses
+            )
+
+        try:
+            while any(map(is_open, told)):
+                _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if waiting:
+                await asyncio.wait(waiting, timeout=RIVALS)
+        finally:
+            for task in waiting:
+                task.cancel()
+        # Each identity is asked once, and maybe by a way that a forger leads: whoever shows nothing may have the table.
+        silent = seen.keys() - {answer.identity for answer in answers}
+        answers += (_Answer(each, seen[each], Refuse("refused", "it shows nothing"), b"") for each in sorted(silent))
+        return answers, list(dict.fromkeys(problems))
+
+    async def _ask(
+        self, address: Address, accept: Callable[[bytes], bool]
+    ) -> tuple[bytes, Table | Propose | Refuse, bytes]:
+        question = _Question()
+        link = await dial(*address, self._credentials, question, accept, self._bounds)
+        try:
+            async with asyncio.timeout(self._bounds.handshake):
+                return link.peer_key, *await question.answer
+        except TimeoutError:
+            raise DialError(f"{format_address(address)} answers, but shows nothing") from None
+        finally:
+            link.close()
+
+
+class _Question:
+    """What is said on one link, from HELLO to the answer."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[tuple[Table | Propose | Refuse, bytes]]
+        self.answer = asyncio.get_running_loop().create_future()
+        self._table = b""
+
+    def link_up(self, link: Link) -> None:
+        try:
+            check_version(link)
+        except RefusedError as error:
+            self._take(Refuse(error.code, str(error)))
+        else:
+            link.send(encode_frame(Hello(0, WatchAim(b"", ""))))
+
+    def frame_received(self, link: Link, data: bytes) -> None:
+        try:
+            frame = decode_frame(data)
+        except MalformedFrameError as error:
+            link.drop(f"{BREACH}: it sent what is no message ({error})")
+            return
+        match frame:
+            case Welcome(aim=aim):
+                link.widen()
+                self._table = aim.table if isinstance(aim, TableAim) else b""
+            case Table() | Propose() | Refuse():
+                self._take(frame)
+            case Unknown():
+                pass
+            case _:
+                link.drop(f"{BREACH}: it did not answer the greeting")
+
+    def _take(self, said: Table | Propose | Refuse) -> None:
+        if not self.answer.done():
+            self.answer.set_result((said, self._table))
+
+    def link_down(self, link: Link, reason: str) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(DialError(f"nobody let us in: {reason}"))
+
+
+def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
+    """Tell whether somebody shows a table that was told of, or has one and does not allow spectators."""
+    match answer.said:
+        case Table(name=name):
+            return any((place.id, place.name) == (answer.table, name) for place in told) and _is_sound(answer)
+        case Refuse(code=code):
+            return code in ("full", "refused")
+        case Propose():
+            return False
+
+
+def _is_sound(answer: _Answer) -> bool:
+    assert isinstance(answer.said, Table)
+    try:
+        Lobby(answer.table, answer.identity).update(answer.said)
+    except MalformedGenesisError:
+        return False
+    return True
+
+
+def _description(answer: _Answer) -> str:
+    if isinstance(answer.said, Table):
+        return f'"{answer.said.name}", hosted by {answer.host}'
+    return "does not allow spectators"
+
+
+def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str]) -> NodeError:
+    for answer in answers:
+        match answer.said:
+            case Table() if _is_sound(answer):
+                there = f"{_description(answer)} ({fingerprint(answer.identity)})"
+                problem = f'"{name}" is not at the address it advertises; that is {there}'
+                return NodeError("not-found", problem, choices=SEE_TABLES)
+            case Propose():
+                return NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
+            case Refuse(code=code, reason=reason) if code != "no-table":
+                return refusal(RefusedError(code, reason))
+    if answers:
+        return NodeError("not-found", f'"{name}" is not open any more', choices=SEE_TABLES)
+    return unreachable(DialError("; ".join(problems)))

@@ -1,0 +1,331 @@
+"""Where nodes are: what a person typed or multicast told, turned into addresses; and telling others where we are.
+
+All of it is hints. A failure of discovery costs convenience, never a match.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Final, NamedTuple
+
+from p2pdice import Ruleset
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
+from protocol.limits import ADDRESSES_PER_NAME
+from protocol.match.lobby import HostedTable
+from protocol.match.match import Match
+from protocol.net.addresses import Address, PortError, parse_address
+from protocol.net.advertisement import LOBBY, PLAYING, Advertisement, is_table_name
+from protocol.net.join_line import parse_join_line
+from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.sightings import Sighting
+from protocol.version import PROTOCOL_VERSION
+from protocol.wire.genesis import MalformedGenesisError
+from protocol.wire.rulesets import ruleset_label
+from protocol.wire.table_id import TABLE_ID_BYTES, is_private
+
+FINDING: Final = 3.0
+"""Seconds to look for a table by its name."""
+SETTLING: Final = 0.25
+"""Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
+_NEAR: Final = 3
+"""Names that are asked about."""
+BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
+"""What helps where names do not."""
+ID_DIGITS: Final = 4
+"""Digits of a match's id that it takes to name it."""
+
+
+class Target(NamedTuple):
+    """A table that somebody wants to join, or a match to watch, as far as is known."""
+
+    addresses: tuple[Address, ...]
+    id: bytes = b""
+    """Of the table or match; empty for whichever is there."""
+    fingerprint: str = ""
+    """Of the key that must answer; empty if any may."""
+    token: str = ""
+    """What a private table asks for."""
+    name: str = ""
+    """Of an open table, if it is known by its name only; then anybody may have told its id and its addresses."""
+
+    def check_name(self, shown: str) -> None:
+        """Check the name of the table that is shown there.
+
+        :raises MalformedGenesisError: if this table is known by another name.
+        """
+        if self.name not in ("", shown):
+            raise MalformedGenesisError(f'the table is called "{shown}", not "{self.name}"')
+
+
+class Whereabouts:
+    """Discovery as a node uses it: started when it is first needed, and done without where there is none.
+
+    :param interface: name or address of the only interface to use.
+    """
+
+    def __init__(self, interface: str | None, *, is_enabled: bool) -> None:
+        self._interface = interface
+        self._is_enabled = is_enabled
+        self._discovery: Discovery | None = None
+        self._has_started = False
+        self._advertised: tuple[Advertisement, int] | None = None
+        self.problem = "looking for tables is switched off"
+        """Why tables cannot be found by multicast, if they cannot."""
+
+    async def start(self) -> bool:
+        """Begin to look around, if that is possible and has not begun; tell whether it has."""
+        if self._is_enabled and not self._has_started:
+            self._has_started = True
+            discovery = Discovery()
+            try:
+                await discovery.start(self._interface)
+            except DiscoveryUnavailable as error:
+                self.problem = str(error)
+            else:
+                self._discovery = discovery
+                if self._advertised is not None:
+                    await discovery.advertise(*self._advertised)
+        return self._discovery is not None
+
+    async def interfaces_changed(self) -> None:
+        """Look around anew, after sleep or a change of network; also where that was not possible before."""
+        if self._discovery is not None:
+            await self._discovery.interfaces_changed()
+        elif self._has_started:
+            self._has_started = False
+            await self.start()
+
+    async def tables(self, seconds: float) -> tuple[Sighting, ...]:
+        """Return the tables on the LAN after listening for some seconds.
+
+        :raises NodeError: if this machine cannot do multicast.
+        """
+        discovery = await self._working()
+        await asyncio.sleep(seconds)
+        return discovery.tables()
+
+    async def resolve(self, wanted: str | Sequence[Sighting]) -> tuple[Target, ...]:
+        """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
+
+        :param wanted: if it was sighted, every sighting by that name.
+        :returns: for a name a place for each table that was told of by it, also before something else was told.
+        :raises NodeError: if nothing is known of it, or it cannot be joined any more.
+        """
+        if isinstance(wanted, str):
+            if (direct := _direct(wanted)) is not None:
+                return (direct,)
+            told = await self._find(partial(called, name=wanted), wanted)
+        else:
+            told = tuple(wanted)
+        return _open_places(told)
+
+    async def resolve_to_watch(self, wanted: str) -> tuple[Target, ...]:
+        """Return where a match or table can be watched: a place for each node that shows it, in any order.
+
+        :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
+        :returns: for the name of an open table a place for each one that was told of by it, as for :meth:`resolve`.
+        :raises NodeError: if nothing is known of it.
+        """
+        if (direct := _direct(wanted)) is not None:
+            return (direct,)
+        told = await self._find(partial(_watchable, wanted=wanted), wanted)
+        matches = tuple(each for each in told if each.advertisement.status == PLAYING)
+        if not matches:
+            return _open_places(told)
+        ids = _ids(matches)
+        if len(ids) > 1:
+            hint = "name one by its id: " + ", ".join(each[:8] for each in ids)
+            raise NodeError("not-found", f'{len(ids)} matches are called "{wanted}"', hint)
+        return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
+
+    async def _find(
+        self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str
+    ) -> tuple[Sighting, ...]:
+        """Return what ``fits`` picks of the sighted; of a name also what was told by it before.
+
+        It returns as soon as that is one table or match, or when the time is up; then the only name that begins like
+        ``wanted`` will do. A table whose match begins is known by two ids for a moment.
+
+        :raises NodeError: if there is none.
+        """
+        discovery = await self._working()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINDING):
+                while not fits(discovery.tables()):
+                    await discovery.changed()
+                await asyncio.sleep(SETTLING)
+                while len(_ids(fits(discovery.tables()))) > 1:
+                    await discovery.changed()
+        found = fits(discovery.tables()) or _begun(discovery.tables(), wanted)
+        if not found:
+            raise _not_found(wanted, discovery.tables())
+        start = _folded(wanted)
+        by_name = {each.advertisement.name for each in found if _folded(each.advertisement.name).startswith(start)}
+        if not by_name:
+            return found
+        try:
+            return tuple(each for each in discovery.told() if each.advertisement.name in by_name)
+        except DiscoveryUnavailable as error:
+            raise NodeError("refused", str(error), BY_LINE) from None
+
+    async def _working(self) -> Discovery:
+        await self.start()
+        if self._discovery is None:
+            raise NodeError("unreachable", f"cannot look for tables: {self.problem}", BY_LINE)
+        return self._discovery
+
+    def playing(self, match: bytes) -> tuple[Address, ...]:
+        """Return where nodes that advertise a match have been sighted."""
+        return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
+
+    def table_of(self, match: bytes) -> str:
+        """Return what all who advertise a running match call its table; empty if they differ or nobody tells.
+
+        Anybody can advertise anything, so nothing proves the name.
+        """
+        names = {each.advertisement.name for each in self._sighted(match)} - {_anonymous(match)}
+        return names.pop() if len(names) == 1 else ""
+
+    def _sighted(self, match: bytes) -> tuple[Sighting, ...]:
+        tables = self._discovery.tables() if self._discovery is not None else ()
+        return tuple(each for each in tables if each.advertisement.id == match.hex())
+
+    async def advertise(self, advertisement: Advertisement, port: int) -> None:
+        """Tell others of a table or match at ``port`` of this machine, instead of what was told before."""
+        self._advertised = advertisement, port
+        if self._discovery is not None:
+            await self._discovery.advertise(advertisement, port)
+
+    async def withdraw(self) -> None:
+        """Tell others that what was advertised is there no more."""
+        self._advertised = None
+        if self._discovery is not None:
+            await self._discovery.withdraw()
+
+    async def close(self) -> None:
+        """Stop looking and being seen."""
+        if self._discovery is not None:
+            await self._discovery.close()
+
+
+def _direct(wanted: str) -> Target | None:
+    """Return what an address or a join line says; None for a name.
+
+    :raises NodeError: for an address or a join line that is none.
+    """
+    try:
+        if "/" not in wanted:
+            return Target((parse_address(wanted),))
+        line = parse_join_line(wanted)
+    except ValueError as error:
+        if "/" not in wanted and isinstance(error, PortError):
+            raise NodeError("not-found", f"{wanted!r} is no address: {error}") from None
+        if "/" in wanted:
+            raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
+        return None
+    return Target(line.addresses, b"", line.fingerprint, line.token)
+
+
+def _ids(found: Iterable[Sighting]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.advertisement.id for each in found))
+
+
+def called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
+    """Return the tables with this name or id. Letters may be small or capital, unless some name is written just so."""
+    known, spelled = tuple(found), unicodedata.normalize("NFC", name.strip())
+    exact = tuple(each for each in known if spelled in (each.advertisement.name, each.advertisement.id))
+    return exact or tuple(each for each in known if _folded(each.advertisement.name) == _folded(name))
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip()).casefold()
+
+
+def _begun(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
+    """Return the tables with the only name that begins like this; nothing if several do.
+
+    To be asked when the time is up: the name that is meant may be a whole one that is not told yet.
+    """
+    start = _folded(wanted)
+    begun = tuple(each for each in found if start and _folded(each.advertisement.name).startswith(start))
+    return begun if len({each.advertisement.name for each in begun}) == 1 else ()
+
+
+def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
+    known = tuple(found)
+    named = called(known, wanted)
+    if named or len(wanted) < ID_DIGITS:
+        return named
+    start = wanted.lower()
+    return tuple(
+        each for each in known if each.advertisement.status == PLAYING and each.advertisement.id.startswith(start)
+    )
+
+
+def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
+    by_fold = {_folded(each.advertisement.name): each.advertisement.name for each in known}
+    near = [each for each in by_fold if each.startswith(_folded(wanted))] or get_close_matches(_folded(wanted), by_fold)
+    meant = " or ".join(f'"{by_fold[each]}"' for each in near[:_NEAR])
+    hint = f"did you mean {meant}?" if near else ""
+    problem = f'no table called "{wanted}" is advertised on this network'
+    return NodeError("not-found", problem, hint, SEE_TABLES)
+
+
+def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
+    """Return a place for each record of an open table: whoever forges one must not crowd out what another says.
+
+    :raises NodeError: if there is none, or there are too many addresses to ask at.
+    """
+    name = told[0].advertisement.name
+    open_ones = [each for each in told if each.advertisement.status == LOBBY]
+    if not open_ones:
+        raise NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
+    tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
+    if not tables:
+        raise NodeError("not-found", f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
+    if len({address for each in tables for address in each.addresses}) > ADDRESSES_PER_NAME:
+        raise NodeError("refused", f'"{name}" is advertised at more addresses than can be asked', BY_LINE)
+    places = (
+        Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name) for each in tables
+    )
+    return tuple(dict.fromkeys(places))
+
+
+def _match_id(advertisement: Advertisement) -> bytes:
+    """Return the id of a match that is advertised, or nothing: the record may be anybody's, and the id none."""
+    return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * HASH_BYTES else b""
+
+
+def open_table(hosted: HostedTable) -> Advertisement:
+    """Return what is advertised of a table that waits for players."""
+    settings = hosted.settings
+    return _advertisement(hosted.table, settings.name, settings.ruleset, len(hosted.records), settings.seats, LOBBY)
+
+
+def running_match(match: Match, name: str) -> Advertisement:
+    """Return what every player of a running match advertises, so that whoever was cut off finds any of them.
+
+    :param name: what its table was called; not told if that was private, and replaced if it can be no name.
+    """
+    genesis = match.record.genesis
+    players = len(genesis.roster)
+    if is_private(genesis.table) or not is_table_name(name):
+        name = _anonymous(match.record.match)
+    return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
+
+
+def _anonymous(match: bytes) -> str:
+    """Return the name under which a match is advertised if that of its table is not told."""
+    return f"match {match.hex()[:8]}"
+
+
+def _advertisement(
+    identifier: bytes, name: str, ruleset: Ruleset, taken: int, seats: int, status: str
+) -> Advertisement:
+    return Advertisement(identifier.hex(), name, ruleset_label(ruleset), taken, seats, status, PROTOCOL_VERSION)

@@ -1,0 +1,215 @@
+"""A match as this node plays it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Final
+
+from protocol.events import NodeEvent
+from protocol.match.effects import (
+    CalledOff,
+    Choose,
+    Ended,
+    Formed,
+    Linked,
+    MatchInput,
+    Needed,
+    Over,
+    Overheard,
+    Persist,
+    Replace,
+    Severed,
+    Show,
+    Ticked,
+)
+from protocol.match.lobby import NotAdmittedError, check_token
+from protocol.match.match import Match
+from protocol.net.addresses import Address
+from protocol.node.returning import Host, WayBack, hosts_among
+from protocol.node.runtime import Shell
+from protocol.node.session import Occasion, Session
+from protocol.node.spectators import Audience
+from protocol.node.talking import Floor
+from protocol.wire.frames import Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, WatchAim
+
+LATER_DIALLER: Final = 1.0
+"""Head start, in seconds, of the lower roster index of two players who could dial each other."""
+
+
+class Playing(Session):
+    """One match, proposed or running, in which this node has a seat.
+
+    :param occasion: when and where it is played.
+    :param audience: is sent whatever this node learns.
+    :param formed: told when the match is formed and this is stored.
+    :param called_off: told when it will not be, with those who have resigned.
+    """
+
+    def __init__(
+        self,
+        shell: Shell,
+        match: Match,
+        occasion: Occasion,
+        audience: Audience,
+        formed: Callable[[Playing], None],
+        called_off: Callable[[Playing, tuple[bytes, ...]], None],
+    ) -> None:
+        super().__init__(shell, match, occasion)
+        self.all_confirmed = asyncio.Event()
+        """Every player of the roster has signed the end."""
+        self.is_over = False
+        """The owner was told the end."""
+        self._audience = audience
+        self._formed = formed
+        self._called_off = called_off
+        self._is_retired = False
+
+    def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
+        """Link with the other players from now on, whoever dials first, and do what is owed.
+
+        :param seated: with whom this node is linked for the table at which the match begins.
+        :param beside: ids of other proposals of the table.
+        """
+        mesh = self._shell.mesh
+        self.keep_links(resumed=resumed)
+        self.feed(Ticked())
+        for identity in mesh.linked():
+            if identity not in self.authors:
+                continue
+            aim = mesh.aim(identity)
+            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.record.match, *beside)):
+                self.feed(Linked(self.authors[identity]))
+            else:  # left over from a match before: what is said now would be lost, as the other may not be here yet
+                mesh.disconnect(identity)
+
+    def keep_links(self, *, resumed: bool = False) -> None:
+        """Dial the other players whenever they are not linked."""
+        mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
+        assert me is not None
+        mesh.set_roster(self.authors)
+        for identity, author in self.authors.items():
+            patience = 0.0 if resumed or me < author else LATER_DIALLER
+            addresses = partial(self._addresses, identity, roster[author].join.addresses)
+            mesh.keep(identity, addresses, self.aim, patience)
+
+    def way_back(self, convenor: bytes, token: str) -> WayBack:
+        """Return how to get back to the table of this match.
+
+        :param convenor: its host; empty if that is not known.
+        :param token: what the table asks for, if it is private.
+        """
+        record = self.match.record
+        hosts = tuple(
+            Host(identity, self.match.info[author], record.genesis.roster[author].join.addresses)
+            for identity, author in self.authors.items()
+        )
+        return WayBack(hosts_among(hosts, convenor), record.match, token)
+
+    def retire(self) -> None:
+        """Tell the owner nothing any more, who has left the match behind. Others are still served."""
+        self._is_retired = True
+        self._shell.mesh.forget_all()
+
+    def _addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
+        sighted = self._shell.whereabouts.playing(self.match.record.match)
+        own = set(self._shell.mesh.addresses)
+        candidates = dict.fromkeys((*self._shell.store.addresses(identity), *known, *sighted))
+        return [address for address in candidates if address not in own]
+
+    def greet(self, identity: bytes, at: Address) -> None:
+        """Note that a player is linked, and where."""
+        if identity in self.authors:
+            self._shell.store.remember_address(identity, *at, int(time.time()))
+            self.linked(identity)
+
+    def welcome_spectator(self, identity: bytes, aim: WatchAim) -> MatchAim | Refuse:
+        """Answer who wants to watch."""
+        record = self.match.record
+        if aim.id not in (b"", record.match, record.genesis.table):
+            return Refuse("no-match", "that match is not played at this address")
+        try:
+            check_token(record.genesis.table, aim.token)
+        except NotAdmittedError as error:
+            return Refuse(error.code, str(error))
+        if identity in self.authors:
+            return Refuse("refused", "you have a seat in this match: resume it, you cannot watch it")
+        return self.aim()
+
+    def hear(self, identity: bytes, frame: Carried | Need | Page | Cut | Have) -> None:
+        """Take a frame: anything from a player, from a spectator nothing but NEED."""
+        if identity in self.authors:
+            if isinstance(frame, Need):
+                self._answer(self.authors[identity], frame)
+            elif isinstance(frame, Cut):
+                if frame.match == self.match.record.match:
+                    self.feed(Severed(self.authors[identity], frame.authors))
+            else:
+                self.take(identity, frame)
+        elif isinstance(frame, Need) and frame.match == self.match.record.match and self._audience.may_ask(identity):
+            # A number behind the roster's: the match needs it only to tell who asks from others who do.
+            self._answer(self.match.record.players + self._audience.number(identity), frame)
+
+    def floor(self) -> Floor:
+        """Return where words are said in this match."""
+        others = {identity: self.match.info[author] for identity, author in self.authors.items()}
+        watching = self._audience.identities
+        reach = (*filter(self._shell.mesh.is_linked, others), *watching) if self.match.is_formed else ()
+        return Floor(self.match.record.match, others, reach=reach, onward=watching)
+
+    def _answer(self, asker: int, need: Need) -> None:
+        record = self.match.record
+        if need.match == record.match:
+            self.feed(Needed(asker, need))
+
+    def feed(self, item: MatchInput) -> None:
+        super().feed(item)
+        record = self.match.record
+        if self.match.is_ended and {*range(record.players)} - {*record.position.left} <= {*record.results}:
+            self.all_confirmed.set()
+
+    def send(self, author: int, frame: Frame) -> None:
+        if author < self.match.record.players:
+            super().send(author, frame)
+        else:
+            self._audience.answer(author - self.match.record.players, frame)
+
+    def announce(self, have: Have) -> None:
+        super().announce(have)
+        self._audience.relay(have)
+
+    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
+        if isinstance(effect, Choose):
+            self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
+        elif isinstance(effect, Replace):
+            self._shell.outbox.keep_only(effect.messages)
+        else:
+            if isinstance(effect, Persist):
+                self._shell.outbox.keep(effect.signed)
+            if self._audience:
+                self._audience.relay(Carried(*effect.signed.wire))
+
+    def tell(self, event: NodeEvent) -> None:
+        if not self._is_retired:
+            super().tell(event)
+
+    def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
+        match effect:
+            case Show():
+                self.tell(effect.event)
+            case Formed():
+                self._shell.store.mark_formed(self.match.record.match)
+                self._formed(self)
+            case CalledOff():
+                roster = self.match.record.genesis.roster
+                self._called_off(self, tuple(roster[author].join.identity for author in effect.authors))
+            case Ended():
+                self.keep_transcript()
+            case Over():
+                position = self.match.record.position
+                winners = position.state.places[0] if position.state is not None else ()
+                self._shell.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
+                self.is_over = True
+                self.tell(self.result(effect.confirmed))

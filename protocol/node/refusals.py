@@ -1,0 +1,40 @@
+"""Why a table or match cannot be entered, as its owner is told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.errors import LOOK_ON, NodeError
+from protocol.net.dialer import DialError
+from protocol.net.mesh import RefusedError
+
+_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
+
+
+def closing_code(code: str) -> str:
+    """Return the code of :class:`~protocol.events.TableClosed` for what a peer may have written."""
+    return code if code in _CLOSING else "refused"
+
+
+LEFT: Final = "they have left"
+"""Why a link ends when its other side says that it goes."""
+
+
+def host_gone(reason: str) -> str:
+    """Return why a table is closed whose host's link went down for a reason."""
+    return "the host has left" if reason == LEFT else f"the host is gone ({reason})"
+
+
+def unreachable(error: DialError) -> NodeError:
+    """Return what it means to a person that nobody was reached."""
+    hint = "check the address, and that no firewall is in between; the host's join line is the surest"
+    if error.is_other:
+        hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
+    return NodeError("unreachable", str(error), hint)
+
+
+def refusal(error: RefusedError) -> NodeError:
+    """Return what it means to a person that the other node said no."""
+    if error.code == "playing":
+        return NodeError("refused", str(error), choices=LOOK_ON)
+    return NodeError(error.code if error.code in ("version", "rules", "full") else "refused", str(error))

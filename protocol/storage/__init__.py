@@ -1,0 +1,1 @@
+"""What a home keeps: the store, transcripts, and how matches are named."""

@@ -1,0 +1,228 @@
+"""The matches of a home, looked at without a node: named, written out as transcripts, forgotten.
+
+The store is held by one process at a time (:mod:`protocol.storage.store`). Beside a node that plays, a copy of it is
+read, and nothing can be forgotten.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from difflib import get_close_matches
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from protocol.consensus.history import RejectedMessageError
+from protocol.consensus.replica import Agreement
+from protocol.consensus.transcript import write_transcript
+from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
+from protocol.errors import SEE_MATCHES, NodeError
+from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
+from protocol.storage.match_names import LAST, is_name, meant, short_id
+from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError, copy_store
+from protocol.storage.transcript_files import transcripts, written
+from protocol.version import PROTOCOL_VERSION, written_by
+from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis, version_of
+
+
+def open_store(home: Home) -> Store:
+    """Open the store of a home.
+
+    :raises NodeError: if another process uses the home.
+    :raises StoreError: if the store cannot be used.
+    """
+    try:
+        return Store(home.store)
+    except HomeInUseError as error:
+        hint = "close it, or give this one a home of its own with --home DIR"
+        raise NodeError("home-in-use", str(error), hint) from None
+
+
+@contextmanager
+def read_store(home: Home) -> Iterator[Store]:
+    """Open the store of a home to read it; a copy, which ends with the block, if another process uses the home.
+
+    :raises StoreError: if the store cannot be used.
+    """
+    try:
+        store = Store(home.store)
+    except HomeInUseError:
+        # In the home, which is closed to others: there are secrets in it.
+        with TemporaryDirectory(dir=home.path) as folder, closing(Store(copy_store(home.store, Path(folder)))) as copy:
+            yield copy
+    else:
+        with closing(store):
+            yield store
+
+
+def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
+    """Return those of a store's matches that can be returned to, newest first.
+
+    A proposal that its owner signed last and never saw formed is among them: the others may have.
+    """
+    open_ones = [stored for stored in matches if not stored.over and not is_old(stored)]
+    return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
+
+
+def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
+    """Return the other proposals of the table in which the owner may have to play, the oldest first.
+
+    There are none if this one was formed: the first that is formed is played.
+    """
+    others = [each for each in matches if each.seed == stored.seed and each.match != stored.match]
+    return () if stored.formed else tuple(each for each in reversed(others) if not each.formed)
+
+
+def is_old(stored: StoredMatch) -> bool:
+    """Tell whether a stored match was played by another version of the protocol."""
+    return version_of(stored.genesis) != PROTOCOL_VERSION
+
+
+def check_version(stored: StoredMatch) -> None:
+    """Refuse to do anything with an old match.
+
+    :raises NodeError: saying so.
+    """
+    if is_old(stored):
+        hint = "the program that played it can go on with it and show it"
+        what = f"{stored.name or short_id(stored.match, [])} was {written_by(version_of(stored.genesis))}"
+        raise NodeError("version", what, hint)
+
+
+def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
+    """Return the match that somebody names.
+
+    :param name: whatever :func:`protocol.storage.match_names.meant` understands.
+    :raises NodeError: if there is none like that, or more than one, or the name is empty.
+    """
+    found = meant(name, [(each.match, each.name) for each in matches])
+    if found is None:
+        wanted = name.strip().lower()
+        what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
+        near = get_close_matches(wanted, [each.name for each in matches if each.name], 1)
+        raise NodeError("no-match", what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
+    return next(each for each in matches if each.match == found)
+
+
+def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
+    """Return what to type for a stored match: its name if it has one, else the beginning of its id."""
+    return stored.name or short_id(stored.match, [each.match for each in matches])
+
+
+def transcript_named(home: Home, text: str) -> Path:
+    """Return the transcript that somebody names, as ``verify`` and ``replay`` take it. It may be damaged.
+
+    In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; ``last``
+    for the transcript that was written last; any unique beginning of a match's id; the name of a match (day and table)
+    as it is listed. Only the last of these needs the store, which another process may hold.
+
+    :raises FileNotFoundError: if it can be nothing but a file, and there is none.
+    :raises NodeError: if nothing here, or more than one thing, is called so, or the match has no transcript yet.
+    :raises StoreError: if the store has to be asked, and cannot be used.
+    """
+    if os.path.lexists(text):
+        return Path(text)
+    wanted = text.strip().lower()
+    if not is_name(wanted.removesuffix(TRANSCRIPT_SUFFIX)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+    file_name = f"{wanted.removesuffix(TRANSCRIPT_SUFFIX)}{TRANSCRIPT_SUFFIX}"
+    for folder in (home.matches, home.path / PROOFS_FOLDER):
+        if (folder / file_name).is_file():
+            return folder / file_name
+    if wanted.endswith(TRANSCRIPT_SUFFIX):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+    kept: dict[bytes, Path] = {}
+    for match, path in sorted(transcripts(home), key=lambda each: written(each[1]), reverse=True):
+        kept.setdefault(match, path)
+    if (named := meant(text, [(match, "") for match in kept])) is not None:
+        return kept[named]
+    if not home.store.exists():
+        raise NodeError("no-match", f"there is no file {text} here, and no transcript in {home.path} is called so")
+    with read_store(home) as store:
+        matches = store.matches()
+    stored = find(matches, text)
+    if stored.match not in kept:
+        save = f"p2pdice matches save {name_of(stored, matches)}"
+        choices = ((save, "Write down what there is of the match"),)
+        raise NodeError("no-match", f"{text} has no transcript yet", choices=choices)
+    return kept[stored.match]
+
+
+def seat(stored: StoredMatch) -> int:
+    """Return the roster index that the home has in a stored match.
+
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if genesis, seed and match do not belong together.
+    """
+    roster = parse_genesis(stored.genesis).roster
+    key = MatchKey(stored.seed).public
+    me = next((author for author, record in enumerate(roster) if record.join.match_key == key), None)
+    if me is None or match_id(stored.genesis) != stored.match:
+        raise StoreError("its seed or its genesis is that of another match")
+    return me
+
+
+def owner(stored: StoredMatch) -> bytes:
+    """Return the identity that plays a stored match from its home.
+
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if genesis, seed and match do not belong together.
+    """
+    return parse_genesis(stored.genesis).roster[seat(stored)].join.identity
+
+
+def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
+    """Return the identity of a home, and whether it was made now: never where matches were played under another one.
+
+    :raises KeyFileError: if the key cannot be used or is missing.
+    :raises StoreError: if the store cannot be read.
+    """
+    if not os.path.lexists(home.identity):
+        for stored in store.matches():
+            with suppress(MalformedGenesisError, StoreError):
+                who = "whoever" if is_old(stored) else f"{fingerprint(owner(stored))}, who"
+                raise KeyFileError(
+                    f"{home.identity} is missing, the key of {who} plays the matches that are kept here; "
+                    "put it back from a backup, or begin as somebody new in another folder: --home DIR"
+                )
+    return Identity.load_or_create(home.path)
+
+
+def check_owner(stored: StoredMatch, identity: Identity) -> None:
+    """Refuse to return to a match with another key than it was begun with: its seat is another one's.
+
+    :raises NodeError: saying so.
+    :raises MalformedGenesisError: if the genesis is none.
+    :raises StoreError: if what is stored is damaged.
+    """
+    if (begun := owner(stored)) != identity.public:
+        raise NodeError(
+            "failed",
+            f"match {stored.match.hex()[:8]} was begun as {fingerprint(begun)}, "
+            f"but the key of this home is now that of {identity.fingerprint}",
+            f"put the {IDENTITY_FILE} of that time back from a backup: only its owner can return",
+        )
+
+
+def describe(loss: Loss) -> str:
+    """Return what a store has lost, as a sentence without its full stop."""
+    match = f"match {loss.match.hex()[:8]}"
+    what = f"some of what was stored last of {match}" if loss.is_here else f"{match}, the last one played here,"
+    return f"{what} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
+
+
+def transcript(store: Store, stored: StoredMatch) -> bytes:
+    """Return the transcript of a stored match, however far it has come: who is awaited can be read from it.
+
+    :raises NodeError: if it is an old one.
+    :raises StoreError: if what is stored is damaged.
+    """
+    check_version(stored)
+    try:
+        agreement = Agreement(stored.genesis, seat(stored))
+        agreement.take_stored(store.messages(stored.match))
+    except (MalformedGenesisError, RejectedMessageError, StoreError) as error:
+        raise StoreError(f"the stored match is damaged: {error}") from None
+    return write_transcript(agreement.record, agreement.proven.values())

@@ -1,0 +1,118 @@
+"""Names of matches, for people to type: ``2026-11-22-friday``, the day and the table.
+
+A host may give a table any name in Unicode. The name of a match keeps only letters from a to z and digits of it, so
+that it can be typed as it stands, in any shell and on any keyboard, and needs no quotes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from datetime import date
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from protocol.errors import SEE_MATCHES, NodeError
+from protocol.storage.home import TRANSCRIPT_SUFFIX
+
+if TYPE_CHECKING:
+    from p2pdice import Ruleset
+
+LAST: Final = "last"
+"""Names the newest match."""
+SHORT_ID: Final = 8
+"""Digits of a match's id that are shown; it takes them to name a file, and any beginning to name a match."""
+LONGEST_SLUG: Final = 24
+"""Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
+_DIGITS: Final = 5
+_NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
+_FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
+"""What a transcript is called on disk, with the digits of its match."""
+
+
+def slug(text: str) -> str:
+    """Return what is left of a text in a name: small letters from a to z, digits, and a hyphen for what is between.
+
+    >>> slug("Zoë's  Großer Tisch!"), slug("../../etc"), slug("金曜日")
+    ('zoes-grosser-tisch', 'etc', '')
+    """
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    plain = "".join(each for each in letters if not unicodedata.combining(each) and each not in "'’")
+    short = re.sub("[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_SLUG].strip("-")
+    return re.sub("(-[0-9a-f]{8,})+$", "", short)  # these are for ids alone
+
+
+def rules_word(ruleset: Ruleset) -> str:
+    """Return what stands for a ruleset in a name."""
+    return ruleset.name or "house-rules"
+
+
+def day(seconds: int) -> str:
+    """Return the day, by this machine's clock and time zone, of a moment in seconds since 1970."""
+    return date.fromtimestamp(seconds).isoformat()
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name, followed by a number if it was taken before.
+
+    >>> free_name("friday", []), free_name("friday", ["friday"]), free_name("friday", ["friday", "friday-4"])
+    ('friday', 'friday-2', 'friday-5')
+    """
+    start = f"{wanted}-"
+    ends = [each[len(start) :] for each in taken if each.startswith(start)]
+    # Longer numbers are part of a table's own name.
+    numbers = [int(end) for end in ends if end.isdecimal() and len(end) < _DIGITS]
+    if wanted not in taken and not numbers:
+        return wanted
+    return next(name for n in count(max([1, *numbers]) + 1) if (name := f"{start}{n}") not in taken)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may be a name of a match: nothing but small letters, digits and hyphens."""
+    return _NAME.fullmatch(text) is not None
+
+
+def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
+    """Return the beginning of a match's id that names it: eight digits, or more where others begin with the same.
+
+    >>> short_id(bytes(32)), short_id(bytes(32), [bytes(4) + bytes([1] * 28)])
+    ('00000000', '0000000000')
+    """
+    digits, rest = match.hex(), [other.hex() for other in others if other != match]
+    return next(
+        (
+            digits[:length]
+            for length in range(SHORT_ID, len(digits))
+            if not any(other.startswith(digits[:length]) for other in rest)
+        ),
+        digits,
+    )
+
+
+def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
+    """Return the id of the match that somebody means by a name; None if no match is called so.
+
+    That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
+    on disk, or any unique beginning of its id.
+
+    :param matches: the id of each, and its name if it has one; the newest first.
+    :raises NodeError: if several matches are called so, or the name is empty.
+
+    >>> old, new = (bytes(32), "2026-11-22-friday"), (bytes([1] * 32), "")
+    >>> meant("last", [new, old]) == meant("01", [new, old]) == new[0], meant("2026-11-22-Friday", [new, old]) == old[0]
+    (True, True)
+    """
+    wanted = name.strip().lower()
+    if not wanted:
+        raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
+    if wanted == LAST:
+        return matches[0][0] if matches else None
+    file = _FILE_NAME.fullmatch(wanted)
+    digits = file[1] if file is not None else wanted
+    found = [match for match, listed in matches if listed == wanted] or [
+        match for match, _ in matches if match.hex().startswith(digits)
+    ]
+    if len(found) > 1:
+        raise NodeError("no-match", f"{len(found)} matches begin with {name}", "give more digits", SEE_MATCHES)
+    return found[0] if found else None

@@ -1,0 +1,80 @@
+"""The transcripts of a home as files: which match each of them is of, and what a new one is called.
+
+A file is named by the day on which the match began, its rules, and the first digits of its id. None of that is text
+that a peer wrote. Which match a file belongs to is read from its content, not from its name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from p2pdice import Ruleset
+from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
+from protocol.limits import GENESIS
+from protocol.storage.home import TRANSCRIPT_SUFFIX, Home
+from protocol.storage.match_names import SHORT_ID, day, rules_word
+from protocol.wire.genesis import match_id
+
+_HEADER: Final = GENESIS + 64
+"""Bytes within which the header of every transcript ends."""
+
+
+def match_of(path: Path) -> bytes | None:
+    """Return the id of the match that a file is a transcript of, by its header; None if it is none or unreadable."""
+    genesis = genesis_of(path)
+    return match_id(genesis) if genesis is not None else None
+
+
+def genesis_of(path: Path) -> bytes | None:
+    """Return what stands as genesis in the header of a transcript, unchecked; None if it is none or unreadable."""
+    try:
+        with path.open("rb") as file:
+            opened = open_transcript(file.read(_HEADER))
+    except (OSError, MalformedTranscriptError):
+        return None
+    return None if opened.is_proof else opened.genesis
+
+
+def transcripts(home: Home, digits: str = "") -> Iterator[tuple[bytes, Path]]:
+    """Yield the transcripts of a home, each with the id of its match.
+
+    :param digits: look only at files whose name holds these.
+    """
+    folder, start = home.matches, f"*{digits}" if digits else ""
+    for path in sorted(folder.glob(f"{start}*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ():
+        if path.is_file() and (match := match_of(path)) is not None:
+            yield match, path
+
+
+def transcript_of(home: Home, match: bytes) -> Path | None:
+    """Return the transcript of a match that lies in a home; None if there is none."""
+    found = [path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match]
+    return max(found, key=written, default=None)
+
+
+def written(path: Path) -> tuple[float, str]:
+    """Return what orders files by the time when they were last written."""
+    return path.stat().st_mtime, path.name
+
+
+def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> Path:
+    """Return where the transcript of a match is, or is to be written: never a file that is anything else.
+
+    :param begun: when the match began, in seconds since 1970.
+    """
+    if (found := transcript_of(home, match)) is not None:
+        return found
+    digits, start = match.hex(), f"{day(begun)}-{rules_word(ruleset)}"
+    paths = [
+        home.matches / f"{start}-{digits[:length]}{TRANSCRIPT_SUFFIX}" for length in range(SHORT_ID, len(digits) + 1)
+    ]
+    return next((path for path in paths if not os.path.lexists(path)), paths[-1])
+
+
+def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
+    """Return what is written of a match outside the store: transcripts, and proofs of misconduct in it."""
+    own = (path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match)
+    return (*own, *home.proofs(match))

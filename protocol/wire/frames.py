@@ -1,0 +1,342 @@
+"""Frames: what two linked nodes say to each other. Canonical msgpack arrays whose first element is the type.
+
+=====  ========  ======================================================================================
+type   name      fields
+=====  ========  ======================================================================================
+1      HELLO     listening port, aim
+2      WELCOME   aim
+3      REFUSE    code, reason; the same in all versions of the protocol
+4      JOIN      join record
+5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
+6      PROPOSE   genesis
+7      MESSAGE   signed bytes, signature
+8      NEED      match, step, tip, cursor: send me that step's messages and all that follow, but so many
+9      PAGE      match, cursor to go on from or 0, ((signed bytes, signature)…): the answer, in pages
+10     LEAVE     reason
+11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
+12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
+13     HAVE      match, step, tip, digest of what is held for that step, digest of votes and proofs
+14     PURSE     reserved for the heads of purses
+=====  ========  ======================================================================================
+
+The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
+``(match id,)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a spectator. The
+dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or of a match:
+what there is to be seen.
+
+A frame of another type counts against the limits and says nothing (:class:`Unknown`): so types can be added.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple, cast
+
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.limits import PLAYERS, TEXT_CHARACTERS
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.messages import read_pair, spell_pair
+from protocol.wire.table_id import TABLE_ID_BYTES
+
+
+class MalformedFrameError(ValueError):
+    """The bytes are no frame of this protocol; whoever sent them is cut off."""
+
+
+class TableAim(NamedTuple):
+    """The dialler wants a seat."""
+
+    table: bytes
+    """Id of the table, or empty for whichever is open."""
+    token: str
+    """What a private table's join line carries; empty otherwise."""
+
+
+class MatchAim(NamedTuple):
+    """The dialler and the dialled play one match."""
+
+    match: bytes
+
+
+class WatchAim(NamedTuple):
+    """The dialler wants to watch."""
+
+    id: bytes
+    """Of the table or the match, or empty for whichever is there."""
+    token: str
+    """What a private table's join line carries; empty otherwise."""
+
+
+Aim = TableAim | MatchAim | WatchAim
+
+
+class Hello(NamedTuple):
+    """First frame of the dialler."""
+
+    port: int
+    """Where the dialler listens itself."""
+    aim: Aim
+
+
+class Welcome(NamedTuple):
+    """The dialled node accepts the link."""
+
+    aim: Aim
+
+
+class Refuse(NamedTuple):
+    """The dialled node does not want the link, or the convenor not the player."""
+
+    code: str
+    """``version``, ``full``, ``refused``, ``rules``, ``no-match``, ``no-table``, ``playing``."""
+    reason: str
+
+
+class JoinTable(NamedTuple):
+    """A join record, not parsed yet."""
+
+    record: Value
+
+
+class Table(NamedTuple):
+    """What a guest must know about the table, sent again whenever it changes."""
+
+    name: str
+    ruleset: Value
+    seats: int
+    patience: Value
+    players: tuple[tuple[str, bytes], ...]
+
+
+class Propose(NamedTuple):
+    """The convenor's genesis, not parsed yet."""
+
+    genesis: bytes
+
+
+class Carried(NamedTuple):
+    """One signed message of a match, not parsed yet."""
+
+    data: bytes
+    signature: bytes
+
+
+class Need(NamedTuple):
+    """Ask for messages from a step on."""
+
+    match: bytes
+    step: int
+    tip: bytes
+    cursor: int
+    """How many of them were shown before."""
+
+
+class Page(NamedTuple):
+    """Answer to :class:`Need`."""
+
+    match: bytes
+    cursor: int
+    """How many were shown with these; 0 if nothing follows that the sender holds."""
+    messages: tuple[tuple[bytes, bytes], ...]
+
+
+class Leave(NamedTuple):
+    """The sender goes, on purpose."""
+
+    reason: str
+
+
+class Cut(NamedTuple):
+    """Some players of the match cannot be reached by the sender."""
+
+    match: bytes
+    authors: tuple[int, ...]
+
+
+class Say(NamedTuple):
+    """A word that somebody said, not parsed yet."""
+
+    data: bytes
+    signature: bytes
+
+
+class Have(NamedTuple):
+    """What the sender holds of a match. A digest of nothing is empty."""
+
+    match: bytes
+    step: int
+    """The open one."""
+    tip: bytes
+    held: bytes
+    """Digest of the messages for the open step."""
+    votes: bytes
+    """Digest of the votes, and of who is proven to have broken the rules."""
+
+
+class Unknown(NamedTuple):
+    """A frame of a type that this program does not know, or that is reserved: it is ignored."""
+
+    type: int
+    fields: tuple[Value, ...]
+
+
+Known = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say | Have
+Frame = Known | Unknown
+
+
+class _Type(IntEnum):
+    HELLO = 1
+    WELCOME = 2
+    REFUSE = 3
+    JOIN = 4
+    TABLE = 5
+    PROPOSE = 6
+    MESSAGE = 7
+    NEED = 8
+    PAGE = 9
+    LEAVE = 10
+    CUT = 11
+    SAY = 12
+    HAVE = 13
+
+
+_TYPES: Final = frozenset(map(int, _Type))
+_WATCH: Final = "watch"
+
+_TYPE_OF: Final = {
+    Hello: _Type.HELLO,
+    Welcome: _Type.WELCOME,
+    Refuse: _Type.REFUSE,
+    JoinTable: _Type.JOIN,
+    Table: _Type.TABLE,
+    Propose: _Type.PROPOSE,
+    Carried: _Type.MESSAGE,
+    Need: _Type.NEED,
+    Page: _Type.PAGE,
+    Leave: _Type.LEAVE,
+    Cut: _Type.CUT,
+    Say: _Type.SAY,
+    Have: _Type.HAVE,
+}
+_MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
+"""How the frames begin that are by far the most."""
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """Return the bytes of ``frame``.
+
+    >>> encode_frame(Leave("bye")).hex()
+    '920aa3627965'
+    """
+    if isinstance(frame, Carried) and (pair := spell_pair(*frame)) is not None:
+        return _MESSAGE + pair
+    if isinstance(frame, Unknown):
+        return encode((frame.type, *frame.fields))
+    fields: tuple[object, ...] = tuple(frame)
+    if isinstance(frame, Hello | Welcome):
+        aim = frame.aim
+        fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
+    return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
+
+
+def decode_frame(data: bytes) -> Frame:
+    """Return the frame that ``data`` spells, its shape checked, its contents not.
+
+    :raises MalformedFrameError: for anything else.
+    """
+    if data.startswith(_MESSAGE) and (pair := read_pair(data, len(_MESSAGE))) is not None and pair[2] == len(data):
+        return Carried(*pair[:2])
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedFrameError(str(error)) from None
+    if type(value) is not tuple or not value:
+        raise MalformedFrameError("a frame is an array")
+    kind, *fields = value
+    if type(kind) is not int:
+        raise MalformedFrameError("a frame without a type is malformed")
+    if kind not in _TYPES:
+        return Unknown(kind, tuple(fields))
+    frame = _build(kind, tuple(fields))
+    if frame is None:
+        raise MalformedFrameError(f"a frame of type {kind} is malformed")
+    return frame
+
+
+def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
+    match kind, fields:
+        case _Type.MESSAGE, (bytes() as message, bytes() as signature):
+            return Carried(message, signature)
+        case _Type.SAY, (bytes() as word, bytes() as signature):
+            return Say(word, signature)
+        case _Type.HELLO, (int() as port, tuple() as aim):
+            goal = _aim(aim)
+            if goal and 0 <= port < 65536:
+                return Hello(port, goal)
+        case _Type.WELCOME, (tuple() as aim,):
+            if goal := _aim(aim):
+                return Welcome(goal)
+        case _Type.REFUSE, (str() as code, str() as reason) if _is_text(code) and _is_text(reason):
+            return Refuse(code, reason)
+        case _Type.JOIN, (tuple() as record,):
+            return JoinTable(record)
+        case _Type.TABLE, (str() as name, tuple() as rules, int() as seats, tuple() as patience, tuple() as players):
+            if _is_text(name) and 2 <= seats <= PLAYERS and len(players) <= PLAYERS and _are_players(players):
+                return Table(name, rules, seats, patience, cast("tuple[tuple[str, bytes], ...]", players))
+        case _Type.PROPOSE, (bytes() as genesis,):
+            return Propose(genesis)
+        case _Type.NEED, (bytes() as match, int() as step, bytes() as tip, int() as cursor):
+            if _is_place(match, step, tip) and 0 <= cursor < 2**32:
+                return Need(match, step, tip, cursor)
+        case _Type.HAVE, (bytes() as match, int() as step, bytes() as tip, bytes() as held, bytes() as votes):
+            if _is_place(match, step, tip) and {len(held), len(votes)} <= {0, HASH_BYTES}:
+                return Have(match, step, tip, held, votes)
+        case _Type.CUT, (bytes() as match, tuple() as authors) if len(match) == HASH_BYTES and _are_authors(authors):
+            return Cut(match, cast("tuple[int, ...]", authors))
+        case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
+            if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
+                return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.LEAVE, (str() as reason,) if _is_text(reason):
+            return Leave(reason)
+    return None
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= TEXT_CHARACTERS
+
+
+def _is_place(match: bytes, step: int, tip: bytes) -> bool:
+    return len(match) == len(tip) == HASH_BYTES and 0 <= step < 2**32
+
+
+def _are_authors(authors: tuple[Value, ...]) -> bool:
+    return len(authors) <= PLAYERS and all(type(author) is int for author in authors)
+
+
+def _are_messages(messages: tuple[Value, ...]) -> bool:
+    return all(
+        type(pair) is tuple and len(pair) == 2 and all(type(part) is bytes for part in pair) for pair in messages
+    )
+
+
+def _are_players(players: tuple[Value, ...]) -> bool:
+    for player in players:
+        if type(player) is not tuple or len(player) != 2:
+            return False
+        name, identity = player
+        if type(name) is not str or not _is_text(name) or type(identity) is not bytes or len(identity) != 32:
+            return False
+    return True
+
+
+def _aim(value: tuple[Value, ...]) -> Aim | None:
+    match value:
+        case (bytes() as table, str() as token) if len(table) in (0, TABLE_ID_BYTES) and _is_text(token):
+            return TableAim(table, token)
+        case (bytes() as match,) if len(match) == HASH_BYTES:
+            return MatchAim(match)
+        case (str() as word, bytes() as what, str() as token) if (
+            word == _WATCH and len(what) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
+        ):
+            return WatchAim(what, token)
+    return None

@@ -1,0 +1,257 @@
+"""The genesis of a match: who plays, by which rules, with how much patience. Its hash is the match id, T_0.
+
+Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
+signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
+whoever joined holds it. The convenor puts the records together, sorted by identity; nobody signs the genesis unless
+their own record stands there unaltered.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Final, NamedTuple, cast
+
+from p2pdice import RulesError, Ruleset
+from protocol.crypto.hashing import HASH_BYTES, tagged_hash
+from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
+from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
+from protocol.version import PROTOCOL_VERSION, tag
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.nicknames import check_written
+from protocol.wire.table_id import check_table_id
+
+GENESIS_TAG: Final = tag("genesis")
+JOIN_TAG: Final = tag("join")
+_BEGINNING: Final = re.compile(rb"\x95[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/genesis")
+"""An array of five, of which the first is a short text."""
+NONCE_BYTES: Final = 32
+PLEDGES: Final = ("redeemed", "cursed")
+
+
+class MalformedGenesisError(ValueError):
+    """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
+
+
+class UnknownRulesError(MalformedGenesisError):
+    """The rules are none that this version can play by."""
+
+
+class Patience(NamedTuple):
+    """How long a node waits before it calls a player silent, in seconds. Part of the genesis, so the same for all."""
+
+    human: int = PATIENCE_HUMAN
+    """For a choice that a person makes."""
+    automatic: int = PATIENCE_AUTOMATIC
+    """For a message that a program sends by itself."""
+
+
+class Join(NamedTuple):
+    """What one player signs on joining a table."""
+
+    table: bytes
+    """Id of the table (16 bytes), so that the record fits no other."""
+    identity: bytes
+    match_key: bytes
+    nickname: str
+    addresses: tuple[tuple[str, int], ...]
+    """(host, port) under which this player's node listens."""
+    nonce: bytes
+    pledge: str
+
+
+class JoinRecord(NamedTuple):
+    """A join with its two signatures."""
+
+    data: bytes
+    identity_signature: bytes
+    match_signature: bytes
+    join: Join
+
+    @property
+    def wire(self) -> tuple[bytes, bytes, bytes]:
+        """The three byte strings that travel."""
+        return self.data, self.identity_signature, self.match_signature
+
+
+class Genesis(NamedTuple):
+    """What every player signs first."""
+
+    table: bytes
+    ruleset: Ruleset
+    patience: Patience
+    roster: tuple[JoinRecord, ...]
+
+    def encoded(self) -> bytes:
+        """Return the canonical bytes; their hash is the match id."""
+        roster = tuple(record.wire for record in self.roster)
+        return encode((GENESIS_TAG, self.table, self.ruleset.options(), tuple(self.patience), roster))
+
+
+def match_id(genesis_data: bytes) -> bytes:
+    """Return T_0 of the match with this genesis, by the version of the protocol that it is of."""
+    return tagged_hash("genesis", genesis_data, version=version_of(genesis_data))
+
+
+def version_of(genesis_data: bytes) -> int:
+    """Return the version of the protocol that a genesis is of, unchecked; this program's if it is no genesis."""
+    found = _BEGINNING.match(genesis_data)
+    return int(found[1]) if found is not None else PROTOCOL_VERSION
+
+
+def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
+    """Return ``join`` signed by the identity and by the match key it names."""
+    data = encode((JOIN_TAG, *join))
+    return JoinRecord(data, identity.private_key.sign(data), key.sign(data), join)
+
+
+def parse_join_record(value: Value) -> JoinRecord:
+    """Return the join record that a peer sent, both signatures and both keys checked.
+
+    Of the nickname no more is asked than :func:`~protocol.wire.nicknames.check_written` does; those who sit down
+    together ask for more.
+
+    :raises MalformedGenesisError: for anything else.
+    """
+    if type(value) is not tuple or len(value) != 3 or not all(type(part) is bytes for part in value):
+        raise MalformedGenesisError("a player's entry is not three byte strings")
+    data, identity_signature, match_signature = cast("tuple[bytes, bytes, bytes]", value)
+    if len(identity_signature) != SIGNATURE_BYTES or len(match_signature) != SIGNATURE_BYTES:
+        raise MalformedGenesisError(f"a signature has {SIGNATURE_BYTES} bytes")
+    try:
+        fields = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedGenesisError(f"a player's entry cannot be read: {error}") from None
+    if type(fields) is not tuple or len(fields) != 8 or fields[0] != JOIN_TAG:
+        raise MalformedGenesisError("a player's entry is not one of this version of the protocol")
+    _, table, identity, match_key, nickname, addresses, nonce, pledge = fields
+    if not (
+        type(table) is bytes
+        and _is_bytes(identity, KEY_BYTES)
+        and _is_bytes(match_key, KEY_BYTES)
+        and _is_bytes(nonce, NONCE_BYTES)
+        and type(nickname) is str
+        and pledge in PLEDGES
+    ):
+        raise MalformedGenesisError("a part of a player's entry has the wrong form")
+    try:
+        check_written(nickname)
+        check_table_id(table)
+    except ValueError as error:
+        raise MalformedGenesisError(str(error)) from None
+    if identity == match_key:
+        raise MalformedGenesisError("a player has one key for two purposes")
+    join = Join(
+        table,
+        cast("bytes", identity),
+        cast("bytes", match_key),
+        nickname,
+        _parse_addresses(addresses),
+        cast("bytes", nonce),
+        pledge,
+    )
+    try:
+        certified = PublicKey(join.identity).verifies(identity_signature, data)
+        possessed = PublicKey(join.match_key).verifies(match_signature, data)
+    except ValueError as error:
+        raise MalformedGenesisError(str(error)) from None
+    if not (certified and possessed):
+        raise MalformedGenesisError("a signature of a player's entry is wrong")
+    return JoinRecord(data, identity_signature, match_signature, join)
+
+
+def _is_bytes(value: object, size: int) -> bool:
+    return type(value) is bytes and len(value) == size
+
+
+def _parse_addresses(value: Value) -> tuple[tuple[str, int], ...]:
+    if type(value) is not tuple or len(value) > JOIN_ADDRESSES:
+        raise MalformedGenesisError(f"a player's entry has at most {JOIN_ADDRESSES} addresses")
+    addresses = []
+    for pair in value:
+        if type(pair) is not tuple or len(pair) != 2:
+            raise MalformedGenesisError("an address is a host and a port")
+        host, port = pair
+        # No host names: nobody makes us ask a name server. No zone: it means nothing on another machine.
+        if type(host) is not str or not _is_numeric(host):
+            raise MalformedGenesisError("an address is a numeric IPv4 or IPv6 address")
+        if type(port) is not int or not 0 < port < 65536:
+            raise MalformedGenesisError("a port is 1 to 65535")
+        addresses.append((host, port))
+    return tuple(addresses)
+
+
+def _is_numeric(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return "%" not in host
+
+
+def parse_genesis(data: bytes) -> Genesis:
+    """Return the genesis with these bytes, every join record in it checked.
+
+    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not as it must
+        be, or identities or match keys are not all different.
+    """
+    if len(data) > GENESIS:
+        raise MalformedGenesisError(f"what a match begins with has at most {GENESIS} bytes")
+    try:
+        fields = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedGenesisError(f"what the match begins with cannot be read: {error}") from None
+    if type(fields) is not tuple or len(fields) != 5 or fields[0] != GENESIS_TAG:
+        raise MalformedGenesisError("the match is not one of this version of the protocol")
+    _, table, options, patience, roster = fields
+    if type(roster) is not tuple or not 2 <= len(roster) <= PLAYERS:
+        raise MalformedGenesisError(f"a match has 2 to {PLAYERS} players")
+    records = tuple(parse_join_record(record) for record in roster)
+    if any(record.join.table != table for record in records):
+        raise MalformedGenesisError("a player's entry is for another table")
+    identities = [record.join.identity for record in records]
+    if identities != sorted(set(identities)):
+        raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
+    if len({record.join.match_key for record in records} | set(identities)) != 2 * len(records):
+        raise MalformedGenesisError("two players have one match key")
+    return Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
+
+
+def parse_ruleset(value: Value) -> Ruleset:
+    """Return the ruleset with these options.
+
+    :raises UnknownRulesError: for an option or value that this version does not know, or a refused combination.
+    """
+    if type(value) is not tuple:
+        raise UnknownRulesError("a ruleset is an array of options")
+    pairs: list[tuple[str, str | int]] = []
+    for pair in value:
+        if type(pair) is not tuple or len(pair) != 2:
+            raise UnknownRulesError("an option is a name and a value")
+        name, setting = pair
+        if type(name) is not str or not isinstance(setting, str | int):
+            raise UnknownRulesError("an option is a name and a value")
+        pairs.append((name, setting))
+    if pairs != sorted(pairs, key=lambda option: option[0]):
+        raise UnknownRulesError("the options of a ruleset are sorted by name")
+    try:
+        return Ruleset.from_options(pairs)
+    except RulesError as error:
+        raise UnknownRulesError(f"these rules cannot be played here: {error}") from None
+
+
+def parse_patience(value: Value) -> Patience:
+    """Return the patience that a peer proposes.
+
+    :raises MalformedGenesisError: if it is out of bounds.
+    """
+    if type(value) is not tuple or len(value) != len(Patience._fields) or not all(type(part) is int for part in value):
+        raise MalformedGenesisError("patience is two numbers of seconds")
+    low, high = PATIENCE_BOUNDS
+    seconds = cast("tuple[int, int]", value)
+    if not all(low <= part <= high for part in seconds):
+        raise MalformedGenesisError(f"patience lies between {low} and {high} seconds")
+    return Patience(*seconds)
+
+
+assert HASH_BYTES == NONCE_BYTES == KEY_BYTES  # one size of random and hashed values throughout

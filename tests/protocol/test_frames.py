@@ -1,0 +1,167 @@
+"""Frames come back as they were sent, and hostile ones are refused with one error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.limits import PLAYERS, TEXT_CHARACTERS
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.frames import (
+    Carried,
+    Frame,
+    Have,
+    Hello,
+    JoinTable,
+    Leave,
+    MalformedFrameError,
+    MatchAim,
+    Need,
+    Page,
+    Propose,
+    Refuse,
+    Say,
+    Table,
+    TableAim,
+    Unknown,
+    WatchAim,
+    Welcome,
+    decode_frame,
+    encode_frame,
+)
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=TEXT_CHARACTERS)
+HASH = st.binary(min_size=32, max_size=32)
+STEP = st.integers(0, 2**32 - 1)
+TABLE_ID = st.just(b"") | st.binary(min_size=16, max_size=16)
+AIM = st.builds(TableAim, TABLE_ID, TEXT) | st.builds(MatchAim, HASH) | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
+PAIRS = st.lists(st.tuples(st.binary(max_size=80), st.binary(max_size=64)), max_size=5).map(tuple)
+SMALL = st.lists(st.integers(0, 9), max_size=3).map(tuple)
+FRAMES: st.SearchStrategy[Frame] = st.one_of(
+    st.builds(Hello, st.integers(0, 65535), AIM),
+    st.builds(Welcome, AIM),
+    st.builds(Refuse, TEXT, TEXT),
+    st.builds(JoinTable, SMALL),
+    st.builds(
+        Table, TEXT, SMALL, st.integers(2, PLAYERS), SMALL, st.lists(st.tuples(TEXT, HASH), max_size=PLAYERS).map(tuple)
+    ),
+    st.builds(Propose, st.binary(max_size=99)),
+    st.builds(Carried, st.binary(max_size=300), st.binary(min_size=60, max_size=66)),
+    st.builds(Need, HASH, STEP, HASH, STEP),
+    st.builds(Page, HASH, STEP, PAIRS),
+    st.builds(Leave, TEXT),
+    st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
+    st.builds(Have, HASH, STEP, HASH, st.just(b"") | HASH, st.just(b"") | HASH),
+    st.builds(Unknown, st.just(0) | st.integers(14, 2**64 - 1), SMALL),
+)
+
+
+@given(FRAMES)
+def test_a_frame_comes_back_as_it_was_sent(frame: Frame) -> None:
+    assert decode_frame(encode_frame(frame)) == frame
+
+
+@given(st.binary(max_size=300), st.integers(0, 70), st.data())
+def test_a_message_is_read_alike_with_and_without_msgpack(content: bytes, length: int, data: st.DataObject) -> None:
+    """Whatever is changed in it, and wherever it is cut."""
+    frame = bytearray(encode_frame(Carried(content, bytes(length))))
+    place = data.draw(st.integers(0, len(frame) - 1))
+    frame[place] ^= data.draw(st.integers(0, 255))
+    received = bytes(frame[: data.draw(st.just(len(frame)) | st.integers(1, len(frame)))])
+    try:
+        value = decode(received)
+    except NotCanonicalError:
+        with pytest.raises(MalformedFrameError):
+            decode_frame(received)
+    else:
+        assert encode(value) == received
+        if isinstance(value, tuple) and value[:1] == (7,) and len(value) == 3 and {*map(type, value[1:])} == {bytes}:
+            assert tuple(decode_frame(received)) == value[1:]
+
+
+PARTS: st.SearchStrategy[Value] = st.one_of(
+    st.integers(-(2**63), 2**64 - 1),
+    st.binary(max_size=40),
+    st.text(st.characters(codec="utf-8"), max_size=TEXT_CHARACTERS + 5),
+    st.lists(st.integers() | st.binary(max_size=33), max_size=PLAYERS + 2).map(tuple),
+    st.lists(st.tuples(st.text(max_size=3), st.binary(min_size=31, max_size=33)), max_size=PLAYERS + 2).map(tuple),
+)
+
+
+@given(FRAMES, st.data())
+def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_frame(frame: Frame, data: st.DataObject) -> None:
+    value = decode(encode_frame(frame))
+    assert isinstance(value, tuple)
+    changed = list(value)
+    index = data.draw(st.integers(0, len(changed) - 1))
+    changed[index] = data.draw(PARTS)
+    try:
+        raw = encode(tuple(changed))
+    except NotCanonicalError:
+        return
+    try:
+        parsed = decode_frame(raw)
+    except MalformedFrameError:
+        return
+    assert encode_frame(parsed) == raw
+
+
+ZEROS = bytes(32)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (),
+        7,
+        "HELLO",
+        (11, "x"),
+        ("1", "x"),
+        (1, (), 7000, (b"", "")),
+        (1, (1,) * 17, 7000, (b"", "")),
+        (1, ("1",), 7000, (b"", "")),
+        (1, (1,), 65536, (b"", "")),
+        (1, (1,), -1, (b"", "")),
+        (1, (1,), 7000, (b"x", "")),
+        (1, (1,), 7000, (b"", "t" * 201)),
+        (1, (1,), 7000, (ZEROS, 0, ZEROS)),
+        (1, (1,), 7000, (bytes(31),)),
+        (2, "1", (b"", "")),
+        (3, "full", 7),
+        (4, b"record"),
+        (5, "table", (), 1, (), ()),
+        (5, "table", (), 11, (), ()),
+        (5, "table", (), 2, (), (("ann", b"short"),)),
+        (5, "table", (), 2, (), (("ann", ZEROS),) * 11),
+        (6, "genesis"),
+        (7, b"data"),
+        (7, b"data", "signature"),
+        (8, ZEROS, 2**32, ZEROS, 0),
+        (8, ZEROS, 0, b"", 0),
+        (8, ZEROS, 0, ZEROS, 2**32),
+        (8, ZEROS, 0, ZEROS, ()),
+        (9, ZEROS, -1, ()),
+        (9, ZEROS, 1, (b"data",)),
+        (9, ZEROS, 1, ((b"data", b"signature", b"more"),)),
+        (10, "x" * 201),
+        (10, "bye", "bye"),
+        (12, "word", b"signature"),
+        (12, b"word"),
+        (13, ZEROS, 0, ZEROS, b"digest", ZEROS),
+        (13, ZEROS, 0, ZEROS, ZEROS),
+        (12, b"word", b"signature", 0),
+    ],
+)
+def test_a_value_of_another_shape_is_no_frame(value: Value) -> None:
+    with pytest.raises(MalformedFrameError):
+        decode_frame(encode(value))
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_frame_or_refused_with_the_one_error(data: bytes) -> None:
+    try:
+        frame = decode_frame(data)
+    except MalformedFrameError:
+        return
+    assert encode_frame(frame) == data

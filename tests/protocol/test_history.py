@@ -1,0 +1,476 @@
+"""The fold: scripts, the chain of hashes, resignation in every kind of slot, and what proves misconduct."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from p2pdice import PRESETS, Expect
+from protocol.consensus import history as history_module
+from protocol.consensus.absence import Ballot, Vote
+from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.steps import FORMED, SCRIPTS, Position, Purpose
+from protocol.consensus.transcript import write_transcript
+from protocol.consensus.verifier import verify
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.joint_randomness import Context, share_commitment
+from protocol.crypto.keys import MatchKey
+from protocol.events import YourTurn
+from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
+from protocol.match.match import Match
+from protocol.wire.frames import Carried
+from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
+from tests.simulation.world import World, genesis
+
+CLASSIC = PRESETS["classic"]
+
+
+def played(players: int = 3, seed: int = 1) -> World:
+    world = World(CLASSIC, players, seed)
+    world.run()
+    return world
+
+
+WORLD = played()
+CHAIN = WORLD.machines[0].match.record.chain
+KEYS = tuple(MatchKey(seed) for seed in WORLD.seeds)
+
+
+def record_at(step: int) -> Record:
+    """Return the record of the played match with the first ``step`` steps closed."""
+    record = Record(WORLD.data)
+    for position in CHAIN[1 : step + 1]:
+        for signed in position.entries.values():
+            assert record.add(signed) is Outcome.ADDED
+    assert record.position.step == step
+    return record
+
+
+def first(condition: Callable[[Position], bool]) -> int:
+    """Return the first step of the played match with some property."""
+    return next(position.step for position in CHAIN if condition(position))
+
+
+def at(purpose: Purpose, kind: Kind) -> int:
+    return first(lambda position: position.purpose is purpose and position.kind is kind and len(position.owed) != 2)
+
+
+def said(step: int) -> list[Signed]:
+    """Return what was said in a step of the played match, by author."""
+    return list(CHAIN[step + 1].entries.values())
+
+
+def spoken(record: Record, author: int, kind: Kind, body: object, **changes: object) -> Signed:
+    position = record.position
+    message = Message(record.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
+    return sign(message._replace(**changes), KEYS[author])  # type: ignore[arg-type]
+
+
+def resigns(record: Record, author: int) -> Signed:
+    return spoken(record, author, Kind.RESIGN, ())
+
+
+def test_the_scripts_follow_each_other_as_they_are_written() -> None:
+    for before, after in itertools.pairwise(CHAIN):
+        script = SCRIPTS[before.purpose]
+        assert before.kind is script[before.stage]
+        if before.stage + 1 < len(script):
+            assert (after.purpose, after.stage) == (before.purpose, before.stage + 1)
+        elif after.purpose is Purpose.DEAL and before.purpose is Purpose.SHOWDOWN:
+            assert after.kind is Kind.LOCK  # the commitments came with the openings
+        else:
+            assert after.stage == 0
+    assert CHAIN[-1].purpose is Purpose.END
+
+
+def test_no_secret_is_owed_but_right_after_a_lock() -> None:
+    for before, after in itertools.pairwise(CHAIN):
+        if after.kind in (Kind.REVEAL, Kind.OPEN):
+            assert before.kind is Kind.LOCK
+
+
+def test_every_message_changes_the_hash_of_the_history() -> None:
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    tips = set()
+    for changed in (None, *CHAIN[step].owed):
+        record = record_at(step)
+        for signed in said(step):
+            record.add(resigns(record, signed.message.author) if signed.message.author == changed else signed)
+        tips.add(record.position.tip)
+    assert len(tips) == 1 + len(CHAIN[step].owed)
+
+
+def test_the_order_within_a_step_does_not_matter() -> None:
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    record = record_at(step)
+    for signed in reversed(said(step)):
+        record.add(signed)
+    assert record.position.tip == CHAIN[step + 1].tip
+    assert list(record.position.entries) == sorted(record.position.entries)
+
+
+# Resignation
+
+
+SLOTS = {
+    "lock of the seats": (Purpose.SEATING, Kind.LOCK),
+    "reveal of the seats": (Purpose.SEATING, Kind.REVEAL),
+    "commit of a deal": (Purpose.DEAL, Kind.COMMIT),
+    "lock of a deal": (Purpose.DEAL, Kind.LOCK),
+    "reveal of a deal": (Purpose.DEAL, Kind.REVEAL),
+    "move": (Purpose.TURN, Kind.MOVE),
+    "lock of a showdown": (Purpose.SHOWDOWN, Kind.LOCK),
+    "opening": (Purpose.SHOWDOWN, Kind.OPEN),
+}
+
+
+def resigned(step: int) -> tuple[Record, int]:
+    """Close a step with a resignation in the place of its first message."""
+    record = record_at(step)
+    messages = said(step)
+    quitter = messages[0].message.author
+    record.add(resigns(record, quitter))
+    for signed in messages[1:]:
+        record.add(signed)
+    assert record.position.step == step + 1
+    return record, quitter
+
+
+@pytest.mark.parametrize(("purpose", "kind"), SLOTS.values(), ids=SLOTS.keys())
+def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purpose: Purpose, kind: Kind) -> None:
+    record, quitter = resigned(at(purpose, kind))
+    assert quitter not in record.position.owed
+    left = finish(record)
+    state = left.position.state
+    assert state is not None
+    assert state.expects.kind is Expect.OVER
+    assert left.position.seats.index(quitter) not in state.winners
+    assert verify(write_transcript(left)).verdict == "fair"
+
+
+def finish(record: Record) -> Record:
+    """Let whoever is left play on from here, as real matches fed with the history so far."""
+    history = [signed for position in record.chain[1:] for signed in position.entries.values()]
+    history += record.held.values()
+    players = [author for author in range(record.players) if author in record.position.owed or record.position.state]
+    matches: dict[int, Match] = {}
+    for author in players:
+        matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], history)
+        match._heard = None  # everybody is here and holds the same
+    inbox: list[tuple[int, MatchInput]] = [(author, Ticked()) for author in players]
+    while inbox:
+        me, item = inbox.pop(0)
+        for effect in matches[me].handle(item, 0.0):
+            if isinstance(effect, Broadcast) and isinstance(effect.frame, Carried):
+                signed = parse_signed(effect.frame.data, effect.frame.signature)
+                inbox += [(other, Received(me, signed)) for other in players if other != me]
+            elif isinstance(effect, Show) and isinstance(effect.event, YourTurn):
+                legal = effect.event.view.legal
+                inbox.append((me, Played(legal[-1], effect.event.token)))
+    tips = {match.record.position.tip for match in matches.values()}
+    assert len(tips) == 1
+    return matches[players[0]].record
+
+
+@pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL])
+def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> None:
+    """Who leaves then may have known the outcome."""
+    record, _ = resigned(at(purpose, Kind.REVEAL))
+    assert (record.position.purpose, record.position.kind) == (purpose, Kind.COMMIT)
+    assert record.position.standing is None
+    assert record.position.deal is None
+    if purpose is Purpose.SEATING:
+        assert record.position.seats == ()
+
+
+def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
+    step = at(Purpose.SHOWDOWN, Kind.OPEN)
+    record, quitter = resigned(step)
+    position = record.position
+    shown = [state.hands for _, state in position.happened if state.hands]
+    assert shown
+    assert shown[0][position.seats.index(quitter)] is None
+    assert sum(hand is not None for hand in shown[0]) == record.players - 1
+
+
+def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
+    record = record_at(FORMED)
+    for author in (0, 1):
+        record.add(resigns(record, author))
+    record.add(next(signed for signed in said(FORMED) if signed.message.author == 2))
+    assert record.position.purpose is Purpose.END
+    assert record.position.state is not None
+    assert [record.position.seats[seat] for seat in record.position.state.winners] == [2]
+
+
+def test_who_resigned_before_the_seats_were_drawn_has_a_seat_and_concedes_at_the_start() -> None:
+    record, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
+    left = finish(record)
+    start = next(position for position in left.chain if position.state is not None)
+    assert start.state is not None
+    assert sorted(start.seats) == list(range(record.players))
+    assert start.state.exits == (((start.seats.index(quitter),), "conceded"),)
+    assert start.left == (quitter,)
+
+
+@pytest.mark.parametrize("staying", [(), (1,)])
+def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_out_in_order(
+    staying: tuple[int, ...],
+) -> None:
+    record = record_at(FORMED)
+    for author in range(record.players):
+        if author not in staying:
+            record.add(resigns(record, author))
+    for signed in said(FORMED):
+        if signed.message.author in staying:
+            record.add(signed)
+    state = record.position.state
+    assert state is not None
+    assert record.position.seats == tuple(range(record.players))
+    assert record.position.purpose is Purpose.END
+    assert state.exits == tuple(((seat,), "conceded") for seat in ((0, 2) if staying else (0, 1)))
+    assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
+
+
+def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int | None = None) -> Record:
+    """Return the record of a match of five in which these voted to close a step without the absent."""
+    world = World(CLASSIC, 5, seed=1)
+    keys = [MatchKey(seed) for seed in world.seeds]
+    record = Record(world.data)
+
+    def said(author: int, kind: Kind, body: Any) -> Signed:
+        position = record.position
+        return sign(Message(record.match, position.step, position.tip, author, kind, body), keys[author])
+
+    for author in range(5):
+        record.add(said(author, Kind.LOCK, record.position.lock))
+    if left is not None:
+        context, share = Context(record.match, 1, record.position.tip), bytes(32)
+        for author in range(5):
+            record.add(said(author, Kind.COMMIT, (share_commitment(context, author, share),)))
+        for author in range(5):
+            record.add(said(author, Kind.LOCK, record.position.lock))
+        for author in range(5):
+            record.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.REVEAL, share))
+    kind, body = Kind.COMMIT, (bytes(32),)
+    assert record.position.kind is kind
+    owed = record.position.owed
+    for author in owed:
+        if author not in absent:
+            record.add(said(author, Kind.RESIGN, ()) if author in resigning else said(author, kind, body))
+    entries = tuple(record.held[author].id if author in record.held else b"" for author in owed)
+    for author in closers:
+        record.add(said(author, Kind.CLOSE, (0, entries)))
+    return record
+
+
+def test_who_left_before_a_step_does_not_vote_on_it() -> None:
+    assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
+    with pytest.raises(RejectedMessageError, match="by somebody who has none there"):
+        of_five(0, 1, 2, absent=(4,), left=1)
+
+
+def test_who_resigns_in_a_step_is_not_counted_among_those_who_stay() -> None:
+    assert of_five(0, 1, 2, absent=(4,), resigning=(1,)).position.step == 2
+    with pytest.raises(RejectedMessageError, match="not a majority of votes that leaves one"):
+        of_five(0, 1, 2, absent=(3, 4), resigning=(1, 2))
+
+
+def test_nodes_and_records_count_the_same_votes() -> None:
+    """One who stays and two who resign put nobody out, and nobody who has left votes: neither here nor there."""
+    for absent, resigning, left in (((3, 4), (1, 2), None), ((4,), (), 1)):
+        record = of_five(absent=absent, resigning=resigning, left=left)
+        place = record.place(record.position.step)
+        entries = tuple(record.held[author].id if author in record.held else b"" for author in place.owed)
+        ballot = Ballot(place)
+        for author in (0, 1, 2):
+            ballot.take(Vote(place.tip, author, True, 0, entries))
+        assert not ballot.decided
+
+
+@pytest.mark.parametrize("step", range(FORMED))
+def test_who_resigns_before_the_match_is_formed_keeps_it_from_being_and_proves_nothing(step: int) -> None:
+    record = record_at(step)
+    record.add(resigns(record, 0))
+    for signed in said(step):
+        if signed.message.author != 0:
+            record.add(signed)
+    assert record.position.step == step
+    assert record.declined == (0,)
+    assert verify(write_transcript(record)).verdict == "incomplete"
+
+
+@pytest.mark.parametrize("step", range(FORMED))
+def test_what_forms_the_match_counts_where_its_author_has_resigned_as_well(step: int) -> None:
+    record = record_at(step)
+    record.add(resigns(record, 0))
+    for signed in said(step):
+        if signed.message.author != 0:
+            record.add(signed)
+    own = next(signed for signed in said(step) if signed.message.author == 0)
+    with pytest.raises(MisconductError):
+        record.add(own)
+    record.hold_to(own)
+    assert record.is_complete
+
+
+# What is refused, and what proves misconduct
+
+
+def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    author = said(step)[0].message.author
+    record = record_at(step)
+    other = resigns(record, author)
+    record.add(said(step)[0])
+    with pytest.raises(MisconductError) as caught:
+        record.add(other)
+    assert caught.value.author == author
+    assert {signed.id for signed in caught.value.evidence} == {said(step)[0].id, other.id}
+    with pytest.raises(MisconductError):
+        record_at(step + 5).add(other)
+
+
+def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    record = record_at(step + 5)
+    other = sign(said(step)[0].message._replace(kind=Kind.RESIGN, body=()), MatchKey(b"x" * 32))
+    with pytest.raises(RejectedMessageError, match="signature"):
+        record.add(other._replace(checked=False))
+
+
+def test_the_identity_key_signs_nothing_in_a_match() -> None:
+    """Whoever copied only that key can speak for its owner in the next match, and not in this one."""
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    record = record_at(step)
+    message = said(step)[0].message
+    identity = Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", (1).to_bytes(8, "big"), 0))
+    author = next(
+        author
+        for author, entry in enumerate(WORLD.genesis.roster)
+        if entry.join.identity == identity.public_key().public_bytes_raw()
+    )
+    signed = spoken(record, author, message.kind, message.body)
+    with pytest.raises(RejectedMessageError, match="signature"):
+        record.add(signed._replace(signature=identity.sign(signed.data), checked=False))
+
+
+def test_a_message_out_of_turn_is_misconduct() -> None:
+    step = at(Purpose.TURN, Kind.MOVE)
+    record = record_at(step)
+    author = next(each for each in range(3) if each not in record.position.owed)
+    with pytest.raises(MisconductError, match="out of turn") as caught:
+        record.add(spoken(record, author, Kind.MOVE, "1x1"))
+    assert caught.value.author == author
+
+
+WRONG: dict[str, tuple[Purpose, Kind, Kind, object]] = {
+    "a kind that is not due": (Purpose.DEAL, Kind.COMMIT, Kind.LOCK, bytes(32)),
+    "too few commitments": (Purpose.DEAL, Kind.COMMIT, Kind.COMMIT, (bytes(32),)),
+    "too many commitments": (Purpose.SEATING, Kind.COMMIT, Kind.COMMIT, (bytes(32), bytes(32))),
+    "another share": (Purpose.DEAL, Kind.REVEAL, Kind.REVEAL, bytes(32)),
+    "another hand key": (Purpose.SHOWDOWN, Kind.OPEN, Kind.OPEN, (bytes(32), bytes(32), bytes(32))),
+    "an illegal move": (Purpose.TURN, Kind.MOVE, Kind.MOVE, "liar"),
+    "no move": (Purpose.TURN, Kind.MOVE, Kind.MOVE, "hello"),
+    "another spelling": (Purpose.TURN, Kind.MOVE, Kind.MOVE, " 1x1"),
+    "conceding as a move": (Purpose.TURN, Kind.MOVE, Kind.MOVE, "concede"),
+}
+
+
+@pytest.mark.parametrize(("purpose", "due", "kind", "body"), WRONG.values(), ids=WRONG.keys())
+def test_a_rightly_signed_wrong_is_misconduct_and_changes_nothing(
+    purpose: Purpose, due: Kind, kind: Kind, body: object
+) -> None:
+    record = record_at(at(purpose, due))
+    author = record.position.owed[0]
+    with pytest.raises(MisconductError) as caught:
+        record.add(spoken(record, author, kind, body))
+    assert caught.value.author == author
+    assert record.held == {}
+    assert len(caught.value.evidence) == 1
+
+
+def test_what_does_not_belong_here_is_refused_and_blames_nobody() -> None:
+    step = at(Purpose.DEAL, Kind.LOCK)
+    record = record_at(step)
+    good = said(step)[0]
+    others, _ = genesis(CLASSIC, 3, b"another table")
+    for bad in (
+        spoken(record, 0, Kind.LOCK, bytes(32)),
+        sign(good.message._replace(match=bytes(32)), KEYS[good.message.author]),
+        sign(good.message._replace(author=7), KEYS[0]),
+        sign(good.message, KEYS[good.message.author - 1])._replace(checked=False),
+        good._replace(signature=bytes(64), checked=False),
+    ):
+        with pytest.raises(RejectedMessageError):
+            record.add(bad)
+    assert record.held == {}
+    assert Record(others.encoded()).match != record.match
+
+
+def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
+    step = at(Purpose.DEAL, Kind.LOCK)
+    record = record_at(step)
+    good = said(step)[0]
+    assert record.add(said(step + 1)[0]) is Outcome.FUTURE
+    assert record.add(said(step - 1)[0]) is Outcome.DUPLICATE
+    assert record.add(spoken(record, 0, Kind.LOCK, bytes(32), tip=bytes(32))) is Outcome.FOREIGN
+    assert record.add(good) is Outcome.ADDED
+    assert record.add(good) is Outcome.DUPLICATE
+
+
+# The end
+
+
+def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
+    record = record_at(len(CHAIN) - 1)
+    assert record.position.owed == ()
+    transcript = write_transcript(record)
+    with pytest.raises(MisconductError, match="after the end"):
+        record.add(spoken(record, 0, Kind.LOCK, record.position.lock))
+    with pytest.raises(RejectedMessageError, match="another end"):
+        record.add(spoken(record, 0, Kind.RESULT, bytes(32)))
+    for author in range(3):
+        assert record.add(spoken(record, author, Kind.RESULT, record.position.lock)) is Outcome.ADDED
+    assert sorted(record.results) == [0, 1, 2]
+    assert write_transcript(record) == transcript
+
+
+def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
+    for step in (0, 1, first(lambda position: position.kind is Kind.MOVE)):
+        record = record_at(step)
+        for place in record.chain:
+            receipt = spoken(record, 0, Kind.RESULT, bytes(32), step=place.step, tip=place.tip)
+            with pytest.raises(RejectedMessageError, match="before the end"):
+                record.hold(receipt)
+
+
+def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
+    """No pair with the receipt, which is no message of the history: a proof of the pair would prove nothing."""
+    record = record_at(len(CHAIN) - 1)
+    assert record.hold(spoken(record, 0, Kind.RESULT, record.position.lock)) is Outcome.ADDED
+    with pytest.raises(MisconductError, match="after the end") as caught:
+        record.hold(spoken(record, 0, Kind.MOVE, "liar"))
+    assert len(caught.value.evidence) == 1
+
+
+def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_module, "STATES_APART", 7)
+    record = Record(WORLD.data)
+    for position in CHAIN[1:]:
+        for signed in position.entries.values():
+            record.add(signed)
+        record.thin()
+    assert sum(position.state is not None for position in record.chain) <= len(CHAIN) // 7 + 2
+    for position in CHAIN:
+        assert record.full(position.step)._replace(entries={}) == position._replace(entries={})
+    move = next(
+        signed for position in CHAIN for signed in position.entries.values() if signed.message.kind is Kind.MOVE
+    )
+    assert record.judge(move) is Outcome.DUPLICATE
+    assert record.judge(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
+    assert write_transcript(record) == WORLD.machines[0].transcript

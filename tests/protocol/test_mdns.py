@@ -1,0 +1,658 @@
+"""Nodes find each other's tables by real multicast, which stays on the loopback interface here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import socket
+import struct
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from ipaddress import ip_address
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestionType, DNSRecord
+from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
+
+from protocol.limits import (
+    ADDRESSES_PER_PEER,
+    DATAGRAM,
+    FORMER_TABLES,
+    HEARD_BURST,
+    HEARD_BURST_PER_ADDRESS,
+    HEARD_RATE,
+    HEARD_RATE_PER_ADDRESS,
+    LOOK,
+    PLAYERS,
+)
+from protocol.net.addresses import format_address, hosts_to_tell, interface_addresses, parse_address
+from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
+from protocol.net.mdns import Discovery, DiscoveryUnavailable, _records
+from protocol.net.multicast import Datagram
+from protocol.net.sightings import TEXT, Sighting
+from tests.network import forger
+from tests.programs import PATIENCE
+
+pytestmark = pytest.mark.multicast
+
+LOOPBACK = "127.0.0.1"
+FRIDAY = Advertisement("00c0ffee", "Friday", "classic", 1, 4, LOBBY, 1)
+GOOD = {b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic", b"seats": b"1/4", b"st": b"lobby"}
+
+Opener = Callable[[], Awaitable[Discovery]]
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
+    """Starts discoveries on loopback; watches that no exception is left to the event loop."""
+    left_over: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
+    opened: list[Discovery] = []
+    monkeypatch.setattr("protocol.net.mdns.ANNOUNCEMENTS", (0.05, 0.05))
+
+    async def start() -> Discovery:
+        discovery = Discovery()
+        try:
+            await discovery.start(LOOPBACK)
+        except DiscoveryUnavailable as error:
+            pytest.skip(f"multicast on loopback is needed: {error}")
+        opened.append(discovery)
+        return discovery
+
+    yield start
+    await asyncio.gather(*(each.close() for each in opened))
+    assert left_over == []
+
+
+async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]], bool]) -> tuple[Sighting, ...]:
+    async with asyncio.timeout(PATIENCE):
+        while not condition(discovery.tables()):
+            await discovery.changed()
+    return discovery.tables()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.02)
+
+
+def called(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
+    """Return the tables with this name."""
+    return tuple(each for each in discovery.tables() if each.advertisement.name == wanted)
+
+
+async def find(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
+    """Wait for tables with this name."""
+    await until(discovery, lambda _: bool(called(discovery, wanted)))
+    return called(discovery, wanted)
+
+
+# Two nodes
+
+
+async def test_a_table_is_found_whoever_came_first(opens: Opener) -> None:
+    early, host = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    late = await opens()
+    for guest in (early, late):
+        (found,) = await find(guest, "Friday")
+        assert found.advertisement == FRIDAY
+        assert (LOOPBACK, 7000) in found.addresses
+    assert host.tables() == ()
+
+
+async def test_what_a_table_says_about_itself_can_change(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    playing = dataclasses.replace(FRIDAY, seats_taken=4, status=PLAYING)
+    await host.advertise(playing, 7000)
+    (seen,) = await until(guest, lambda tables: [each.advertisement for each in tables] == [playing])
+    assert seen.addresses
+
+
+async def test_two_tables_may_bear_one_name(opens: Opener) -> None:
+    first, second, guest = await opens(), await opens(), await opens()
+    await first.advertise(FRIDAY, 7000)
+    await second.advertise(dataclasses.replace(FRIDAY, id="00decade"), 7001)
+    await until(guest, lambda tables: len(tables) == 2)
+    assert {each.advertisement.id for each in called(guest, "Friday")} == {"00c0ffee", "00decade"}
+
+
+async def test_a_withdrawn_table_vanishes_and_can_come_back(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await host.withdraw()
+    await until(guest, lambda tables: not tables)
+    await host.advertise(FRIDAY, 7001)
+    (seen,) = await find(guest, "Friday")
+    assert (LOOPBACK, 7001) in seen.addresses
+
+
+async def test_the_table_of_a_node_that_closes_vanishes(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await host.close()
+    await until(guest, lambda tables: not tables)
+
+
+async def test_a_look_at_the_interfaces_keeps_everything_as_it_was(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    before = await find(guest, "Friday")
+    await host.interfaces_changed()
+    await guest.interfaces_changed()
+    assert guest.tables() == before
+    await host.advertise(dataclasses.replace(FRIDAY, name="Saturday"), 7000)
+    assert await find(guest, "Saturday")
+
+
+# Discovery that cannot be used
+
+
+async def test_without_discovery_nothing_fails_and_it_can_start_later(opens: Opener) -> None:
+    host, guest = Discovery(), await opens()
+    with pytest.raises(DiscoveryUnavailable, match="no network interface nowhere0"):
+        await host.start("nowhere0")
+    await host.advertise(FRIDAY, 7000)
+    await host.interfaces_changed()
+    assert host.tables() == ()
+    await host.start(LOOPBACK)
+    assert await find(guest, "Friday")
+    await host.close()
+    await host.withdraw()
+    await host.close()
+
+
+async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(19, "No such device")
+
+    monkeypatch.setattr("protocol.net.multicast.create_sockets", refuse)
+    with pytest.raises(DiscoveryUnavailable, match="No such device"):
+        await Discovery().start()
+
+
+# Hostile advertisements
+
+
+def pointer_packet(instance: bytes) -> bytes:
+    """Build the answer that says: there is a service instance of this name, which may be none that is allowed."""
+    service = b"\x08_p2pdice\x04_tcp\x05local\x00"
+    name = bytes([len(instance)]) + instance + b"\xc0\x0c"
+    return struct.pack(">6H", 0, 0x8400, 0, 1, 0, 0) + service + struct.pack(">HHIH", 12, 1, 4500, len(name)) + name
+
+
+def send_on_loopback(packet: bytes) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(LOOPBACK))
+        sender.sendto(packet, ("224.0.0.251", 5353))
+
+
+async def test_hostile_records_are_passed_over(opens: Opener) -> None:
+    guest = await opens()
+    hostile = AsyncZeroconf(interfaces=[LOOPBACK])
+    send_on_loopback(pointer_packet(b"\x1b[2J"))
+    sent: list[Awaitable[object]] = []
+    for name, port, properties, address in [
+        ("text", 7000, GOOD | {b"n": b"\xff\xfe"}, LOOPBACK),
+        ("none", 7000, {}, LOOPBACK),
+        ("port", 0, GOOD, LOOPBACK),
+        ("group", 7000, GOOD, "224.0.0.251"),
+        ("escape", 7000, GOOD | {b"n": b"\x1b[2J"}, LOOPBACK),
+        ("last", 7000, GOOD | {b"n": b"honest"}, LOOPBACK),
+    ]:
+        info = AsyncServiceInfo(
+            SERVICE_TYPE,
+            f"{name}.{SERVICE_TYPE}",
+            port=port,
+            properties=properties,
+            server=f"{name}.local.",
+            parsed_addresses=[address],
+        )
+        sent.append(await hostile.async_register_service(info, cooperating_responders=True, strict=False))
+    await asyncio.gather(*sent)
+    assert await find(guest, "honest")
+    assert [each.advertisement.name for each in guest.tables()] == ["honest"]
+    await hostile.async_close()
+
+
+def label(raw: bytes) -> bytes:
+    return bytes([len(raw)]) + raw
+
+
+@pytest.mark.parametrize(
+    ("instance", "host"),
+    [(b"evil", "\u0130".encode() * 31), ("\u212a".encode() * 15 + b"\xff" * 16, b"host")],
+    ids=["host grows in lower case", "instance shrinks in lower case"],
+)
+async def test_no_name_ends_the_looking(opens: Opener, instance: bytes, host: bytes) -> None:
+    guest, honest = await opens(), await opens()
+    name = label(instance) + forger.TYPE
+    send_on_loopback(forger.answer(forger.pointer(name), forger.service(name, label(host) + forger.LOCAL, 7000)))
+    await asyncio.sleep(3 * LOOK)
+    await honest.advertise(FRIDAY, 7000)
+    assert await find(guest, "Friday")
+
+
+async def test_a_question_that_cannot_be_written_is_logged_and_the_looking_goes_on(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    guest, honest = await opens(), await opens()
+    monkeypatch.setattr(guest._sightings, "questions", lambda now: (("x" * 70 + ".local.", TEXT),))
+    await honest.advertise(FRIDAY, 7000)
+    await eventually(lambda: "not asked by multicast" in caplog.text)
+    await honest.advertise(dataclasses.replace(FRIDAY, name="Saturday"), 7000)
+    assert await find(guest, "Saturday")
+
+
+async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.net.sightings.TABLES", 2)
+    guest = await opens()
+    for number in range(4):
+        host = await opens()
+        await host.advertise(dataclasses.replace(FRIDAY, name=f"table {number}"), 7000)
+        if number < 2:
+            assert await find(guest, f"table {number}")
+    await asyncio.sleep(0.2)
+    assert called(guest, "table 3") == ()
+    assert len(guest.tables()) == 2
+
+
+# Names that are taken over
+
+
+def forged(host: Discovery, identifier: str = "00decade") -> bytes:
+    """Build a packet that speaks in the name of a node: another table, elsewhere."""
+    instance = forger.label(host._token) + forger.TYPE
+    return forger.table(instance, forger.label("forger") + forger.LOCAL, "Friday", "192.0.2.66", 6666, identifier)
+
+
+async def said_all(host: Discovery) -> None:
+    """Wait until a node has said what it says unasked."""
+    assert host._announcing is not None
+    await host._announcing
+
+
+def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
+    return {address for each in tables for address in each.addresses}
+
+
+async def test_whose_name_is_taken_over_speaks_up_and_who_looks_knows_of_both(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await said_all(host)
+    send_on_loopback(forged(host))
+    await eventually(lambda: ("192.0.2.66", 6666) in places(guest.told()))
+    await eventually(lambda: (LOOPBACK, 7000) in places(guest.tables()))
+    assert {(LOOPBACK, 7000), ("192.0.2.66", 6666)} <= places(guest.told())
+
+
+async def test_who_is_said_to_be_gone_comes_back(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    await said_all(host)
+    said: list[object] = []
+    say = host._say
+
+    def note_and_say(records: Iterable[DNSRecord]) -> None:
+        said.append(records)
+        say(records)
+
+    monkeypatch.setattr(host, "_say", note_and_say)
+    instance = forger.label(host._token) + forger.TYPE
+    send_on_loopback(forger.answer(forger.record(forger.TYPE, forger.PTR, instance, ttl=0)))
+    await eventually(lambda: len(said) >= 1)
+    await asyncio.sleep(2 * LOOK)
+    await eventually(lambda: bool(called(guest, "Friday")))
+    assert (LOOPBACK, 7000) in places(guest.told())
+
+
+@pytest.mark.parametrize("kind", [forger.PTR, forger.SRV, forger.TXT, forger.A])
+async def test_a_forged_goodbye_is_answered_at_once(opens: Opener, kind: int) -> None:
+    """Nobody asks: the node speaks up by itself, though the record says nothing else than its own."""
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    forged = DNSOutgoing(0x8400)
+    forged.add_answer_at_time(next(each for each in _records(host._service(FRIDAY, 7000), 0) if each.type == kind), 0)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    listening = asyncio.create_task(heard_from(host, ears, PATIENCE, most=2))
+    send_on_loopback(*forged.packets())
+    packets = await listening
+    ears.close()
+    assert [[bool(each.ttl) for each in packet.answers()] for packet in packets] == [[False], [True] * len(host._own)]
+
+
+async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
+    host, guest = await opens(), await opens()
+    await host.advertise(FRIDAY, 7000)
+    await find(guest, "Friday")
+    for number in range(FORMER_TABLES + 50):
+        send_on_loopback(forged(host, f"{number:08x}"))
+        if number % 20 == 0:
+            await asyncio.sleep(0.02)
+    with pytest.raises(DiscoveryUnavailable, match="no name can be trusted"):
+        await eventually(lambda: not guest.told())
+
+
+# Answering
+
+
+async def test_the_longest_advertisement_is_one_packet_that_others_read(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = tuple(ip_address(f"2001:db8::{number:x}:ffff") for number in range(1, 50))
+    host, guest = await opens(), await opens()
+    monkeypatch.setattr("protocol.net.mdns.interface_addresses", lambda interface: many)
+    sent: list[bytes] = []
+    assert host._multicast is not None
+    monkeypatch.setattr(host._multicast, "send", sent.extend)
+    longest = Advertisement("f" * 64, "é" * 40, "ü" * 40, 10, 10, PLAYING, 9999)
+    await host.advertise(longest, 65535)
+    (packet,) = sent
+    assert len(packet) <= DATAGRAM
+    guest._heard(Datagram(packet, LOOPBACK, 0))
+    (seen,) = await find(guest, longest.name)
+    assert seen.advertisement == longest
+    assert seen.addresses == tuple((str(each), 65535) for each in many[:ADDRESSES_PER_PEER])
+
+
+async def heard_from(discovery: Discovery, ears: socket.socket, seconds: float, most: int = 1000) -> list[DNSIncoming]:
+    """Listen for what one node says."""
+    loop = asyncio.get_running_loop()
+    packets: list[DNSIncoming] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while len(packets) < most:
+                data = await loop.sock_recv(ears, 9000)
+                packet = DNSIncoming(data)
+                if packet.is_response() and discovery._token.encode() in data:
+                    packets.append(packet)
+    return packets
+
+
+async def test_a_node_that_hears_itself_does_not_answer_itself(opens: Opener) -> None:
+    """On all interfaces it hears every packet of its own several times, with other zones."""
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    host = Discovery()
+    await host.start()
+    await host.advertise(FRIDAY, 7000)
+    on_each_interface = len(host._multicast._mouths) if host._multicast is not None else 0
+    said = len(await heard_from(host, ears, 2.0))
+    ears.close()
+    await host.close()
+    assert 0 < said <= 3 * on_each_interface
+
+
+async def test_a_storm_of_questions_is_answered_a_few_times_a_second(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    listening = asyncio.create_task(heard_from(host, ears, 1.0))
+    for packet in islice(forger.queries(), 300):
+        send_on_loopback(packet)
+        await asyncio.sleep(0.003)
+    answers = await listening
+    ears.close()
+    assert 1 <= len(answers) <= 10
+    assert all(len(each.answers()) <= 25 for each in answers)
+
+
+async def test_who_knows_a_table_is_not_told_again(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    await said_all(host)
+    ears = forger.receiver(LOOPBACK)
+    ears.setblocking(False)
+    known = forger.record(forger.TYPE, forger.PTR, forger.label(host._token) + forger.TYPE, flush=False)
+    asked = struct.pack(">6H", 0, 0, 1, 1, 0, 0) + forger.TYPE + struct.pack(">HH", forger.PTR, 1)
+    listening = asyncio.create_task(heard_from(host, ears, 0.5))
+    send_on_loopback(asked + known)
+    assert await listening == []
+    listening = asyncio.create_task(heard_from(host, ears, PATIENCE, most=1))
+    send_on_loopback(asked + known.replace(struct.pack(">I", 4500), struct.pack(">I", 100)))
+    assert len(await listening) == 1
+    ears.close()
+
+
+async def test_another_programs_multicast_dns_finds_a_table_with_all_that_is_said_of_it(opens: Opener) -> None:
+    host = await opens()
+    await host.advertise(FRIDAY, 7000)
+    other = AsyncZeroconf(interfaces=[LOOPBACK])
+    info = AsyncServiceInfo(SERVICE_TYPE, f"{host._token}.{SERVICE_TYPE}")
+    assert await info.async_request(other.zeroconf, PATIENCE * 1000, DNSQuestionType.QM)
+    assert info.properties == GOOD
+    assert info.port == 7000
+    assert LOOPBACK in info.parsed_addresses()
+    await other.async_close()
+
+
+# Floods
+
+
+class Work:
+    """Counts the calls of functions and methods in this thread, of Python's own and of others that say so."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __enter__(self) -> Work:
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _count(self, frame: FrameType, event: str, argument: object) -> None:
+        if event in ("call", "c_call"):
+            self.calls += 1
+
+
+async def test_services_that_share_a_target_do_not_multiply_the_work_for_its_addresses(opens: Opener) -> None:
+    """Two hundred services at one host, then thirty packets of two hundred addresses: 1.2 million pairs, once."""
+    await opens()
+    packets = list(islice(forger.shared(), 200 + 60))
+    for number, packet in enumerate(packets[:200]):
+        send_on_loopback(packet)
+        if number % 20 == 0:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    with Work() as work:
+        for packet in packets[200:]:
+            send_on_loopback(packet)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+    assert work.calls < 1000 * len(packets)
+
+
+async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.net.multicast.DATAGRAM_RATE", 50.0)
+    monkeypatch.setattr("protocol.net.multicast.DATAGRAM_BURST", 100)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    guest = await opens()
+    read = turns = 0
+
+    def heard(datagram: Datagram) -> None:
+        nonlocal read
+        read += 1
+
+    assert guest._multicast is not None
+    monkeypatch.setattr(guest._multicast, "_hear", heard)
+    for packet in islice(forger.junk(), 3000):
+        send_on_loopback(packet)
+        await asyncio.sleep(0)
+        turns += 1
+    await asyncio.sleep(0.3)
+    assert turns == 3000  # the loop had turns for others all the time
+    assert 50 <= read <= 100 + 50 * (loop.time() - begun) + 1
+
+
+async def test_of_one_address_no_more_is_parsed_than_the_limit_and_others_are_heard(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = 0
+
+    def parse(*arguments: Any, **options: Any) -> DNSIncoming:
+        nonlocal parsed
+        parsed += 1
+        return DNSIncoming(*arguments, **options)
+
+    monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
+    loop = asyncio.get_running_loop()
+    guest, begun = await opens(), loop.time()
+    for packet in islice(forger.pointers(), 2000):
+        guest._heard(Datagram(packet, "192.0.2.66", 0))
+    most = HEARD_BURST_PER_ADDRESS + HEARD_RATE_PER_ADDRESS * (loop.time() - begun) + 1
+    assert HEARD_BURST_PER_ADDRESS <= parsed <= most
+    for packet in islice(forger.junk(), 0, 600, 6):  # which do not name the service
+        guest._heard(Datagram(packet, "192.0.2.67", 0))
+    assert parsed <= most
+    name = forger.label("x") + forger.TYPE
+    guest._heard(Datagram(forger.table(name, forger.label("x") + forger.LOCAL, "x", LOOPBACK, 7, "c0ffee00"), "y", 0))
+    assert await find(guest, "x")
+
+
+async def test_what_ends_the_looking_for_tables_is_logged(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(datagram: Datagram) -> None:
+        raise RuntimeError("a defect")
+
+    guest = await opens()
+    assert guest._multicast is not None
+    monkeypatch.setattr(guest._multicast, "_hear", fail)
+    send_on_loopback(b"anything")
+    await eventually(lambda: "a defect" in caplog.text)
+    assert "tables are looked for no longer" in caplog.text
+
+
+async def test_of_all_addresses_together_no_more_is_parsed_than_the_limit(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends from many addresses, or says so, has no more of each than is allowed to one."""
+    parsed = 0
+
+    def parse(*arguments: Any, **options: Any) -> DNSIncoming:
+        nonlocal parsed
+        parsed += 1
+        return DNSIncoming(*arguments, **options)
+
+    monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
+    loop = asyncio.get_running_loop()
+    guest, begun = await opens(), loop.time()
+    for number, packet in enumerate(islice(forger.pointers(), 3 * HEARD_BURST)):
+        guest._heard(Datagram(packet, f"192.0.2.{number % 200}", 0))
+    assert HEARD_BURST <= parsed <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
+
+
+async def test_after_a_flood_it_is_asked_again_who_is_there(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.net.mdns.AFTER_FLOOD", 0.1)
+    guest = await opens()
+    for packet in islice(forger.junk(), 2000):
+        guest._heard(Datagram(packet, "192.0.2.66", 0))
+    guest._pause = 900.0
+    before = guest._ask_at
+    await eventually(lambda: guest._ask_at > before + 100)
+
+
+@st.composite
+def advertisements(draw: st.DrawFn) -> Advertisement:
+    names = st.from_regex(r"[A-Za-zäöü0-9 '.-]{1,40}", fullmatch=True)
+    seats = draw(st.integers(2, PLAYERS))
+    return Advertisement(
+        id=draw(st.from_regex("[0-9a-f]{8,64}", fullmatch=True)),
+        name=draw(names),
+        rules=draw(names),
+        seats_taken=draw(st.integers(0, seats)),
+        seats=seats,
+        status=draw(st.sampled_from([LOBBY, PLAYING])),
+        version=draw(st.integers(1, 9999)),
+    )
+
+
+@given(advertisements())
+def test_an_advertisement_survives_the_wire(advertisement: Advertisement) -> None:
+    txt = {key.encode(): value.encode() for key, value in advertisement.to_txt().items()}
+    assert Advertisement.from_txt(txt) == advertisement
+    assert all(len(key) + 1 + len(value) <= 255 for key, value in txt.items())
+
+
+@given(st.dictionaries(st.sampled_from(sorted(GOOD)), st.none() | st.binary(max_size=255) | st.text().map(str.encode)))
+def test_hostile_text_is_refused_or_has_the_one_form(hostile: dict[bytes, bytes | None]) -> None:
+    read = Advertisement.from_txt(GOOD | hostile)
+    if read is not None:
+        assert read.to_txt() == {key.decode(): (value or b"").decode() for key, value in (GOOD | hostile).items()}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (b"v", b"0"),
+        (b"v", b"01"),
+        (b"v", "١".encode()),
+        (b"id", b"00C0FFEE"),
+        (b"id", b"00"),
+        (b"id", b"0" * 65),
+        (b"n", b""),
+        (b"n", b"x" * 41),
+        (b"n", b"\x1b[31mred"),
+        (b"n", "‮evil".encode()),
+        (b"n", "e\u0301".encode()),
+        (b"rules", b"two\nlines"),
+        (b"seats", b"5/4"),
+        (b"seats", b"1/1"),
+        (b"seats", b"1/11"),
+        (b"seats", b"1/ 4"),
+        (b"seats", None),
+        (b"st", b"won"),
+    ],
+)
+def test_every_field_has_its_bounds(key: bytes, value: bytes | None) -> None:
+    assert Advertisement.from_txt(GOOD) == FRIDAY
+    assert Advertisement.from_txt(GOOD | {key: value}) is None
+
+
+def test_what_others_would_refuse_is_not_advertised() -> None:
+    with pytest.raises(ValueError, match="not a table that can be advertised"):
+        dataclasses.replace(FRIDAY, name="x" * 41).to_txt()
+
+
+# Addresses
+
+
+@given(st.ip_addresses().map(str), st.integers(1, 65535))
+def test_an_address_is_read_as_it_was_written(host: str, port: int) -> None:
+    assert parse_address(format_address((host, port))) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "host", "host:", ":1", "host:0", "host:65536", "::1:7000", "[::1]", "a b:1", "host:1 ", "host:١", "[]:1"],
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"address|port"):
+        parse_address(text)
+
+
+def test_loopback_comes_last_among_the_own_addresses() -> None:
+    assert interface_addresses()[-1].is_loopback
+    assert hosts_to_tell(["0.0.0.0"])[-1] == LOOPBACK
+    assert hosts_to_tell([LOOPBACK]) == (LOOPBACK,)

@@ -1,0 +1,123 @@
+"""A machine that slept or moved to another network is noticed, and one that did neither is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+import pytest
+import pytest_asyncio
+
+from protocol.net import network_changes
+from protocol.net.network_changes import mind_surroundings
+from tests.programs import PATIENCE
+
+pytestmark = pytest.mark.multicast
+
+HOME, CAFE = (ip_address("192.0.2.1"),), (ip_address("198.51.100.7"),)
+
+
+class Machine:
+    """A machine whose clock and addresses a test sets."""
+
+    def __init__(self) -> None:
+        self.addresses = HOME
+        self.slept = 0.0
+        self.looks = 0
+        self.changes: list[int] = []
+        self.is_busy = False
+        """The system cannot be asked for its addresses now."""
+        self.cannot_answer = False
+        """A change that is told comes too early."""
+
+    def look(self, interface: str | None) -> tuple[object, ...]:
+        assert interface == "eth0"
+        self.looks += 1
+        if self.is_busy:
+            raise OSError("Resource temporarily unavailable")
+        return self.addresses
+
+    async def changed(self) -> None:
+        if self.cannot_answer:
+            self.cannot_answer = False
+            raise OSError("Cannot assign requested address")
+        self.changes.append(self.looks)
+
+    async def looked(self, times: int) -> None:
+        until = self.looks + times
+        async with asyncio.timeout(PATIENCE):
+            while self.looks < until:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+
+
+@pytest_asyncio.fixture(loop_scope="function")
+async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
+    minded = Machine()
+    wall = time.time
+    monkeypatch.setattr(network_changes, "POLL", 0.01)
+    monkeypatch.setattr(network_changes, "interface_addresses", minded.look)
+    monkeypatch.setattr("protocol.net.network_changes.time.time", lambda: wall() + minded.slept)
+    task = asyncio.create_task(mind_surroundings("eth0", minded.changed))
+    await minded.looked(2)
+    yield minded
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_where_nothing_changes_nothing_is_said(machine: Machine) -> None:
+    await machine.looked(5)
+    assert machine.changes == []
+
+
+async def test_other_addresses_are_told_once(machine: Machine) -> None:
+    machine.addresses = CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+    machine.addresses = HOME
+    await machine.looked(5)
+    assert len(machine.changes) == 2
+
+
+async def test_sleep_in_which_monotonic_time_stood_still_is_told_once(machine: Machine) -> None:
+    machine.slept = 3600.0
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+
+
+async def test_a_pause_that_is_no_sleep_is_not(machine: Machine) -> None:
+    machine.slept = 1.5
+    await machine.looked(5)
+    assert machine.changes == []
+
+
+async def test_a_change_that_could_not_be_answered_at_once_is_told_again(machine: Machine) -> None:
+    machine.cannot_answer = True
+    machine.addresses = CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+    machine.cannot_answer = True
+    machine.slept = 3600.0
+    await machine.looked(5)
+    assert len(machine.changes) == 2
+
+
+async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: Machine) -> None:
+    machine.is_busy = True
+    await machine.looked(2)
+    machine.is_busy, machine.addresses = False, CAFE
+    await machine.looked(5)
+    assert len(machine.changes) == 1
+
+
+async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host's owner is shown the join line before anything else of its program has run."""
+    machine = Machine()
+    monkeypatch.setattr(network_changes, "POLL", 0.01)
+    monkeypatch.setattr(network_changes, "interface_addresses", machine.look)
+    task = asyncio.create_task(mind_surroundings("eth0", machine.changed))
+    machine.addresses = CAFE
+    await machine.looked(3)
+    task.cancel()
+    assert len(machine.changes) == 1

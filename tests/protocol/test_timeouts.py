@@ -1,0 +1,76 @@
+"""What stalling buys: how long a node waits for somebody who answers as late as possible."""
+
+from __future__ import annotations
+
+from protocol import limits
+from protocol.match.timeouts import PatienceClock
+from protocol.wire.genesis import Patience
+
+PATIENCE = Patience(120, 15)
+NOBODY: tuple[int, ...] = ()
+
+
+class Waiting:
+    """A clock that waits for player 1, who answers in the last moment, in one step after another."""
+
+    def __init__(self) -> None:
+        self.clock = PatienceClock(PATIENCE)
+        self.now = 0.0
+        self._step = 0
+
+    def step(self, *, is_choice: bool = False, returns: int = 0) -> float:
+        """Return how long a step lasts if player 1 comes back so often before, each time in the last moment."""
+        self._step += 1
+        began = self.now
+        self.clock.open_step(self._step.to_bytes(4, "big"), is_choice, began)
+        for _ in range(returns):
+            self.now = self.clock.due((1,), NOBODY)
+            self.clock.came_back(1, self.now)
+        self.now = self.clock.due((1,), NOBODY)
+        self.clock.arrived(1, self.now)
+        return self.now - began
+
+
+def test_a_program_that_is_always_late_is_soon_waited_for_no_longer_than_the_grace() -> None:
+    waiting = Waiting()
+    lasted = [waiting.step() for _ in range(20)]
+    assert max(lasted) == PATIENCE.automatic
+    assert sum(max(0.0, each - limits.GRACE) for each in lasted) == limits.BANK * PATIENCE.automatic
+    assert lasted[-1] == limits.GRACE
+
+
+def test_a_person_has_the_whole_patience_for_every_choice() -> None:
+    waiting = Waiting()
+    assert {waiting.step(is_choice=True) for _ in range(20)} == {PATIENCE.human}
+
+
+def test_who_comes_back_while_choosing_gets_time_to_answer_and_no_second_time_to_choose() -> None:
+    longest = PATIENCE.human + limits.REPRIEVES * PATIENCE.automatic
+    assert Waiting().step(is_choice=True, returns=limits.REPRIEVES) == longest
+    assert Waiting().step(is_choice=True, returns=50) == longest
+
+
+def test_what_passes_before_a_return_is_charged_like_any_other_wait() -> None:
+    """Else whoever cuts their own link and comes back in the last moment could stall every step, for ever."""
+    waiting = Waiting()
+    lasted = [waiting.step(returns=limits.REPRIEVES) for _ in range(50)]
+    assert lasted[0] == (1 + limits.REPRIEVES) * PATIENCE.automatic
+    free = (1 + limits.REPRIEVES) * limits.GRACE
+    assert sum(max(0.0, each - free) for each in lasted) == limits.BANK * PATIENCE.automatic
+    assert lasted[-1] == free
+
+
+def test_of_a_witness_no_more_than_the_grace_is_waited_for() -> None:
+    waiting = Waiting()
+    waiting.clock.open_step(b"lock", is_choice=False, now=0.0)
+    assert waiting.clock.due((1,), (1,)) == limits.GRACE
+
+
+def test_a_machine_that_slept_waits_anew_and_charges_nobody() -> None:
+    waiting = Waiting()
+    waiting.clock.open_step(b"slept", is_choice=False, now=0.0)
+    waiting.clock.restart((1,), 3600.0)
+    assert waiting.clock.due((1,), NOBODY) == 3600 + PATIENCE.automatic
+    waiting.clock.arrived(1, 3600.0 + PATIENCE.automatic)
+    waiting.now = 4000.0
+    assert waiting.step() == PATIENCE.automatic
