@@ -32,7 +32,7 @@ class Contestant:
     """By multicast; else it was told the address."""
 
 
-class Exhibition:
+class DemoMatch:
     """One match.
 
     :param rules: ``--rules`` and ``--set`` as a child takes them.

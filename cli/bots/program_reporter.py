@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from protocol.events import NodeEvent
 
 
-class Witness:
+class ProgramReporter:
     """Tells on standard output what a program at a table sees, and what it does wrong: in sentences, or as NDJSON.
 
     :param name: the program's nickname.
@@ -71,7 +71,7 @@ async def seat_program(
 
     :raises Failure: if it cannot be started, or the table cannot go on.
     """
-    witness = Witness(name, as_json)
+    witness = ProgramReporter(name, as_json)
     program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault)
     try:
         await program.open()

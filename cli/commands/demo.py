@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.bots.demo_match import Exhibition
+from cli.bots.demo_match import DemoMatch
 from cli.exits import Failure
 from cli.front import application
 from cli.judging import read_transcript
@@ -20,7 +20,7 @@ from cli.play import run
 from cli.progress import Progress
 from cli.render import command_line, counted, escape, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
-from cli.text.round_summary import Account
+from cli.text.round_summary import RoundSummary
 
 if TYPE_CHECKING:
     from protocol import Verdict
@@ -64,7 +64,7 @@ def demo(
     chosen_ruleset(rules, changes)  # so that a mistake is told once, and not by every child
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
     folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
-    account = Account()
+    account = RoundSummary()
     with Progress(sys.stderr if as_json else sys.stdout) as progress:
         if seed is not None:
             progress.line("The seed fixes what the bots choose. Dice and keys are secrets, and differ every time.")
@@ -80,7 +80,7 @@ def demo(
                 tell(event["sentence"])
             progress.now(account.latest or "The bots are looking for each other.")
 
-        exhibition = Exhibition(players, chosen, folder, seed, show, progress.line)
+        exhibition = DemoMatch(players, chosen, folder, seed, show, progress.line)
         progress.now("The bots are starting.")
         began = time.perf_counter()
         run(exhibition.run())
@@ -124,7 +124,7 @@ _TOLD: Final = {
 }
 
 
-def judge(exhibition: Exhibition) -> tuple[Verdict, list[Path]]:
+def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
     """Verify every transcript and compare them.
 
     :raises Failure: if one is not fair, or they differ.

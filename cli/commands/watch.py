@@ -69,7 +69,7 @@ def watch(
 
 async def _look_on(settings: Settings, target: str, name: str, interface: str | None, how: Showing | None) -> None:
     from cli.log import open_log
-    from cli.table.spectator_table import Gallery, report
+    from cli.table.spectator_table import SpectatorTable, report
     from protocol import Node
 
     home = settings.private_home()
@@ -81,7 +81,7 @@ async def _look_on(settings: Settings, target: str, name: str, interface: str | 
         if how is None:
             await report(node)
             return
-        gallery = Gallery(node, settings, how, target)
+        gallery = SpectatorTable(node, settings, how, target)
         await gallery.run()
         if gallery.wants_seat:
             await sit(node, settings, how, alone, rejoin, watched=gallery)

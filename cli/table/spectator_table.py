@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PLAYERS_ONLY = ("start", "concede", "say")
 
 
-class Gallery(Table):
+class SpectatorTable(Table):
     """A table that is watched. Nothing that is typed reaches it.
 
     :param target: what was typed to come here.

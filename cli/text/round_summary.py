@@ -45,7 +45,7 @@ class Paragraphs:
             self._sentences.clear()
 
 
-class Account:
+class RoundSummary:
     """Takes what happens, one event of :mod:`cli.text.event_json` at a time."""
 
     def __init__(self) -> None:

@@ -16,10 +16,10 @@ proven cheat (a LOCK that is complete is final all the same); or it closes as a 
 (:mod:`protocol.consensus.absence`). Deciding may drop what came after a step, but nothing before a complete LOCK.
 
 Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
-complete LOCK, is adopted whole: it is folded on the side (:meth:`Agreement.follow`) and takes the place of what this
+complete LOCK, is adopted whole: it is folded on the side (:meth:`Replica.follow`) and takes the place of what this
 node had.
 
-No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Agreement.news`.
+No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Replica.news`.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Draft:
         return self.record.said(message) + [vote.source for vote in votes]
 
 
-class Agreement:
+class Replica:
     """The history of one match at one node.
 
     :param me: index of the node in the roster; None for whoever has no seat.
@@ -723,4 +723,4 @@ class Agreement:
         return self.absence.round >= 0 or self.record.is_complete
 
 
-__all__ = ["Agreement", "Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Settled", "TakenBack"]
+__all__ = ["Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Replica", "Settled", "TakenBack"]

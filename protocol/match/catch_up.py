@@ -27,7 +27,7 @@ from itertools import islice
 from typing import Final
 
 from protocol import limits
-from protocol.consensus.replica import Agreement
+from protocol.consensus.replica import Replica
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import Have, Need, Page
 
@@ -72,9 +72,9 @@ class _Peer:
 class CatchUp:
     """What one node tells, asks and answers in one match."""
 
-    def __init__(self, agreement: Agreement) -> None:
-        self._agreement = agreement
-        self._record = agreement.record
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._record = replica.record
         self._peers: dict[int, _Peer] = {}
         self._answers = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._tell_at = math.inf
@@ -96,7 +96,7 @@ class CatchUp:
     def have(self) -> Have:
         """Return what this node holds."""
         place = self._record.position
-        held, votes = self._agreement.digests()
+        held, votes = self._replica.digests()
         return Have(self._record.match, place.step, place.tip, held, votes)
 
     def changed(self, now: float) -> None:
@@ -218,7 +218,7 @@ class CatchUp:
             step = record.position.locked if step > record.position.locked else 0
         messages: list[tuple[bytes, bytes]] = []
         size = 0
-        for signed in islice(self._agreement.shown(step), need.cursor, None):
+        for signed in islice(self._replica.shown(step), need.cursor, None):
             size += len(signed.data) + len(signed.signature) + 8
             if size > limits.PAGE:
                 return Page(record.match, need.cursor + len(messages), tuple(messages))

@@ -23,7 +23,7 @@ from protocol import limits
 from protocol.consensus import replica as agreed
 from protocol.consensus.absence import Vote, leaves_majority
 from protocol.consensus.history import MisconductError, RejectedMessageError
-from protocol.consensus.replica import Agreement, Reception
+from protocol.consensus.replica import Reception, Replica
 from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
 from protocol.consensus.transcript import write_proof
 from protocol.consensus.votes import spell_vote
@@ -61,7 +61,7 @@ from protocol.match.effects import (
 )
 from protocol.match.event_feed import Course, Report
 from protocol.match.progress import Clock, Progress, in_order, progress
-from protocol.match.stall_notices import Awaiting
+from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, PatienceClock
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Cut, Need, Page
@@ -125,8 +125,8 @@ class Match:
         self.may_commit: Callable[[], bool] = lambda: True
         """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
         table."""
-        self.agreement = Agreement(genesis_data, me)
-        self.record = self.agreement.record
+        self.replica = Replica(genesis_data, me)
+        self.record = self.replica.record
         self.me = me
         self.info = tuple(
             PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
@@ -154,9 +154,9 @@ class Match:
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
-        self._catch_up = CatchUp(self.agreement)
-        self._report = Report(Course(self.record, self.info, me, self.agreement.proven, self._hand_at), self._emit)
-        self._awaiting = Awaiting(self.agreement, self._clock, self.info, me, self._report.show)
+        self._catch_up = CatchUp(self.replica)
+        self._report = Report(Course(self.record, self.info, me, self.replica.proven, self._hand_at), self._emit)
+        self._awaiting = StallNotices(self.replica, self._clock, self.info, me, self._report.show)
         self._asked = b""
         """Tip of the step of the last YourTurn."""
         self._turn = 0
@@ -176,8 +176,8 @@ class Match:
         """The owner was not told yet where the match stands after the restart."""
         if stored is not None:
             self._heard = set()
-            self.agreement.is_silent = True
-            self.agreement.take_stored(stored)
+            self.replica.is_silent = True
+            self.replica.take_stored(stored)
             self._report.resume()
 
     # What the owner may ask
@@ -203,7 +203,7 @@ class Match:
     def is_bound(self) -> bool:
         """This node has signed COMMIT of the first roll, so the match may be formed without its knowing."""
         sent = self.record.held.get(self.me) if self.me is not None else None
-        return sent is not None and sent.message.kind is Kind.COMMIT and not self.agreement.is_called_off
+        return sent is not None and sent.message.kind is Kind.COMMIT and not self.replica.is_called_off
 
     @property
     def is_ended(self) -> bool:
@@ -247,7 +247,7 @@ class Match:
         if due == math.inf:
             return None
         allowed = self._clock.allowed(missing, position.witnesses)
-        if position.tip in self.agreement.tainted():
+        if position.tip in self.replica.tainted():
             left = 0.0  # nobody has patience with a proven cheat
         elif self._has_slept(now):
             left = allowed
@@ -331,7 +331,7 @@ class Match:
         return (
             self._calm == self.record.position.tip
             and self._now < min(self._timers.wished, self._clock.earliest)
-            and self.agreement.is_calm
+            and self.replica.is_calm
             and not self._awaiting.misses_somebody
         )
 
@@ -427,7 +427,7 @@ class Match:
         """Take a message; return what became of it, None if it was refused."""
         position = self.record.position
         try:
-            reception = self.agreement.take(signed)
+            reception = self.replica.take(signed)
         except RejectedMessageError as error:
             self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
@@ -436,7 +436,7 @@ class Match:
         return reception
 
     def _fetch_news(self) -> None:
-        news, self.agreement.news = self.agreement.news, []
+        news, self.replica.news = self.replica.news, []
         if news:
             self._catch_up.changed(self._now)
         for item in news:
@@ -503,12 +503,12 @@ class Match:
         waste, is_foreign = 1.0, False  # a page costs something by itself
         for signed in messages:
             reception = self._take(sender, signed)
-            self.agreement.settle()
+            self.replica.settle()
             is_foreign = is_foreign or reception is Reception.FOREIGN
             if reception is not Reception.NEWS or signed.message.kind in VOTES:  # of votes there is no end
                 waste += limits.WASTE_KNOWN if reception is Reception.KNOWN else 1
-        if is_foreign or self.agreement.is_astray:
-            self.agreement.follow(sender, messages)
+        if is_foreign or self.replica.is_astray:
+            self.replica.follow(sender, messages)
         if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
             self._heard.add(sender)
 
@@ -536,7 +536,7 @@ class Match:
     # What is due
 
     def _mind_divergence(self) -> None:
-        if self.is_formed and not self._diverged and self.agreement.is_diverged:
+        if self.is_formed and not self._diverged and self.replica.is_diverged:
             self._diverged = True
             position = self.record.position
             self._report.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
@@ -545,8 +545,8 @@ class Match:
         if self._heard is not None and self._timers.resumed_at is None:
             self._timers.resumed_at = self._now
         while True:
-            self.agreement.settle()
-            if self._may_take_up() and self.agreement.take_up():
+            self.replica.settle()
+            if self._may_take_up() and self.replica.take_up():
                 continue
             self._fetch_news()
             self._mind_divergence()
@@ -554,10 +554,10 @@ class Match:
                 self._tell_cut()  # also whom this node never reached at all
             position = self.record.position
             self._clock.open_step(position.tip, position.is_choice, self._now)
-            self._is_deciding = self.agreement.is_deciding
+            self._is_deciding = self.replica.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
-                self.agreement.is_silent = False
+                self.replica.is_silent = False
                 self._catch_up.ask_nobody()
                 continue
             if not self._vote() and not self._do_what_is_owed():
@@ -569,17 +569,17 @@ class Match:
 
     def _vote(self) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
-        if self.me is None or self._heard is not None or not self.agreement.may_vote or self._diverged:
+        if self.me is None or self._heard is not None or not self.replica.may_vote or self._diverged:
             return False
-        agreement, timers = self.agreement, self._timers
+        replica, timers = self.replica, self._timers
         if self._is_early():
             return False
         expired = {tip for tip, due in self._rounds_due() if self._now >= due}
-        if not expired and not agreement.absence.ballots:
+        if not expired and not replica.absence.ballots:
             return False
         is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.settling
-        settling = {place.tip for place in agreement.tail()} if is_settling else set()
-        votes = agreement.absence.due(agreement, expired, settling)
+        settling = {place.tip for place in replica.tail()} if is_settling else set()
+        votes = replica.absence.due(replica, expired, settling)
         ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
         for vote in ripe:
             self._sign_vote(vote)
@@ -587,14 +587,14 @@ class Match:
 
     def _is_early(self) -> bool:
         """Tell whether there is nothing to vote on yet, without looking at who is missing."""
-        return self._now < self._clock.earliest and not self.agreement.absence.ballots and not self.agreement.proven
+        return self._now < self._clock.earliest and not self.replica.absence.ballots and not self.replica.proven
 
     def _is_ripe(self, close: Vote) -> bool:
         """Tell whether everybody had time to see the majority that a CLOSE rests on, and to show who votes twice."""
         what = (close.tip, close.round)
         if self._timers.certified is None or self._timers.certified[0] != what:
             self._timers.certified = what, self._now
-            self._show_votes(self.agreement.absence.ballots[close.tip].certificates[close.round])
+            self._show_votes(self.replica.absence.ballots[close.tip].certificates[close.round])
         return self._now >= self._timers.certified[1] + limits.RELAY
 
     def _show_votes(self, votes: Iterable[Vote]) -> None:
@@ -605,12 +605,12 @@ class Match:
         """Return the steps in which this node begins a round of votes by itself, and when."""
         if not self._has_quorum():
             return []
-        agreement = self.agreement
-        due = [(tip, self._now) for tip in agreement.tainted()]
+        replica = self.replica
+        due = [(tip, self._now) for tip in replica.tainted()]
         missing = self.record.missing()
-        if missing and not self._is_deciding and not agreement.absence.has_voted(self.record.position.tip):
+        if missing and not self._is_deciding and not replica.absence.has_voted(self.record.position.tip):
             due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
-        current = agreement.absence.current(agreement)
+        current = replica.absence.current(replica)
         if current is not None:
             if self._timers.round_began is None:  # this node voted before it was restarted
                 self._timers.round_began = self._now
@@ -624,12 +624,12 @@ class Match:
 
     def _sign_vote(self, vote: Vote) -> None:
         assert self.me is not None
-        step = next(place.step for place in self.agreement.tail() if place.tip == vote.tip)
-        rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.round] if vote.is_close else ()
+        step = next(place.step for place in self.replica.tail() if place.tip == vote.tip)
+        rests_on = self.replica.absence.ballots[vote.tip].certificates[vote.round] if vote.is_close else ()
         if vote.newest >= 0:  # what it refers to goes first
-            rests_on = self.agreement.absence.ballots[vote.tip].certificates[vote.newest]
+            rests_on = self.replica.absence.ballots[vote.tip].certificates[vote.newest]
             self._show_votes(rests_on)
-        self.agreement.store_votes(rests_on)
+        self.replica.store_votes(rests_on)
         if not vote.is_close:
             self._timers.round_began = self._now
         self._send(sign(Message(self.record.match, step, vote.tip, self.me, *spell_vote(vote)), self._key))
@@ -639,14 +639,14 @@ class Match:
         record, position, me = self.record, self.record.position, self.me
         if me is None or self._heard is not None or self._diverged:
             return False
-        if self.agreement.absence.ballots and self.agreement.absence.is_reopened(self.agreement):
+        if self.replica.absence.ballots and self.replica.absence.is_reopened(self.replica):
             return False
         if position.purpose is Purpose.END:
             if me in record.results:
                 return False
             self._sign(Kind.RESULT, position.lock)
             return True
-        if position.tip in self.agreement.own or me in position.left:
+        if position.tip in self.replica.own or me in position.left:
             return self._send_again()
         if not self.is_formed and self._holds_back(position):
             return False
@@ -708,7 +708,7 @@ class Match:
 
     def _send_again(self) -> bool:
         """Sign what this node has signed for the open step already, if the step was taken back and has returned."""
-        signed = self.agreement.own.get(self.record.position.tip)
+        signed = self.replica.own.get(self.record.position.tip)
         if signed is None or self.me in self.record.held or signed.message.kind is Kind.WITNESS:
             return False
         self._send(signed)
@@ -743,7 +743,7 @@ class Match:
         self._send(sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key))
 
     def _send(self, signed: Signed) -> None:
-        reception = self.agreement.take(signed)
+        reception = self.replica.take(signed)
         assert reception is Reception.NEWS, reception
         self._fetch_news()  # stored before it is sent
         self._emit(Broadcast(Carried(signed.data, signed.signature)))
@@ -765,7 +765,7 @@ class Match:
             self._mind_the_end(wake)
         elif not self.is_formed:
             self._mind_who_declines(wake)
-        if self.agreement.may_vote and not self.is_ended:
+        if self.replica.may_vote and not self.is_ended:
             if self._is_early():
                 wake.append(self._clock.earliest)
             elif self.me is not None:
@@ -794,12 +794,12 @@ class Match:
         timers = self._timers
         if not self.record.declined:
             timers.declined_at = None
-        elif not self.agreement.is_called_off:
+        elif not self.replica.is_called_off:
             if timers.declined_at is None:
                 timers.declined_at = self._now
             due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._clock.round)
             if self._now >= due:
-                self.agreement.is_called_off = True
+                self.replica.is_called_off = True
                 self._emit(CalledOff(self.record.declined))
             else:
                 wake.append(due)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from protocol.consensus.absence import leaves_majority
-from protocol.consensus.replica import Agreement
+from protocol.consensus.replica import Replica
 from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
 from protocol.match.timeouts import PatienceClock
 
@@ -25,7 +25,7 @@ WARNING: Final = 30.0
 """Seconds before the end of patience at which it is shown who is waited for although they are linked."""
 
 
-class Awaiting:
+class StallNotices:
     """Whom one node waits for, as its owner sees it.
 
     :param me: this node's index in the roster, None for a spectator.
@@ -34,14 +34,14 @@ class Awaiting:
 
     def __init__(
         self,
-        agreement: Agreement,
+        replica: Replica,
         clock: PatienceClock,
         info: tuple[PlayerInfo, ...],
         me: int | None,
         show: Callable[[NodeEvent], None],
     ) -> None:
-        self._agreement = agreement
-        self._record = agreement.record
+        self._replica = replica
+        self._record = replica.record
         self._clock = clock
         self._info = info
         self._me = me
@@ -71,7 +71,7 @@ class Awaiting:
         :return: when to look again, infinity if nothing is waited for.
         """
         position, missing = self._record.position, self._record.missing()
-        culprits = self._agreement.proven
+        culprits = self._replica.proven
         # Whoever proved to cheat cannot give an acceptable message any more than whoever is gone.
         gone = tuple(author for author in unheard if author not in linked) or tuple(
             author

@@ -12,15 +12,15 @@ from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.host import FORMING_PATIENCE
 from protocol.node.locator import Target
-from protocol.node.player_session import Playing
+from protocol.node.player_session import PlayerSession
 from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
 from protocol.wire.frames import JoinTable, Leave, Propose, Refuse, Table, TableAim
 from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, UnknownRulesError
 
 
-class Joining:
+class Guest:
     """A guest's side of a lobby on the network.
 
     :param sign_on: makes a join record for the table with this id.
@@ -28,12 +28,12 @@ class Joining:
     """
 
     def __init__(
-        self, shell: Shell, sign_on: Callable[[bytes], JoinRecord], begin: Callable[[bytes, Genesis], Playing]
+        self, runtime: Runtime, sign_on: Callable[[bytes], JoinRecord], begin: Callable[[bytes, Genesis], PlayerSession]
     ) -> None:
-        self._shell = shell
+        self._runtime = runtime
         self._sign_on = sign_on
         self._begin = begin
-        self._proposals: list[Playing] = []
+        self._proposals: list[PlayerSession] = []
         self._wanted: Target | None = None
         self._seat: Seat | None = None
         self._admission: asyncio.Future[None] | None = None
@@ -59,17 +59,17 @@ class Joining:
         :raises DialError: if nobody is reached there.
         :raises RefusedError: if this player is not admitted.
         """
-        mesh = self._shell.mesh
+        mesh = self._runtime.mesh
 
         def accept(identity: bytes) -> bool:
             return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
 
         self._wanted, self._refused = wanted, None
-        self._admission = self._shell.loop.create_future()
+        self._admission = self._runtime.loop.create_future()
         try:
             convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
             try:
-                async with asyncio.timeout(self._shell.bounds.handshake):
+                async with asyncio.timeout(self._runtime.bounds.handshake):
                     await self._admission
             except TimeoutError:
                 self._seat = None
@@ -86,21 +86,21 @@ class Joining:
         assert frame is not None
         assert self._seat.ruleset is not None
         host = next((name for name, identity in frame.players if identity == convenor), "?")
-        self._shell.tell(
+        self._runtime.tell(
             TableJoined(frame.name, PlayerInfo(host, fingerprint(convenor)), self._seat.ruleset, frame.seats)
         )
-        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
+        self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
         """Ask for a seat, as the convenor has welcomed us."""
         if self._admission is not None and self._wanted is not None:
             if self._wanted.id not in (b"", aim.table):
                 self._close("refused", "another table is open there")
-                self._shell.mesh.disconnect(identity)
+                self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table)
             self._seat = Seat(record, identity)
-            self._shell.post(identity, JoinTable(record.wire))
+            self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:
         """Take the convenor's word, and nobody else's, until the match has begun."""
@@ -120,7 +120,7 @@ class Joining:
                 if self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
                 elif before is not None:
-                    self._shell.tell(self._shell.lobby_changed(before, frame))
+                    self._runtime.tell(self._runtime.lobby_changed(before, frame))
         except MalformedGenesisError as error:
             code = "rules" if isinstance(error, UnknownRulesError) else "refused"
             self._close(code, f"what the host says cannot be accepted: {error}")
@@ -129,31 +129,31 @@ class Joining:
         """The table is gone with its convenor, unless the match has begun, or forms and the link comes back in time."""
         if self._seat is None or identity != self._seat.convenor or self._has_begun:
             return
-        if reason == LEFT or all(each.match.agreement.is_called_off for each in self._proposals):
+        if reason == LEFT or all(each.match.replica.is_called_off for each in self._proposals):
             self._close("closed", host_gone(reason))
         else:
-            self._shell.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
+            self._runtime.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
 
     def _give_up(self, convenor: bytes, reason: str) -> None:
         """Close, unless the convenor came back or the match was formed after all."""
-        if self._seat is not None and not self._has_begun and not self._shell.mesh.is_linked(convenor):
+        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(convenor):
             self._close("closed", host_gone(reason))
 
     def floor(self) -> Floor | None:
         """Return where words are said at the table at which this node has a seat: all come through its convenor."""
         if self._seat is None or self._seat.table is None:
             return None
-        own, convenor = self._shell.identity.public, self._seat.convenor
-        others = {key: self._shell.player(name, key) for name, key in self._seat.table.players if key != own}
-        reach = () if self._has_begun or not self._shell.mesh.is_linked(convenor) else (convenor,)
+        own, convenor = self._runtime.identity.public, self._seat.convenor
+        others = {key: self._runtime.player(name, key) for name, key in self._seat.table.players if key != own}
+        reach = () if self._has_begun or not self._runtime.mesh.is_linked(convenor) else (convenor,)
         return Floor(self._seat.id, others, relays=(convenor,), reach=reach)
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
         if self._seat is not None and self.is_waiting:
             seat, self._seat = self._seat, None
-            self._shell.post(seat.convenor, Leave("left the table"))
-            self._shell.loop.call_soon(self._shell.mesh.disconnect, seat.convenor)
+            self._runtime.post(seat.convenor, Leave("left the table"))
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.convenor)
 
     @property
     def is_waiting(self) -> bool:
@@ -188,6 +188,6 @@ class Joining:
             if not self._admission.done():
                 self._admission.set_result(None)
         else:
-            self._shell.tell(TableClosed(code, reason))
+            self._runtime.tell(TableClosed(code, reason))
         if seat is not None:
-            self._shell.mesh.disconnect(seat.convenor)
+            self._runtime.mesh.disconnect(seat.convenor)

@@ -11,10 +11,10 @@ from protocol.errors import NodeError
 from protocol.events import LobbyChanged, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
-from protocol.node.player_session import Playing
+from protocol.node.player_session import PlayerSession
 from protocol.node.refusals import LEFT
-from protocol.node.runtime import Shell
-from protocol.node.spectators import Audience
+from protocol.node.runtime import Runtime
+from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.wire.frames import JoinTable, Propose, Refuse, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, match_id
@@ -39,24 +39,24 @@ class Hosting:
 
     def __init__(
         self,
-        shell: Shell,
+        runtime: Runtime,
         table: HostedTable,
-        audience: Audience,
+        audience: Spectators,
         sign_on: Callable[[bytes], JoinRecord],
-        begin: Callable[[bytes, Genesis], Playing],
+        begin: Callable[[bytes, Genesis], PlayerSession],
         advertise: Callable[[], None],
         returning: Collection[bytes] = (),
     ) -> None:
         self.table = table
-        self._shell = shell
+        self._runtime = runtime
         self._audience = audience
         self._sign_on = sign_on
         self._begin = begin
         self._advertise = advertise
         self._returning = frozenset(returning)
-        table.expected = {identity for identity in returning if shell.mesh.is_linked(identity)}
-        self._keeping = shell.loop.call_later(KEPT, table.expected.clear)
-        self._proposal: Playing | None = None
+        table.expected = {identity for identity in returning if runtime.mesh.is_linked(identity)}
+        self._keeping = runtime.loop.call_later(KEPT, table.expected.clear)
+        self._proposal: PlayerSession | None = None
         """The one that is neither withdrawn nor called off."""
         self._withdrawn: set[bytes] = set()
         """Ids of the proposals that were withdrawn since the convenor last took a new join record."""
@@ -78,7 +78,7 @@ class Hosting:
         """Tell who sits here from the start: the owner, and who has watched the match before."""
         self._mind_the_roster()
         self._audience.post(self.table.frame())
-        self._shell.tell(LobbyChanged(self._shell.players(self.table.frame()), self.table.settings.seats))
+        self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
 
     def propose(self) -> None:
         """Propose a match among who sits here.
@@ -98,8 +98,8 @@ class Hosting:
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
         for identity in proposal.authors:
-            self._shell.post(identity, Propose(genesis.encoded()))
-        self._patience = self._shell.loop.call_later(genesis.patience.human, self._lose_patience)
+            self._runtime.post(identity, Propose(genesis.encoded()))
+        self._patience = self._runtime.loop.call_later(genesis.patience.human, self._lose_patience)
 
     def _withdraw(self) -> None:
         """Resign from the match that was proposed: without the convenor it is none, whatever the others have signed."""
@@ -116,17 +116,17 @@ class Hosting:
             return
         record = self._proposal.match.record
         silent = [record.genesis.roster[author].join.identity for author in record.missing()]
-        with self._shell.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors():
             self._withdraw()
             for identity in silent:
-                if identity != self._shell.identity.public:
-                    self._shell.post(identity, Refuse("closed", SILENT))
-                    self._shell.loop.call_soon(self._shell.mesh.disconnect, identity)
+                if identity != self._runtime.identity.public:
+                    self._runtime.post(identity, Refuse("closed", SILENT))
+                    self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
                     self._give_away(identity)
             if len(self.table.records) > 1:
                 self.propose()
 
-    def called_off(self, proposal: Playing, by: Collection[bytes]) -> None:
+    def called_off(self, proposal: PlayerSession, by: Collection[bytes]) -> None:
         """Note that guests have resigned from what was proposed: they have no seat any more."""
         if proposal is self._proposal:
             self._withdraw()
@@ -142,10 +142,12 @@ class Hosting:
     def floor(self) -> Floor:
         """Return where words are said at this table: the host passes them on."""
         guests = {
-            record.join.identity: self._shell.player(record.join.nickname, record.join.identity)
+            record.join.identity: self._runtime.player(record.join.nickname, record.join.identity)
             for record in self.table.records[1:]
         }
-        listeners = () if self.has_begun else (*filter(self._shell.mesh.is_linked, guests), *self._audience.identities)
+        listeners = (
+            () if self.has_begun else (*filter(self._runtime.mesh.is_linked, guests), *self._audience.identities)
+        )
         return Floor(self.table.table, guests, reach=listeners, onward=listeners)
 
     # Guests
@@ -175,15 +177,15 @@ class Hosting:
 
     def greet_spectator(self, identity: bytes) -> None:
         """Show the table to whoever was welcomed to watch."""
-        self._shell.post(identity, self.table.frame())
+        self._runtime.post(identity, self.table.frame())
 
     def greet(self, identity: bytes) -> None:
         """Wait for the JOIN of a peer who was welcomed; who asks for no seat then is in the way of others."""
-        self._shell.loop.call_later(self._shell.bounds.handshake, self._expect_join, identity)
+        self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
         if not self._is_guest(identity) and identity not in self._audience:
-            self._shell.mesh.disconnect(identity)
+            self._runtime.mesh.disconnect(identity)
 
     def _is_guest(self, identity: bytes) -> bool:
         return any(record.join.identity == identity for record in self.table.records)
@@ -195,8 +197,8 @@ class Hosting:
                 raise NotAdmittedError("no-table", NO_TABLE)
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
-            self._shell.post(identity, Refuse(error.code, str(error)))
-            self._shell.loop.call_soon(self._shell.mesh.disconnect, identity)
+            self._runtime.post(identity, Refuse(error.code, str(error)))
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
             return
         self._changed(joined=identity)
         if self._proposal is not None and identity in self._proposal.authors:
@@ -209,14 +211,14 @@ class Hosting:
         if self.has_begun:
             return
         if self._proposal is not None and identity in self._proposal.authors and reason != LEFT:
-            self._lost[identity] = self._shell.loop.call_later(FORMING_PATIENCE, self._release, identity)
+            self._lost[identity] = self._runtime.loop.call_later(FORMING_PATIENCE, self._release, identity)
         else:
             self._release(identity)
 
     def _release(self, identity: bytes) -> None:
         """Free the seat of a guest who is gone, unless they came back or the match was formed after all."""
         self._lost.pop(identity, None)
-        if not self.has_begun and not self._shell.mesh.is_linked(identity):
+        if not self.has_begun and not self._runtime.mesh.is_linked(identity):
             self._give_away(identity)
 
     def _give_away(self, identity: bytes) -> None:
@@ -225,17 +227,17 @@ class Hosting:
             self._withdraw()
         names = {record.join.identity: record.join.nickname for record in self.table.records}
         if self.table.release(identity):
-            self._changed(left=self._shell.player(names[identity], identity))
+            self._changed(left=self._runtime.player(names[identity], identity))
 
     def _changed(self, *, joined: bytes = b"", left: PlayerInfo | None = None) -> None:
         frame = self.table.frame()
         for record in self.table.records[1:]:
-            self._shell.post(record.join.identity, frame)
+            self._runtime.post(record.join.identity, frame)
         self._audience.post(frame)
-        new = tuple(self._shell.player(name, key) for name, key in frame.players if key == joined)
-        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats, new, (left,) if left else ()))
+        new = tuple(self._runtime.player(name, key) for name, key in frame.players if key == joined)
+        self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats, new, (left,) if left else ()))
         self._mind_the_roster()
         self._advertise()
 
     def _mind_the_roster(self) -> None:
-        self._shell.mesh.set_roster(self._returning.union(record.join.identity for record in self.table.records))
+        self._runtime.mesh.set_roster(self._returning.union(record.join.identity for record in self.table.records))

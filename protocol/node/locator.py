@@ -63,7 +63,7 @@ class Target(NamedTuple):
             raise MalformedGenesisError(f'the table is called "{shown}", not "{self.name}"')
 
 
-class Whereabouts:
+class Locator:
     """Discovery as a node uses it: started when it is first needed, and done without where there is none.
 
     :param interface: name or address of the only interface to use.

@@ -36,18 +36,18 @@ from protocol.net.listener import EVERYWHERE
 from protocol.net.mesh import Mesh
 from protocol.net.network_changes import mind_surroundings
 from protocol.net.sightings import Sighting
-from protocol.node.guest import Joining
+from protocol.node.guest import Guest
 from protocol.node.host import Hosting
 from protocol.node.inquiry import Inquiry
-from protocol.node.locator import Target, Whereabouts, open_table, running_match
-from protocol.node.player_session import Playing
+from protocol.node.locator import Locator, Target, open_table, running_match
+from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
 from protocol.node.refusals import LEFT
 from protocol.node.returning import AGAIN, WayBack, come_back
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion
-from protocol.node.spectator_session import Watching
-from protocol.node.spectators import Audience
+from protocol.node.spectator_session import SpectatorSession
+from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor, Talking
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -93,7 +93,7 @@ class Node:
         store: Store,
         port: int,
         interface: str | None,
-        whereabouts: Whereabouts,
+        locator: Locator,
         bounds: Limits,
     ) -> None:
         self.home = home
@@ -107,27 +107,27 @@ class Node:
         self._store = store
         self._port = port
         self._interface = interface
-        self._whereabouts = whereabouts
+        self._locator = locator
         own = credentials(identity.private_key)
         self._mesh = Mesh(own, self, bounds)
         self._inquiry = Inquiry(own, bounds)
-        self._shell = Shell(home, identity, store, self._mesh, whereabouts, bounds)
-        self._audience = Audience(self._shell)
-        self._talking = Talking(self._shell)
+        self._runtime = Runtime(home, identity, store, self._mesh, locator, bounds)
+        self._audience = Spectators(self._runtime)
+        self._talking = Talking(self._runtime)
         self._hosting: Hosting | None = None
         self._own_table: tuple[bytes, str] | None = None
         """Id of the table that this node hosted last, and what it asks for."""
-        self._joining = Joining(self._shell, self._sign_on, self._begin)
+        self._joining = Guest(self._runtime, self._sign_on, self._begin)
         self._told_line = ""
         """The join line that the owner knows."""
         self._seed = b""
         """Of the next match."""
-        self._playing: Playing | None = None
-        self._former: Playing | None = None
+        self._playing: PlayerSession | None = None
+        self._former: PlayerSession | None = None
         """The match before, which is over for the owner, and served on for others who lack its end."""
         self._way_back: WayBack | None = None
         """To the table of the last match that this node played as a guest, or watched."""
-        self._watching: Watching | None = None
+        self._watching: SpectatorSession | None = None
         self._minding: asyncio.Task[None] | None = None
         self._proposals = Proposals()
         self._is_closed = False
@@ -166,14 +166,14 @@ class Node:
         except (KeyFileError, StoreError) as error:
             store.close()
             raise NodeError("failed", str(error)) from None
-        whereabouts = Whereabouts(interface, is_enabled=discovery)
-        return cls(Home(home), name, identity, store, port, interface, whereabouts, bounds or Limits())
+        locator = Locator(interface, is_enabled=discovery)
+        return cls(Home(home), name, identity, store, port, interface, locator, bounds or Limits())
 
     # What the owner calls
 
     async def events(self) -> AsyncIterator[NodeEvent]:
         """Yield what happens until the node is closed. For one consumer."""
-        while (event := await self._shell.events.get()) is not None:
+        while (event := await self._runtime.events.get()) is not None:
             yield event
 
     @property
@@ -237,13 +237,13 @@ class Node:
         hosted = HostedTable(settings, table, self._sign_on(table), token)
         returning = self._former.authors if self._former is not None else ()
         self._hosting = Hosting(
-            self._shell, hosted, self._audience, self._sign_on, self._begin, self._advertise, returning
+            self._runtime, hosted, self._audience, self._sign_on, self._begin, self._advertise, returning
         )
-        await self._whereabouts.withdraw()
-        is_advertised = not settings.private and await self._whereabouts.start()
+        await self._locator.withdraw()
+        is_advertised = not settings.private and await self._locator.start()
         self._advertise()
         addresses = tuple(map(format_address, self._mesh.addresses))
-        problem = "" if is_advertised else ("the table is private" if settings.private else self._whereabouts.problem)
+        problem = "" if is_advertised else ("the table is private" if settings.private else self._locator.problem)
         self._told_line = self.join_line
         opened = TableOpened(
             settings.name,
@@ -255,7 +255,7 @@ class Node:
             seats=settings.seats,
             ruleset=settings.ruleset,
         )
-        self._shell.tell(opened)
+        self._runtime.tell(opened)
         self._hosting.open()
         return opened
 
@@ -273,7 +273,7 @@ class Node:
 
         :raises NodeError: if this machine cannot do multicast.
         """
-        return await self._whereabouts.tables(seconds)
+        return await self._locator.tables(seconds)
 
     async def join(self, target: str | Sequence[Sighting]) -> None:
         """Sit down at a table: ``NAME``, ``HOST:PORT`` or a join line. Returns when admitted.
@@ -282,7 +282,7 @@ class Node:
         :raises NodeError: if nobody is found or reached there, more than one answers for the name, or this player is
             not admitted.
         """
-        (wanted,) = await self._inquiry.settle("join", lambda: self._whereabouts.resolve(target))
+        (wanted,) = await self._inquiry.settle("join", lambda: self._locator.resolve(target))
         self._leave_behind()
         await self._listen(self._port)
         await self._joining.enter(wanted)
@@ -305,13 +305,13 @@ class Node:
         if self._way_back is None:
             raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
         await self._listen(self._port)
-        await self._whereabouts.withdraw()
-        while place := await come_back(self._shell, self._way_back, self._joining.try_to_enter):
+        await self._locator.withdraw()
+        while place := await come_back(self._runtime, self._way_back, self._joining.try_to_enter):
             await self._watch_meanwhile(self._way_back, place)
 
     async def _watch_meanwhile(self, way: WayBack, place: Target) -> None:
         """Watch the match that is played without this node, to its end."""
-        self._watching = watching = Watching(self._shell)
+        self._watching = watching = SpectatorSession(self._runtime)
         try:
             await watching.enter((place,))
             await watching.over.wait()
@@ -348,7 +348,7 @@ class Node:
         if self._hosting is not None:
             self._hosting.close()
         self._hosting = self._playing = self._watching = None
-        self._joining = Joining(self._shell, self._sign_on, self._begin)
+        self._joining = Guest(self._runtime, self._sign_on, self._begin)
 
     async def watch(self, target: str) -> None:
         """Watch a table or match: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
@@ -357,11 +357,11 @@ class Node:
 
         :raises NodeError: if nobody is found or reached there, or this node may not watch.
         """
-        places = await self._inquiry.settle("watch", lambda: self._whereabouts.resolve_to_watch(target))
+        places = await self._inquiry.settle("watch", lambda: self._locator.resolve_to_watch(target))
         if not self._joining.is_waiting:  # who has a seat there is told so by the host, and keeps it
             self._leave_behind()
         self._mind_surroundings()
-        self._watching = Watching(self._shell)
+        self._watching = SpectatorSession(self._runtime)
         await self._watching.enter(places)
 
     def unfinished(self) -> tuple[StoredMatch, ...]:
@@ -415,7 +415,7 @@ class Node:
             await self._listen(self._port or stored.port)
         except NodeError:
             await self._listen(0)
-        await self._whereabouts.start()
+        await self._locator.start()
         for each in (*archive.beside(stored, self._store.matches()), stored):
             self._return_to(each)
         self._advertise()
@@ -451,7 +451,7 @@ class Node:
         """
         if self._watching is not None:
             raise NodeError("refused", "spectators cannot speak", "sit down for the next match")
-        self._talking.say(self._shell.player(self.name, self.identity.public), self._floors(), text)
+        self._talking.say(self._runtime.player(self.name, self.identity.public), self._floors(), text)
 
     def _floors(self) -> tuple[Floor, ...]:
         """Return where words are said and heard."""
@@ -462,7 +462,7 @@ class Node:
         return tuple(floor for floor in floors if floor is not None)
 
     @property
-    def _sessions(self) -> tuple[Playing, ...]:
+    def _sessions(self) -> tuple[PlayerSession, ...]:
         """The match that this node plays, or all that may become it, and the one before."""
         sessions = [*self._proposals.sessions]
         sessions += [each for each in (self._playing, self._former) if each is not None and each not in sessions]
@@ -474,7 +474,7 @@ class Node:
         if self._is_closed:
             return
         self._is_closed = True
-        if not self._shell.is_silent:
+        if not self._runtime.is_silent:
             await self._take_leave()
         if self._minding is not None:
             self._minding.cancel()
@@ -482,10 +482,10 @@ class Node:
             if room is not None:
                 room.close()
         await self._mesh.close()
-        await self._shell.settled()
-        await self._whereabouts.close()
+        await self._runtime.settled()
+        await self._locator.close()
         self._store.close()
-        self._shell.events.put_nowait(None)
+        self._runtime.events.put_nowait(None)
 
     async def _take_leave(self) -> None:
         ended = [session for session in self._sessions if session.match.is_ended]
@@ -496,17 +496,17 @@ class Node:
             except TimeoutError:
                 log.info("left although somebody had not confirmed the end")
         self._proposals.withdraw()
-        self._shell.is_silent = True
+        self._runtime.is_silent = True
         for identity in self._mesh.linked():
-            self._shell.post(identity, Leave("left the table"))
-        self._shell.flush()
+            self._runtime.post(identity, Leave("left the table"))
+        self._runtime.flush()
 
     # Being found
 
     def _mind_surroundings(self) -> None:
         if self._minding is None:
             work = mind_surroundings(self._interface, self._surroundings_changed)
-            self._minding = self._shell.in_background(work)
+            self._minding = self._runtime.in_background(work)
 
     async def _surroundings_changed(self) -> None:
         log.warning("this machine slept or its addresses have changed: all are dialled anew")
@@ -514,7 +514,7 @@ class Node:
         self._mesh.dial_anew()
         if self._watching is not None:
             self._watching.dial_anew()
-        await self._whereabouts.interfaces_changed()
+        await self._locator.interfaces_changed()
 
     def _tell_where_the_table_is(self) -> None:
         """Tell the owner what others have to type now; without a network there is nothing that would help them."""
@@ -523,7 +523,7 @@ class Node:
         line = self.join_line
         if line != self._told_line and self._is_reachable():
             self._told_line = line
-            self._shell.tell(TableMoved(self._hosting.table.settings.name, line))
+            self._runtime.tell(TableMoved(self._hosting.table.settings.name, line))
 
     def _is_reachable(self) -> bool:
         """Tell whether this node listens at an address that other machines can have a way to."""
@@ -553,24 +553,24 @@ class Node:
             advertisement = open_table(hosted)
         else:
             return
-        self._shell.in_background(self._whereabouts.advertise(advertisement, self._mesh.port))
+        self._runtime.in_background(self._locator.advertise(advertisement, self._mesh.port))
 
-    def _formed(self, playing: Playing) -> None:
+    def _formed(self, playing: PlayerSession) -> None:
         """Play a match that everybody has signed, and no other that was proposed."""
         self._playing = playing
         self._proposals.withdraw(but=playing)
         self._mesh.forget_all()
         playing.keep_links()
         self._audience.post(Propose(self._playing.match.record.genesis_data))
-        self._shell.in_background(self._be_found())
+        self._runtime.in_background(self._be_found())
 
-    def _called_off(self, proposal: Playing, by: tuple[bytes, ...]) -> None:
+    def _called_off(self, proposal: PlayerSession, by: tuple[bytes, ...]) -> None:
         self._proposals.called_off(proposal)
         if self._hosting is not None:
             self._hosting.called_off(proposal, by)
 
     async def _be_found(self) -> None:
-        await self._whereabouts.start()
+        await self._locator.start()
         self._advertise()
 
     # What the mesh calls
@@ -599,7 +599,7 @@ class Node:
         return Refuse("no-table", "there is nothing to be seen at this address")
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        with self._shell.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors():
             self._audience.dismiss(identity)  # until the newest link says so again
             if self._watching is not None:
                 if not isinstance(aim, WatchAim):
@@ -622,13 +622,13 @@ class Node:
         """Count a peer as spectator, and show what there is to be seen."""
         self._audience.admit(identity)
         if self._playing is not None and self._playing.match.is_formed:
-            self._shell.post(identity, Propose(self._playing.match.record.genesis_data))
+            self._runtime.post(identity, Propose(self._playing.match.record.genesis_data))
         elif self._hosting is not None:
             self._hosting.greet_spectator(identity)
 
     def peer_down(self, identity: bytes, reason: str) -> None:
         log.info("link to %s down: %s", fingerprint(identity), reason)
-        if self._shell.is_silent:
+        if self._runtime.is_silent:
             return
         self._audience.dismiss(identity)
         if self._watching is not None:
@@ -640,7 +640,7 @@ class Node:
             self._hosting.lost(identity, reason)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        with self._shell.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors():
             if isinstance(frame, Carried | Need | Page | Cut | Have) and self._watching is None:
                 for session in self._sessions:
                     session.hear(identity, frame)
@@ -663,7 +663,7 @@ class Node:
 
     def _take_join(self, identity: bytes, frame: JoinTable) -> None:
         if self._hosting is None:
-            self._shell.post(identity, Refuse("no-table", NO_TABLE))
+            self._runtime.post(identity, Refuse("no-table", NO_TABLE))
         else:
             self._hosting.take_join(identity, frame)
 
@@ -679,7 +679,7 @@ class Node:
         join = Join(table, self.identity.public, match_key.public, self.name, addresses, nonce, self.pledge)
         return make_join_record(join, self.identity, match_key)
 
-    def _begin(self, data: bytes, genesis: Genesis) -> Playing:
+    def _begin(self, data: bytes, genesis: Genesis) -> PlayerSession:
         """Take part in a proposed match, beside earlier proposals that are still alive.
 
         :raises MalformedGenesisError: if they are too many.
@@ -718,10 +718,12 @@ class Node:
         ) as error:
             raise NodeError("failed", f"the stored match is damaged: {error}") from None
 
-    def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> Playing:
+    def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
         seated = self._hosting.seated if self._hosting is not None else (self._joining.convenor,)
         beside = [each.match.record.match for each in self._proposals.sessions]
-        playing = self._playing = Playing(self._shell, match, occasion, self._audience, self._formed, self._called_off)
+        playing = self._playing = PlayerSession(
+            self._runtime, match, occasion, self._audience, self._formed, self._called_off
+        )
         self._proposals.add(playing)
         playing.start(resumed=resumed, seated=seated, beside=beside)
         return playing

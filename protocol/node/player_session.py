@@ -29,9 +29,9 @@ from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.net.addresses import Address
 from protocol.node.returning import Host, WayBack, hosts_among
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
-from protocol.node.spectators import Audience
+from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
 from protocol.wire.frames import Carried, Cut, Frame, Have, MatchAim, Need, Page, Refuse, WatchAim
 
@@ -39,7 +39,7 @@ LATER_DIALLER: Final = 1.0
 """Head start, in seconds, of the lower roster index of two players who could dial each other."""
 
 
-class Playing(Session):
+class PlayerSession(Session):
     """One match, proposed or running, in which this node has a seat.
 
     :param occasion: when and where it is played.
@@ -50,14 +50,14 @@ class Playing(Session):
 
     def __init__(
         self,
-        shell: Shell,
+        runtime: Runtime,
         match: Match,
         occasion: Occasion,
-        audience: Audience,
-        formed: Callable[[Playing], None],
-        called_off: Callable[[Playing, tuple[bytes, ...]], None],
+        audience: Spectators,
+        formed: Callable[[PlayerSession], None],
+        called_off: Callable[[PlayerSession, tuple[bytes, ...]], None],
     ) -> None:
-        super().__init__(shell, match, occasion)
+        super().__init__(runtime, match, occasion)
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
         self.is_over = False
@@ -73,7 +73,7 @@ class Playing(Session):
         :param seated: with whom this node is linked for the table at which the match begins.
         :param beside: ids of other proposals of the table.
         """
-        mesh = self._shell.mesh
+        mesh = self._runtime.mesh
         self.keep_links(resumed=resumed)
         self.feed(Ticked())
         for identity in mesh.linked():
@@ -87,7 +87,7 @@ class Playing(Session):
 
     def keep_links(self, *, resumed: bool = False) -> None:
         """Dial the other players whenever they are not linked."""
-        mesh, roster, me = self._shell.mesh, self.match.record.genesis.roster, self.match.me
+        mesh, roster, me = self._runtime.mesh, self.match.record.genesis.roster, self.match.me
         assert me is not None
         mesh.set_roster(self.authors)
         for identity, author in self.authors.items():
@@ -111,18 +111,18 @@ class Playing(Session):
     def retire(self) -> None:
         """Tell the owner nothing any more, who has left the match behind. Others are still served."""
         self._is_retired = True
-        self._shell.mesh.forget_all()
+        self._runtime.mesh.forget_all()
 
     def _addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
-        sighted = self._shell.whereabouts.playing(self.match.record.match)
-        own = set(self._shell.mesh.addresses)
-        candidates = dict.fromkeys((*self._shell.store.addresses(identity), *known, *sighted))
+        sighted = self._runtime.locator.playing(self.match.record.match)
+        own = set(self._runtime.mesh.addresses)
+        candidates = dict.fromkeys((*self._runtime.store.addresses(identity), *known, *sighted))
         return [address for address in candidates if address not in own]
 
     def greet(self, identity: bytes, at: Address) -> None:
         """Note that a player is linked, and where."""
         if identity in self.authors:
-            self._shell.store.remember_address(identity, *at, int(time.time()))
+            self._runtime.store.remember_address(identity, *at, int(time.time()))
             self.linked(identity)
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> MatchAim | Refuse:
@@ -156,7 +156,7 @@ class Playing(Session):
         """Return where words are said in this match."""
         others = {identity: self.match.info[author] for identity, author in self.authors.items()}
         watching = self._audience.identities
-        reach = (*filter(self._shell.mesh.is_linked, others), *watching) if self.match.is_formed else ()
+        reach = (*filter(self._runtime.mesh.is_linked, others), *watching) if self.match.is_formed else ()
         return Floor(self.match.record.match, others, reach=reach, onward=watching)
 
     def _answer(self, asker: int, need: Need) -> None:
@@ -182,12 +182,12 @@ class Playing(Session):
 
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
         if isinstance(effect, Choose):
-            self._shell.store.add_choice(self.match.record.match, effect.step, effect.text)
+            self._runtime.store.add_choice(self.match.record.match, effect.step, effect.text)
         elif isinstance(effect, Replace):
-            self._shell.outbox.keep_only(effect.messages)
+            self._runtime.outbox.keep_only(effect.messages)
         else:
             if isinstance(effect, Persist):
-                self._shell.outbox.keep(effect.signed)
+                self._runtime.outbox.keep(effect.signed)
             if self._audience:
                 self._audience.relay(Carried(*effect.signed.wire))
 
@@ -200,7 +200,7 @@ class Playing(Session):
             case Show():
                 self.tell(effect.event)
             case Formed():
-                self._shell.store.mark_formed(self.match.record.match)
+                self._runtime.store.mark_formed(self.match.record.match)
                 self._formed(self)
             case CalledOff():
                 roster = self.match.record.genesis.roster
@@ -210,6 +210,6 @@ class Playing(Session):
             case Over():
                 position = self.match.record.position
                 winners = position.state.places[0] if position.state is not None else ()
-                self._shell.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
+                self._runtime.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
                 self.is_over = True
                 self.tell(self.result(effect.confirmed))

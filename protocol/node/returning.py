@@ -13,7 +13,7 @@ from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.locator import Target
 from protocol.node.refusals import refusal
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 
 AGAIN: Final = 2.0
 """Seconds between two questions whether the table is open."""
@@ -45,19 +45,19 @@ class WayBack(NamedTuple):
     """What the table asks for, if it is private."""
 
 
-async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
+async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
     """Sit down as soon as a table is open.
 
     :return: where a match is played without this player; None if there is a seat.
     :raises NodeError: if the host has been gone for long, or does not admit this player.
     """
-    last_seen = shell.loop.time()
+    last_seen = runtime.loop.time()
     told = _awaiting(way, "asked")
-    shell.tell(told)
-    while not shell.is_silent:
+    runtime.tell(told)
+    while not runtime.is_silent:
         refused: dict[str, Target] = {}
         for host in way.hosts:
-            place = _place(shell, way, host)
+            place = _place(runtime, way, host)
             try:
                 await enter(place)
             except RefusedError as error:
@@ -68,7 +68,7 @@ async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaita
                 continue
             else:
                 return None
-        now = shell.loop.time()
+        now = runtime.loop.time()
         if refused:
             last_seen = now
         elif now > last_seen + GONE:
@@ -76,11 +76,11 @@ async def come_back(shell: Shell, way: WayBack, enter: Callable[[Target], Awaita
         host_is: HostIs = next((state for code, state in _LATER.items() if code in refused), "silent")
         if (awaiting := _awaiting(way, host_is)) != told:
             told = awaiting
-            shell.tell(told)
+            runtime.tell(told)
         if host_is == "playing":
             return refused["playing"]
         await asyncio.sleep(AGAIN)
-    if shell.is_silent:
+    if runtime.is_silent:
         raise NodeError("failed", "this program has stopped")
     who = way.hosts[0].player.name if len(way.hosts) == 1 else "anybody who played"
     raise NodeError("unreachable", f"{who} cannot be reached any more", "host a table of your own, or join another one")
@@ -90,10 +90,10 @@ def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:
     return AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None, host_is, GONE)
 
 
-def _place(shell: Shell, way: WayBack, host: Host) -> Target:
-    sighted = shell.whereabouts.playing(way.match)
-    addresses = dict.fromkeys((*host.addresses, *shell.store.addresses(host.identity), *sighted))
-    own = set(shell.mesh.addresses)
+def _place(runtime: Runtime, way: WayBack, host: Host) -> Target:
+    sighted = runtime.locator.playing(way.match)
+    addresses = dict.fromkeys((*host.addresses, *runtime.store.addresses(host.identity), *sighted))
+    own = set(runtime.mesh.addresses)
     places = tuple(address for address in addresses if address not in own)
     return Target(places, b"", host.player.fingerprint, way.token)
 

@@ -15,7 +15,7 @@ from protocol.crypto.keys import Identity, fingerprint
 from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
 from protocol.limits import Limits
 from protocol.net.mesh import Mesh
-from protocol.node.locator import Whereabouts
+from protocol.node.locator import Locator
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 class _Stopping:
     """Stops a node at disk errors. One serves all blocks, as several are entered for every message."""
 
-    __slots__ = ("_shell",)
+    __slots__ = ("_runtime",)
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
 
     def __enter__(self) -> None:
         pass
@@ -38,21 +38,21 @@ class _Stopping:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, StoreError | OSError):
             return False
-        self._shell._stop(f"cannot write to {self._shell.home.path}: {error}")
+        self._runtime._stop(f"cannot write to {self._runtime.home.path}: {error}")
         return True
 
 
-class Shell:
+class Runtime:
     """Home, links, store and owner of one node."""
 
     def __init__(
-        self, home: Home, identity: Identity, store: Store, mesh: Mesh, whereabouts: Whereabouts, bounds: Limits
+        self, home: Home, identity: Identity, store: Store, mesh: Mesh, locator: Locator, bounds: Limits
     ) -> None:
         self.home = home
         self.identity = identity
         self.store = store
         self.mesh = mesh
-        self.whereabouts = whereabouts
+        self.locator = locator
         self.bounds = bounds
         self.loop = asyncio.get_running_loop()
         self.events: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
@@ -125,7 +125,7 @@ class Shell:
         if not self.is_silent:
             self.is_silent = True
             self.in_background(self.mesh.close())
-            self.in_background(self.whereabouts.withdraw())
+            self.in_background(self.locator.withdraw())
             self.tell(Stopped(reason))
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

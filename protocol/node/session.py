@@ -40,7 +40,7 @@ from protocol.match.effects import (
 )
 from protocol.match.match import Match
 from protocol.node.refusals import LEFT
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.storage.home import write_whole
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
@@ -64,13 +64,13 @@ class Session(ABC):
     :param occasion: when and where it is played.
     """
 
-    def __init__(self, shell: Shell, match: Match, occasion: Occasion) -> None:
+    def __init__(self, runtime: Runtime, match: Match, occasion: Occasion) -> None:
         self.match = match
         self.occasion = occasion
         roster = match.record.genesis.roster
         self.authors = {record.join.identity: author for author, record in enumerate(roster) if author != match.me}
         """The other players' roster indices, by identity."""
-        self._shell = shell
+        self._runtime = runtime
         self._wake: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Session(ABC):
             signed = parse_signed(frame.data, frame.signature)
         except MalformedMessageError as error:
             log.info("unreadable message from %s: %s", fingerprint(identity), error)
-            self._shell.mesh.disconnect(identity)
+            self._runtime.mesh.disconnect(identity)
             return
         if signed.message.match == record.match:
             self.feed(Received(self.authors[identity], signed))
@@ -118,42 +118,42 @@ class Session(ABC):
         :raises StaleMoveError: if it is a move that came too late.
         :raises RulesError: if it is an illegal move.
         """
-        shell = self._shell
-        if shell.is_silent:
+        runtime = self._runtime
+        if runtime.is_silent:
             return
-        effects = self.match.handle(item, shell.loop.time())
-        with shell.stopping_at_disk_errors():
+        effects = self.match.handle(item, runtime.loop.time())
+        with runtime.stopping_at_disk_errors():
             for effect in effects:
                 self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:
         """Have an effect carried out, in its place among others."""
-        shell = self._shell
+        runtime = self._runtime
         match effect:
             case Persist() | Choose() | Overheard() | Replace():
                 self.keep(effect)
             case Show():
-                shell.outbox.afterwards(partial(self.carry_out, effect))
+                runtime.outbox.afterwards(partial(self.carry_out, effect))
             case Send():
                 self.send(effect.author, effect.frame)
             case Announce():
                 self.announce(effect.have)
             case Broadcast():
-                shell.post_encoded(tuple(self.authors), encode_frame(effect.frame))
+                runtime.post_encoded(tuple(self.authors), encode_frame(effect.frame))
             case WakeAt():
                 if self._wake is not None:
                     self._wake.cancel()
-                self._wake = shell.loop.call_at(effect.time, self.feed, Ticked())
+                self._wake = runtime.loop.call_at(effect.time, self.feed, Ticked())
             case Accuse():
-                shell.outbox.afterwards(partial(self._accuse, effect))
+                runtime.outbox.afterwards(partial(self._accuse, effect))
             case _:
                 if isinstance(effect, Ended):
-                    shell.outbox.write_all()
-                shell.outbox.afterwards(partial(self.carry_out, effect))
+                    runtime.outbox.write_all()
+                runtime.outbox.afterwards(partial(self.carry_out, effect))
 
     def announce(self, have: Have) -> None:
         """Tell all who are linked what this node holds."""
-        self._shell.relay(tuple(self.authors), encode_frame(have))
+        self._runtime.relay(tuple(self.authors), encode_frame(have))
 
     @abstractmethod
     def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
@@ -161,7 +161,7 @@ class Session(ABC):
 
     def send(self, author: int, frame: Frame) -> None:
         """Send a frame to a player."""
-        self._shell.post(self.match.record.genesis.roster[author].join.identity, frame)
+        self._runtime.post(self.match.record.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
     def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
@@ -174,26 +174,26 @@ class Session(ABC):
             log.error("match %s, step %d: the programs disagree; here: %s", record.match.hex(), event.step, event.state)
         if isinstance(event, MatchStarted):
             event = replace(event, table=self.occasion.table)
-        self._shell.tell(event)
+        self._runtime.tell(event)
 
     def keep_transcript(self) -> None:
         """Write the transcript of the match.
 
         :raises OSError: if it cannot be written.
         """
-        write_whole(self._transcript_path, write_transcript(self.match.record, self.match.agreement.proven.values()))
+        write_whole(self._transcript_path, write_transcript(self.match.record, self.match.replica.proven.values()))
 
     @property
     def _transcript_path(self) -> Path:
         record = self.match.record
-        return transcript_path(self._shell.home, record.match, self.occasion.begun, record.genesis.ruleset)
+        return transcript_path(self._runtime.home, record.match, self.occasion.begun, record.genesis.ruleset)
 
     def _accuse(self, effect: Accuse) -> None:
         """Write the proof against a player down, and tell."""
         record = self.match.record
-        path = self._shell.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
+        path = self._runtime.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
         write_whole(path, effect.proof)
-        self._shell.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
+        self._runtime.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
 
     def result(self, confirmed: bool) -> MatchOver:
         """Return what the owner is told of the end."""

@@ -44,7 +44,7 @@ from protocol.net.mesh import RefusedError
 from protocol.node.locator import Target
 from protocol.node.refusals import closing_code, host_gone, refusal, unreachable
 from protocol.node.returning import Host, WayBack, hosts_among
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.talking import Floor
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, Propose, Refuse, Table, TableAim, WatchAim
@@ -56,11 +56,11 @@ PAUSE: Final = 0.5
 """Seconds between an attempt to reach a player that failed and one to reach the next."""
 
 
-class Watching:
+class SpectatorSession:
     """A table or match that this node looks at, from the first word of whoever answers."""
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._target: Target | None = None
         self._source = b""
         """Whoever answered first: the convenor of a table, or any player of a match."""
@@ -95,14 +95,14 @@ class Watching:
             return not place.fingerprint or fingerprint(identity) == place.fingerprint
 
         self._target, self._source, self._lobby = place, b"", None
-        self._arrival = self._shell.loop.create_future()
+        self._arrival = self._runtime.loop.create_future()
         try:
-            await self._shell.mesh.connect(place.addresses, WatchAim(place.id, place.token), accept)
-            async with asyncio.timeout(self._shell.bounds.handshake):
+            await self._runtime.mesh.connect(place.addresses, WatchAim(place.id, place.token), accept)
+            async with asyncio.timeout(self._runtime.bounds.handshake):
                 await self._arrival
         except TimeoutError:
             source, self._source = self._source, b""
-            self._shell.mesh.disconnect(source)
+            self._runtime.mesh.disconnect(source)
             raise DialError("somebody answers there, but shows us nothing") from None
         finally:
             self._arrival = None
@@ -115,7 +115,7 @@ class Watching:
             if isinstance(aim, MatchAim) and aim.match == self.followed.match.record.match:
                 self.followed.greet(identity, at)
             else:
-                self._shell.mesh.disconnect(identity)
+                self._runtime.mesh.disconnect(identity)
         elif self._arrival is not None:
             self._source, self._source_at = identity, at
             if isinstance(aim, TableAim):
@@ -198,7 +198,7 @@ class Watching:
         """Look on no more."""
         self.close()
         if self._source:
-            self._shell.mesh.disconnect(self._source)
+            self._runtime.mesh.disconnect(self._source)
 
     def dial_anew(self) -> None:
         """Give up links that may be dead, for new ones."""
@@ -214,7 +214,7 @@ class Watching:
         """Return where words are heard: at the table that was watched, and in its match."""
         floors = []
         if self._lobby is not None and self._lobby.table is not None:
-            sitting = {key: self._shell.player(name, key) for name, key in self._lobby.table.players}
+            sitting = {key: self._runtime.player(name, key) for name, key in self._lobby.table.players}
             floors.append(Floor(self._lobby.id, sitting, relays=(self._source,)))
         if self.followed is not None:
             match = self.followed.match
@@ -230,16 +230,16 @@ class Watching:
         self._target.check_name(frame.name)
         lobby.update(frame)
         if before is not None:
-            self._shell.tell(self._shell.lobby_changed(before, frame))
+            self._runtime.tell(self._runtime.lobby_changed(before, frame))
             return
         assert lobby.ruleset is not None
-        self._shell.tell(TableWatched(frame.name, self._host(lobby, frame), lobby.ruleset, frame.seats))
-        self._shell.tell(LobbyChanged(self._shell.players(frame), frame.seats))
+        self._runtime.tell(TableWatched(frame.name, self._host(lobby, frame), lobby.ruleset, frame.seats))
+        self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
         self._arrived()
 
     def _host(self, lobby: Lobby, frame: Table) -> PlayerInfo:
         name = next((name for name, identity in frame.players if identity == lobby.convenor), "?")
-        return self._shell.player(name, lobby.convenor)
+        return self._runtime.player(name, lobby.convenor)
 
     def _arrived(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -250,10 +250,10 @@ class Watching:
         code = closing_code(code)
         source, self._source = self._source, b""
         if self._arrival is None:
-            self._shell.tell(TableClosed(code, reason))
+            self._runtime.tell(TableClosed(code, reason))
         elif not self._arrival.done():
             self._arrival.set_exception(RefusedError(code, reason))
-        self._shell.mesh.disconnect(source)
+        self._runtime.mesh.disconnect(source)
 
     def _follow(self, data: bytes) -> None:
         """Follow the match that this genesis begins.
@@ -271,7 +271,7 @@ class Watching:
         occasion = Occasion(int(time.time()), table)
         match = Match(data, None, b"")
         token = self._target.token
-        self.followed = Followed(self._shell, match, occasion, token, self._ended, saw_start=lobby is not None)
+        self.followed = Followed(self._runtime, match, occasion, token, self._ended, saw_start=lobby is not None)
         self.followed.start(self._source, self._source_at)
         self._arrived()
 
@@ -286,7 +286,7 @@ class Followed(Session):
 
     def __init__(
         self,
-        shell: Shell,
+        runtime: Runtime,
         match: Match,
         occasion: Occasion,
         token: str,
@@ -294,7 +294,7 @@ class Followed(Session):
         *,
         saw_start: bool,
     ) -> None:
-        super().__init__(shell, match, occasion)
+        super().__init__(runtime, match, occasion)
         self.token = token
         self.is_over = False
         """The owner was told the end."""
@@ -315,13 +315,13 @@ class Followed(Session):
         for identity in secrets.SystemRandom().sample(others, len(others)):  # spectators spread over the players
             self._waiting.put_nowait(identity)
         links = min(limits.SPECTATOR_LINKS, len(self.authors))
-        self._holding = [self._shell.in_background(self._hold_a_link()) for _ in range(links)]
-        self._shell.in_background(self._look_around())
+        self._holding = [self._runtime.in_background(self._hold_a_link()) for _ in range(links)]
+        self._runtime.in_background(self._look_around())
         self.feed(Ticked())
         self.greet(source, at)
 
     async def _look_around(self) -> None:
-        await self._shell.whereabouts.start()
+        await self._runtime.locator.start()
 
     def close(self, keep: bytes = b"") -> None:
         """Follow the match no more.
@@ -332,7 +332,7 @@ class Followed(Session):
         for task in self._holding:
             task.cancel()
         for identity in sorted(self._up - {keep}):
-            self._shell.mesh.disconnect(identity)
+            self._runtime.mesh.disconnect(identity)
 
     def reached(self, identity: bytes) -> Address:
         """Return where a player was reached."""
@@ -342,7 +342,7 @@ class Followed(Session):
 
     async def _hold_a_link(self) -> None:
         """Stay linked with one player after another: with the next when one is gone or cannot be reached."""
-        mesh = self._shell.mesh
+        mesh = self._runtime.mesh
         while True:
             identity = await self._waiting.get()
             lost = self._losses[identity] = asyncio.Event()
@@ -359,21 +359,21 @@ class Followed(Session):
     def dial_anew(self) -> None:
         """Give up the links that are up: every one is replaced by another."""
         for identity in sorted(self._up):
-            self._shell.mesh.disconnect(identity)
+            self._runtime.mesh.disconnect(identity)
 
     def _addresses(self, identity: bytes) -> list[Address]:
         join = self.match.record.genesis.roster[self.authors[identity]].join
         reached = (self._reached[identity],) if identity in self._reached else ()
-        sighted = self._shell.whereabouts.playing(self.match.record.match)
+        sighted = self._runtime.locator.playing(self.match.record.match)
         return list(dict.fromkeys((*reached, *join.addresses, *sighted)))
 
     def greet(self, identity: bytes, at: Address) -> None:
         """Note that a player lets us watch, and where that player was reached."""
         if identity not in self.authors:
-            self._shell.mesh.disconnect(identity)
+            self._runtime.mesh.disconnect(identity)
             return
         if not self._up and self._reached and self._is_current:
-            self._shell.tell(Notice("The match can be followed again."))
+            self._runtime.tell(Notice("The match can be followed again."))
         self._reached[identity] = at
         self._up.add(identity)
         self.linked(identity)
@@ -386,12 +386,12 @@ class Followed(Session):
         if identity in self._losses:
             self._losses[identity].set()
         if not self._up and not self.match.is_ended:
-            self._shell.tell(Notice("No player can be reached at the moment. You will see more as soon as one can."))
+            self._runtime.tell(Notice("No player can be reached at the moment. You will see more as soon as one can."))
 
     def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
         super().take(identity, frame)
         if isinstance(frame, Page) and not frame.cursor and self.match.is_formed:
-            self._shell.outbox.afterwards(self._become_current)
+            self._runtime.outbox.afterwards(self._become_current)
 
     # The match
 
@@ -408,7 +408,7 @@ class Followed(Session):
                 self.keep_transcript()
             case Over():
                 self._become_current()
-                self._shell.tell(self.result(effect.confirmed))
+                self._runtime.tell(self.result(effect.confirmed))
                 self.is_over = True
                 self._over()
 
@@ -420,7 +420,7 @@ class Followed(Session):
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
             self._end = event
         elif not isinstance(event, Happened | MatchStarted | MatchFormed | TakenBack):
-            self._shell.tell(event)
+            self._runtime.tell(event)
 
     def _follows_all(self) -> bool:
         return len(self._reached) == len(self.authors) <= limits.SPECTATOR_LINKS
@@ -432,10 +432,10 @@ class Followed(Session):
         self._is_current = True
         record = self.match.record
         if not self.occasion.table:  # no player tells a latecomer the name of the table, but the network may
-            self.occasion = self.occasion._replace(table=self._shell.whereabouts.table_of(record.match))
+            self.occasion = self.occasion._replace(table=self._runtime.locator.table_of(record.match))
         state = record.position.state
         if state is not None:
             ruleset = record.genesis.ruleset
             self.tell(MatchStarted(record.match.hex(), ruleset, self.match.by_seat(), None, state, resumed=True))
         if self._end is not None:
-            self._shell.tell(self._end)
+            self._runtime.tell(self._end)

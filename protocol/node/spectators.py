@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from protocol import limits
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.wire.frames import Frame, encode_frame
 
 
@@ -19,11 +19,11 @@ class _Spectator:
     """When the number of pages was last brought up to date, by the monotonic clock."""
 
 
-class Audience:
+class Spectators:
     """Who watches this node's table or match, by identity."""
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._spectators: dict[bytes, _Spectator] = {}
         self._came = 0
 
@@ -40,7 +40,7 @@ class Audience:
 
     def admit(self, identity: bytes) -> None:
         """Count a linked peer as spectator."""
-        self._spectators[identity] = _Spectator(self._came, limits.SPECTATOR_PAGES, self._shell.loop.time())
+        self._spectators[identity] = _Spectator(self._came, limits.SPECTATOR_PAGES, self._runtime.loop.time())
         self._came += 1
 
     def dismiss(self, identity: bytes) -> None:
@@ -54,7 +54,7 @@ class Audience:
         spectator = self._spectators.get(identity)
         if spectator is None:
             return False
-        now = self._shell.loop.time()
+        now = self._runtime.loop.time()
         earned = (now - spectator.refilled) * limits.SPECTATOR_PAGE_RATE
         spectator.pages = min(limits.SPECTATOR_PAGES, spectator.pages + earned)
         spectator.refilled = now
@@ -71,16 +71,16 @@ class Audience:
         """Send a frame to the spectator with a number, if still there."""
         for identity, spectator in self._spectators.items():
             if spectator.number == number:
-                self._shell.post(identity, frame)
+                self._runtime.post(identity, frame)
 
     # What they are sent
 
     def post(self, frame: Frame) -> None:
         """Send a frame to all of them."""
         if self._spectators:
-            self._shell.post_encoded(tuple(self._spectators), encode_frame(frame))
+            self._runtime.post_encoded(tuple(self._spectators), encode_frame(frame))
 
     def relay(self, frame: Frame) -> None:
         """Send all of them a message of the match. What others wrote need not be stored first."""
         if self._spectators:
-            self._shell.relay(tuple(self._spectators), encode_frame(frame))
+            self._runtime.relay(tuple(self._spectators), encode_frame(frame))

@@ -17,7 +17,7 @@ from protocol.crypto.keys import fingerprint
 from protocol.errors import NodeError
 from protocol.events import PlayerInfo, Said
 from protocol.match.words import Hearing, MalformedWordError, WordError, parse_word, sign_word, speakable
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import Say, encode_frame
 
@@ -42,10 +42,10 @@ class Floor(NamedTuple):
 class Talking:
     """What one node says and hears beside the game."""
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._hearing = Hearing()
-        self._pace = Bucket(limits.WORD_RATE, limits.WORD_BURST, shell.loop.time())
+        self._pace = Bucket(limits.WORD_RATE, limits.WORD_BURST, runtime.loop.time())
         self._number = 0
         """Of this node's last word."""
 
@@ -61,37 +61,37 @@ class Talking:
         heard_at = [floor for floor in floors if floor.reach]
         if not heard_at:
             raise NodeError("failed", "nobody is there to hear it")
-        now = self._shell.loop.time()
+        now = self._runtime.loop.time()
         if self._pace.wait(now) > 0:
             raise NodeError("failed", "too many words at once: the others would not hear them", "wait a second")
         self._pace.take()
         # By the clock, so that a program that was restarted goes on above its last number, which is not stored.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:
-            word = sign_word(floor.context, self._shell.identity, self._number, spoken)
-            self._shell.post_encoded(floor.reach, encode_frame(Say(word.data, word.signature)))
-        self._shell.tell(Said(me, spoken))
+            word = sign_word(floor.context, self._runtime.identity, self._number, spoken)
+            self._runtime.post_encoded(floor.reach, encode_frame(Say(word.data, word.signature)))
+        self._runtime.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:
         """Take what came over a link: tell the owner and pass it on, or drop it. The link is cut if it is no word at
         all."""
-        shell = self._shell
+        runtime = self._runtime
         try:
             word = parse_word(frame.data, frame.signature)
         except MalformedWordError as error:
             log.info("unreadable word from %s: %s", fingerprint(sender), error)
-            shell.mesh.disconnect(sender)
+            runtime.mesh.disconnect(sender)
             return
         floor = next((each for each in floors if each.context == word.context), None)
         if floor is None or word.author not in floor.players or (sender != word.author and sender not in floor.relays):
             log.info("%s sent a word that does not belong here", fingerprint(sender))
             return
         try:
-            self._hearing.take(word, shell.loop.time())
+            self._hearing.take(word, runtime.loop.time())
         except WordError as error:
             log.info("a word of %s, sent by %s, %s", fingerprint(word.author), fingerprint(sender), error)
             return
         others = tuple(identity for identity in floor.onward if identity not in (sender, word.author))
         if others:
-            shell.post_encoded(others, encode_frame(frame))
-        shell.tell(Said(floor.players[word.author], word.text))
+            runtime.post_encoded(others, encode_frame(frame))
+        runtime.tell(Said(floor.players[word.author], word.text))

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from protocol.consensus.history import RejectedMessageError
-from protocol.consensus.replica import Agreement
+from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
 from protocol.errors import SEE_MATCHES, NodeError
@@ -221,8 +221,8 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
     """
     check_version(stored)
     try:
-        agreement = Agreement(stored.genesis, seat(stored))
-        agreement.take_stored(store.messages(stored.match))
+        replica = Replica(stored.genesis, seat(stored))
+        replica.take_stored(store.messages(stored.match))
     except (MalformedGenesisError, RejectedMessageError, StoreError) as error:
         raise StoreError(f"the stored match is damaged: {error}") from None
-    return write_transcript(agreement.record, agreement.proven.values())
+    return write_transcript(replica.record, replica.proven.values())

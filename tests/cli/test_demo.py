@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from cli.bots import bot_processes
 from cli.bots.bot_processes import Order
-from cli.bots.demo_match import Exhibition
+from cli.bots.demo_match import DemoMatch
 from cli.commands.demo import judge
 from cli.exits import Failure
 from cli.text.event_json import event_line
-from cli.text.round_summary import Account
+from cli.text.round_summary import RoundSummary
 from cli.text.seating import Seating
 from p2pdice import events, state_json
 from protocol import events as node
@@ -79,8 +79,8 @@ def test_for_people_a_demo_ends_with_the_paths_and_what_to_type(p2pdice: Run, tm
     assert seen.stdout.count("All dice of this round:") == seen.stdout.count("\nRound ") > 0
 
 
-def exhibition(tmp_path: Path, warnings: list[str]) -> Exhibition:
-    return Exhibition(2, ["--set", "dice=1"], tmp_path, None, lambda event: None, warnings.append)
+def exhibition(tmp_path: Path, warnings: list[str]) -> DemoMatch:
+    return DemoMatch(2, ["--set", "dice=1"], tmp_path, None, lambda event: None, warnings.append)
 
 
 async def test_where_multicast_fails_the_bots_are_told_the_address(
@@ -125,9 +125,9 @@ def test_transcripts_that_differ_are_a_failure(demo: dict[str, Any], tmp_path: P
         judge(played)
 
 
-def account_of(told: list[node.NodeEvent], seating: Seating) -> tuple[Account, list[str]]:
+def account_of(told: list[node.NodeEvent], seating: Seating) -> tuple[RoundSummary, list[str]]:
     """Return the account of what a node tells, and its lines."""
-    account = Account()
+    account = RoundSummary()
     return account, [line for event in told for line in account.take(json.loads(event_line(event, seating)))]
 
 

@@ -101,8 +101,8 @@ class Player:
     async def kill(self) -> Path:
         """End the node as the kernel would end its process, and return its home: nothing is said, nothing is stored."""
         node = self.node
-        node._shell.is_silent = node._is_closed = True
-        for _ in node._shell.outbox.steps():
+        node._runtime.is_silent = node._is_closed = True
+        for _ in node._runtime.outbox.steps():
             pass  # nobody carries it out any more
         node._mesh.forget_all()
         if node._mesh._listener is not None:
@@ -115,7 +115,7 @@ class Player:
                 room.close()
         if node._minding is not None:
             node._minding.cancel()
-        await node._whereabouts.close()
+        await node._locator.close()
         self._listening.cancel()
         await asyncio.sleep(0)
         node._store.close()  # the lock goes with the process

@@ -179,7 +179,7 @@ async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_agai
     _, (host, guest) = await evening.begin(friday(2))
 
     def told(player: Player) -> tuple[str, str] | None:
-        advertised = player.node._whereabouts._advertised
+        advertised = player.node._locator._advertised
         return None if advertised is None else (advertised[0].status, advertised[0].id)
 
     await evening.end(host, guest)
@@ -319,7 +319,7 @@ async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_sea
 
     def refuse_too(identity: bytes, frame: JoinTable) -> None:
         take_join(identity, frame)
-        host.node._shell.post(identity, Refuse(code, "not you"))
+        host.node._runtime.post(identity, Refuse(code, "not you"))
 
     hosting.take_join = refuse_too  # type: ignore[method-assign]
     guest = await evening.people.sit("B")
@@ -456,7 +456,7 @@ async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening)
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
     unsigned = Carried(receipt._replace(body=b"x" * 32).encoded(), bytes(64))
-    guest.node._shell.post(host.node.identity.public, unsigned)  # which would be worth a line while it is played
+    guest.node._runtime.post(host.node.identity.public, unsigned)  # which would be worth a line while it is played
     await evening.sit("C", opened.join_line)
     await evening.end(host, guest)
     assert host.told(Notice) == []
@@ -544,11 +544,11 @@ async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Ev
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
     own = watching.node.identity.public
     false = Table("Mine", friday(2).ruleset.options(), 2, (120, 15), (("B", guest.node.identity.public),))
-    guest.node._shell.post(own, false)
-    host.node._shell.post(own, false._replace(name="Too early"))
+    guest.node._runtime.post(own, false)
+    host.node._runtime.post(own, false._replace(name="Too early"))
     host.go_on()
     await evening.end(host, guest, watching)
-    guest.node._shell.post(own, false)
+    guest.node._runtime.post(own, false)
     await evening.open(host, friday(2))
     await evening.rejoin(guest)
     await evening.end(host, guest, watching)

@@ -101,8 +101,8 @@ async def test_of_two_players_none_can_put_the_other_out(people: Company) -> Non
     await in_mid_match(dying)
     home = await dying.kill()
     await other.until(Suspended)
-    due = other.node._shell.loop.time() + 2 * IMPATIENT.human
-    await other.until_true(lambda: other.node._shell.loop.time() > due)
+    due = other.node._runtime.loop.time() + 2 * IMPATIENT.human
+    await other.until_true(lambda: other.node._runtime.loop.time() > due)
     assert other.told(MatchOver) == []
     back = await people.sit("A", home=home)
     await back.node.resume()

@@ -10,11 +10,11 @@ import pytest
 
 from p2pdice import PlayerOut
 from protocol import limits
-from protocol.consensus.replica import Agreement
+from protocol.consensus.replica import Replica
 from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
-from protocol.node.player_session import Playing
+from protocol.node.player_session import PlayerSession
 from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
 from protocol.wire.messages import Kind, Message, parse_signed, sign
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
@@ -25,12 +25,12 @@ Letter = tuple[bytes, bytes]
 
 def bend(player: Player, send: Callable[[bytes, Frame], bool]) -> None:
     """Let a player's node send only what ``send`` says, told receiver and frame."""
-    post = player.node._shell.post_encoded
+    post = player.node._runtime.post_encoded
 
     def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
         post(tuple(identity for identity in identities if send(identity, decode_frame(frame))), frame)
 
-    player.node._shell.post_encoded = bent  # type: ignore[method-assign]
+    player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
 
 def kind(frame: Frame) -> Kind | None:
@@ -78,7 +78,7 @@ async def test_who_signs_for_all_but_the_host_and_sits_down_anew_puts_nobody_out
     bend(liar, send)
     await liar.node.join(line)
     await liar.until_true(lambda: hidden > 0)
-    liar.node._shell.post(me, JoinTable(liar.node._sign_on(host.node.table).wire))
+    liar.node._runtime.post(me, JoinTable(liar.node._sign_on(host.node.table).wire))
     transcript = await agree(host, *honest)
     assert transcript
     assert nobody_was_evicted(host, *honest)
@@ -100,8 +100,8 @@ async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Co
             seat = next(place for place, each in enumerate(first.roster) if each.join.identity not in (it, me))
             fewer = first._replace(roster=first.roster[:seat] + first.roster[seat + 1 :])
             shown.append(fewer.encoded())
-            host.node._shell.post(it, Propose(shown[0]))
-            host.node._shell.flush()  # before anything that the host itself makes of what it hears
+            host.node._runtime.post(it, Propose(shown[0]))
+            host.node._runtime.flush()  # before anything that the host itself makes of what it hears
         take(identity, frame)
 
     me = host.node.identity.public
@@ -184,12 +184,12 @@ async def test_who_was_shown_a_withdrawal_comes_back_to_those_who_were_shown_a_c
     honest = {player.node.identity.public for player in (ada, ben)}
     is_cut = False
 
-    def agreement(player: Player) -> Agreement:
+    def replica(player: Player) -> Replica:
         assert player.node.match is not None
-        return player.node.match.agreement
+        return player.node.match.replica
 
     def is_waiting_for_the_host(player: Player) -> bool:
-        return is_about_to_commit(player) and len(agreement(player).record.held) == 2
+        return is_about_to_commit(player) and len(replica(player).record.held) == 2
 
     for player in (ada, ben):
         bend(player, lambda identity, _: not (is_cut and identity in honest))
@@ -197,7 +197,7 @@ async def test_who_was_shown_a_withdrawal_comes_back_to_those_who_were_shown_a_c
         await player.until_true(partial(is_waiting_for_the_host, player))
     is_cut = True
     show(host, ada, Kind.RESIGN)
-    await ada.until_true(lambda: agreement(ada).is_called_off)
+    await ada.until_true(lambda: replica(ada).is_called_off)
     show(host, ben, Kind.COMMIT)
     await ben.until(MatchFormed)
     is_cut = False
@@ -225,7 +225,7 @@ async def test_who_is_killed_amid_two_proposals_returns_to_the_one_that_was_form
     assert hosting is not None
     first = hosting.table.genesis()
     fewer = first._replace(roster=tuple(each for each in first.roster if each.join.nickname != "Ada"))
-    host.node._shell.post(it, Propose(fewer.encoded()))
+    host.node._runtime.post(it, Propose(fewer.encoded()))
     await host.until(MatchFormed)
     await victim.until_true(lambda: len(victim.node._proposals.sessions) == 2)
     home = await victim.kill()
@@ -261,8 +261,8 @@ async def test_a_proposal_is_withdrawn_when_a_guest_of_it_sits_down_anew_though_
     await eve.node.join(line)
     host.node.start_match()
     await ada.until_true(lambda: is_about_to_commit(ada))
-    eve.node._shell.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table).wire))
-    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.agreement.is_called_off)
+    eve.node._runtime.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table).wire))
+    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.replica.is_called_off)
     assert host.told(MatchStarted) == []
 
 
@@ -297,12 +297,12 @@ async def test_a_host_remembers_a_bounded_number_of_withdrawn_proposals(people: 
     hosting = host.node._hosting
     assert hosting is not None
 
-    def is_proposed_anew(before: Playing | None) -> bool:
+    def is_proposed_anew(before: PlayerSession | None) -> bool:
         return host.node._playing is not before
 
     for _ in range(limits.PROPOSALS + 2):
         before = host.node._playing
-        guest.node._shell.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.table).wire))
+        guest.node._runtime.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.table).wire))
         await host.until_true(partial(is_proposed_anew, before))
     assert len(hosting._withdrawn) <= limits.PROPOSALS
     joining.cancel()

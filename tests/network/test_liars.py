@@ -168,7 +168,7 @@ async def test_ten_minutes_of_votes_at_the_full_rate_fill_no_store(people: Compa
 
 async def has_heard(player: Player, vote: Signed) -> None:
     """Wait until a vote has come, and with it all that its author sent before."""
-    ballots = match_of(player).agreement.absence.ballots
+    ballots = match_of(player).replica.absence.ballots
 
     def is_here() -> bool:
         ballot = ballots.get(vote.message.tip)

@@ -170,8 +170,8 @@ async def test_who_returns_to_a_match_knows_and_tells_others_what_its_table_is_c
     await back.node.resume()
     started = await back.until(MatchStarted)
     assert (started.resumed, started.table) == (True, "Friday")
-    await back.until_true(lambda: back.node._whereabouts._advertised is not None)
-    advertisement, _ = back.node._whereabouts._advertised  # type: ignore[misc]
+    await back.until_true(lambda: back.node._locator._advertised is not None)
+    advertisement, _ = back.node._locator._advertised  # type: ignore[misc]
     assert (advertisement.name, advertisement.status) == ("Friday", "playing")
     (stored,) = back.node._store.matches()
     assert (stored.table, stored.name) == ("Friday", f"{date.fromtimestamp(stored.created)}-friday")
@@ -445,7 +445,7 @@ async def test_who_asks_for_one_match_is_not_shown_another(people: Company, monk
     async def advertised(wanted: str) -> list[Target]:
         return places
 
-    monkeypatch.setattr(watching.node._whereabouts, "resolve_to_watch", advertised)
+    monkeypatch.setattr(watching.node._locator, "resolve_to_watch", advertised)
     await watching.node.watch(match.hex())
     for player in (players[0], others[0]):
         player.go_on()

@@ -32,7 +32,7 @@ async def all_hear(speaker: Player, text: str, *others: Player) -> None:
 def throw(sender: Player, receiver: Player, *words: Word) -> None:
     """Send words over a player's link, whatever they are."""
     for word in words:
-        sender.node._shell.post(receiver.node.identity.public, Say(word.data, word.signature))
+        sender.node._runtime.post(receiver.node.identity.public, Say(word.data, word.signature))
 
 
 async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, str]:

@@ -16,7 +16,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.history import RejectedMessageError
-from protocol.consensus.replica import Agreement, Kept, Proven
+from protocol.consensus.replica import Kept, Proven, Replica
 from protocol.consensus.steps import COMMITMENTS, Position, Purpose
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
@@ -38,7 +38,7 @@ class Node:
     """A node that follows the match of :func:`world` up to one of its steps, and from there what it is told."""
 
     def __init__(self, until: int) -> None:
-        self.agreement = Agreement(world().data, None)
+        self.replica = Replica(world().data, None)
         self.kept: list[Signed] = []
         for position in world().machines[0].match.record.chain[1 : until + 1]:
             for signed in position.entries.values():
@@ -46,23 +46,23 @@ class Node:
 
     @property
     def position(self) -> Position:
-        return self.agreement.record.position
+        return self.replica.record.position
 
     def give(self, signed: Signed) -> None:
         with suppress(RejectedMessageError):
-            self.agreement.take(signed._replace(checked=False))
+            self.replica.take(signed._replace(checked=False))
         self.settle()
 
     def settle(self) -> None:
-        self.agreement.settle()
-        self.kept += [news.signed for news in self.agreement.news if isinstance(news, Kept)]
-        self.agreement.news = [news for news in self.agreement.news if isinstance(news, Proven)]
+        self.replica.settle()
+        self.kept += [news.signed for news in self.replica.news if isinstance(news, Kept)]
+        self.replica.news = [news for news in self.replica.news if isinstance(news, Proven)]
 
     def fill(self, *, but: int | None = None, resigns: int | None = None) -> None:
         """Let everybody say in the open step what they owe."""
         before = self.position
         for author in before.owed:
-            if author not in (but, *self.agreement.record.held):
+            if author not in (but, *self.replica.record.held):
                 self.give(said(before, author, *((Kind.RESIGN, ()) if author == resigns else due(before, author))))
 
 
@@ -131,7 +131,7 @@ def _close_without(node: Node, step: Position, author: int) -> None:
 
 
 def _lock(node: Node, step: Position, author: int) -> None:
-    while node.position.locked < step.step and author not in node.agreement.proven:  # a cheat's step waits for a vote
+    while node.position.locked < step.step and author not in node.replica.proven:  # a cheat's step waits for a vote
         node.fill()
 
 
@@ -158,7 +158,7 @@ def _go_elsewhere(node: Node, step: Position, author: int) -> None:
 
 def vote_out(node: Node, step: Position, author: int) -> None:
     """Let everybody else decide that one player was absent."""
-    here = node.agreement.held(step.step)
+    here = node.replica.held(step.step)
     entries = tuple(
         b"" if each == author else here.get(each) or said(step, each, *due(step, each)).id for each in step.owed
     )
@@ -169,10 +169,10 @@ def vote_out(node: Node, step: Position, author: int) -> None:
 
 def show(node: Node, other: Node) -> None:
     """Let a node be shown the history of another."""
-    page = list(other.agreement.history())
+    page = list(other.replica.history())
     for signed in page:
         node.give(signed)
-    node.agreement.follow(0, page)
+    node.replica.follow(0, page)
     node.settle()
 
 
@@ -232,22 +232,22 @@ def test_whichever_of_two_messages_comes_first_and_wherever_it_is_then_they_are_
 
 def convinced(node: Node, author: int) -> dict[str, bool]:
     """Return who finds that an author broke the rules: a node, and whoever is given what it has."""
-    agreement = node.agreement
-    if author not in agreement.proven:
+    replica = node.replica
+    if author not in replica.proven:
         return {"the node": False}
-    restarted = Agreement(world().data, None)
+    restarted = Replica(world().data, None)
     restarted.take_stored(node.kept)
     other = Node(0)
-    for signed in agreement.history():
+    for signed in replica.history():
         other.give(signed)
-    culprit = agreement.record.genesis.roster[author].join.nickname
+    culprit = replica.record.genesis.roster[author].join.nickname
     files = {
-        "who reads the proof": write_proof(agreement.record, agreement.proven[author]),
-        "who reads the transcript": write_transcript(agreement.record, agreement.proven.values()),
+        "who reads the proof": write_proof(replica.record, replica.proven[author]),
+        "who reads the transcript": write_transcript(replica.record, replica.proven.values()),
     }
     return {
         "the node when it is restarted": author in restarted.proven,
-        "who is shown its history": author in other.agreement.proven,
+        "who is shown its history": author in other.replica.proven,
         **{reader: blames(verify(file), culprit) for reader, file in files.items()},
     }
 
@@ -264,13 +264,13 @@ def test_what_is_only_shown_of_another_history_is_compared_too() -> None:
     node = Node(step.step - 1)
     _close_otherwise(node, step, author)
     other = Node(step.step + 2)
-    page = list(other.agreement.history())
+    page = list(other.replica.history())
     for signed in page:
         node.give(signed)
-    node.agreement.follow(0, page)
-    assert author not in node.agreement.proven
+    node.replica.follow(0, page)
+    assert author not in node.replica.proven
     node.give(said(step, author, Kind.RESIGN, ()))
-    assert author in node.agreement.proven
+    assert author in node.replica.proven
 
 
 def test_votes_of_who_has_none_contradict_each_other_all_the_same() -> None:
@@ -282,9 +282,9 @@ def test_votes_of_who_has_none_contradict_each_other_all_the_same() -> None:
     for entries in ((b"",) * 3, (bytes(32),) * 3):
         vote = said(place, author, Kind.ABSENT, (0, entries, -1))
         with pytest.raises(RejectedMessageError):
-            node.agreement.record.check_vote(vote)
+            node.replica.record.check_vote(vote)
         node.give(vote)
-    assert author in node.agreement.proven
+    assert author in node.replica.proven
 
 
 def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> None:
@@ -297,16 +297,16 @@ def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> 
     node.fill(but=author)
     for signed in (first, second, third):
         node.give(signed)
-    assert author in node.agreement.proven
-    here = node.agreement.held(step.step)
+    assert author in node.replica.proven
+    here = node.replica.held(step.step)
     entries = tuple(third.id if each == author else here[each] for each in step.owed)
     for each in step.owed[:-1]:
         node.give(said(step, each, Kind.CLOSE, (0, entries)))
-    assert node.agreement.record.closed(step.step) != entries
+    assert node.replica.record.closed(step.step) != entries
     node.give(third)
-    assert node.agreement.record.closed(step.step) == entries
+    assert node.replica.record.closed(step.step) == entries
     node.give(second)
-    assert node.agreement.record.closed(step.step) == entries
+    assert node.replica.record.closed(step.step) == entries
 
 
 def test_of_what_has_no_place_here_one_message_of_each_author_is_kept() -> None:
@@ -317,8 +317,8 @@ def test_of_what_has_no_place_here_one_message_of_each_author_is_kept() -> None:
         place = step._replace(step=each % step.step, tip=bytes((each,)) * 32)
         node.give(said(place, author, Kind.RESIGN, ()))
         node.give(said(place, author, Kind.ABSENT, (0, (b"",), -1)))
-    assert len(node.agreement._aside[author]) == 2
-    assert not node.agreement.proven
+    assert len(node.replica._aside[author]) == 2
+    assert not node.replica.proven
 
 
 def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now() -> None:
@@ -327,9 +327,9 @@ def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now
     author = step.owed[-1]
     stored = [*Node(step.step).kept, said(step, author, Kind.LOCK, FALSE[0])]
     for other in step.owed[:-1]:
-        Agreement(world().data, other).take_stored(stored)
+        Replica(world().data, other).take_stored(stored)
     with pytest.raises(RejectedMessageError):
-        Agreement(world().data, author).take_stored(stored)
+        Replica(world().data, author).take_stored(stored)
 
 
 def test_who_was_restarted_has_forgotten_half_of_a_proof_and_is_shown_the_whole_by_who_has_both() -> None:
@@ -340,11 +340,11 @@ def test_who_was_restarted_has_forgotten_half_of_a_proof_and_is_shown_the_whole_
     other, restarted = Node(step.step), Node(step.step)
     for node in (other, restarted):
         node.give(first)
-    stored, restarted.agreement = restarted.kept, Agreement(world().data, None)
-    restarted.agreement.take_stored(stored)
+    stored, restarted.replica = restarted.kept, Replica(world().data, None)
+    restarted.replica.take_stored(stored)
     for node in (restarted, other):
         node.give(second)
-    assert not restarted.agreement.proven
-    assert author in other.agreement.proven
+    assert not restarted.replica.proven
+    assert author in other.replica.proven
     show(restarted, other)
-    assert author in restarted.agreement.proven
+    assert author in restarted.replica.proven

@@ -9,7 +9,7 @@ import pytest
 from p2pdice import PRESETS, Bid, view
 from protocol.consensus.absence import Entries
 from protocol.consensus.history import Record
-from protocol.consensus.replica import Agreement
+from protocol.consensus.replica import Replica
 from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey
 from protocol.wire.messages import Kind, Message, Signed, sign
@@ -31,15 +31,15 @@ class Parted:
         (self.silent,) = position.owed
         (self.witness,) = position.witnesses
         self.parted, *self.live = (each for each in position.live if each != self.silent)
-        self.agreement = Agreement(self.world.data, self.parted)
+        self.replica = Replica(self.world.data, self.parted)
         parting = position.locked + 1
         for before in record.chain[1 : parting + 1]:
             for signed in before.entries.values():
-                self.agreement.take(signed)
-            self.agreement.settle()
-        own = self.agreement.record
+                self.replica.take(signed)
+            self.replica.settle()
+        own = self.replica.record
         assert own.position.step == parting
-        self.agreement.take(self.absent(own, self.parted, tuple(b"" for _ in own.position.owed)))
+        self.replica.take(self.absent(own, self.parted, tuple(b"" for _ in own.position.owed)))
         after = record.chain[position.locked + 1 :]
         self.shown = [signed for each in after for signed in each.entries.values()]
 
@@ -93,7 +93,7 @@ class Parted:
 
     def follow(self) -> None:
         for signed in self.shown:
-            self.agreement.follow(self.live[0], [signed])
+            self.replica.follow(self.live[0], [signed])
 
 
 def test_a_step_that_was_decided_with_the_absents_of_backers_is_folded_message_by_message() -> None:
@@ -104,7 +104,7 @@ def test_a_step_that_was_decided_with_the_absents_of_backers_is_folded_message_b
     table.put_out([backer, *(table.close(table.others, each, (b"",)) for each in closers)])
     table.until_lock()
     table.follow()
-    assert table.agreement.record.position.tip == table.others.position.tip
+    assert table.replica.record.position.tip == table.others.position.tip
 
 
 @pytest.mark.parametrize("kind", [Kind.ABSENT, Kind.CLOSE])
@@ -116,7 +116,7 @@ def test_what_a_liar_votes_in_other_rounds_keeps_nobody_from_following(kind: Kin
     table.put_out([table.close(table.others, each, (b"",)) for each in closers])
     table.until_lock()
     table.follow()
-    assert table.agreement.record.position.tip == table.others.position.tip
+    assert table.replica.record.position.tip == table.others.position.tip
 
 
 def test_a_liar_who_votes_twice_in_the_round_of_a_decision_keeps_nobody_from_following_and_is_found_out() -> None:
@@ -127,5 +127,5 @@ def test_a_liar_who_votes_twice_in_the_round_of_a_decision_keeps_nobody_from_fol
     table.put_out([table.close(table.others, each, (b"",)) for each in closers])
     table.until_lock()
     table.follow()
-    assert table.agreement.record.position.tip == table.others.position.tip
-    assert set(table.agreement.proven) == {table.witness}
+    assert table.replica.record.position.tip == table.others.position.tip
+    assert set(table.replica.proven) == {table.witness}

@@ -51,7 +51,7 @@ def test_what_the_convenor_withdraws_is_called_off_by_all_who_have_signed_it() -
     world.feed(HOST, Withdrawn())
     world.run()
     for machine in world.machines:
-        assert machine.match.agreement.is_called_off
+        assert machine.match.replica.is_called_off
         assert not machine.match.is_formed
         assert not machine.match.is_bound
         assert machine.proofs == []
@@ -87,7 +87,7 @@ def test_who_hears_a_resignation_goes_on_with_those_who_have_formed_the_match_be
     world.run()
     honest = [world.machines[HOST], world.machines[OTHER]]
     assert all(machine.match.record.position.step > FORMED for machine in honest)
-    assert all(set(machine.match.agreement.proven) == {LIAR} for machine in honest)
+    assert all(set(machine.match.replica.proven) == {LIAR} for machine in honest)
 
 
 def test_who_has_called_a_match_off_comes_back_to_those_who_have_formed_it_unless_bound_elsewhere() -> None:
@@ -103,14 +103,14 @@ def test_who_has_called_a_match_off_comes_back_to_those_who_have_formed_it_unles
     world.feed(OTHER, withdrawn)
     world.now += limits.WITHDRAWAL
     world.feed(OTHER, Ticked())
-    assert other.agreement.is_called_off
+    assert other.replica.is_called_off
     world.link(HOST, OTHER)
-    while HOST not in other.agreement._later:
+    while HOST not in other.replica._later:
         assert world.step()
-    assert other.agreement.is_called_off
+    assert other.replica.is_called_off
     is_free = True
     world.feed(OTHER, Ticked())
-    assert not other.agreement.is_called_off
+    assert not other.replica.is_called_off
     world.run()
     assert other.record.position.step > FORMED
     assert OTHER not in world.machines[HOST].match.record.position.left
@@ -129,9 +129,9 @@ def test_what_is_signed_beside_a_resignation_forms_nothing_for_who_knows_both(is
     world.run()
     for me in (HOST, OTHER):
         match = world.machines[me].match
-        assert match.agreement.is_called_off
+        assert match.replica.is_called_off
         assert not match.is_formed
-        assert set(match.agreement.proven) == {LIAR}
+        assert set(match.replica.proven) == {LIAR}
 
 
 def test_what_is_resigned_before_a_step_is_open_counts_beside_what_was_signed_for_it() -> None:
@@ -144,7 +144,7 @@ def test_what_is_resigned_before_a_step_is_open_counts_beside_what_was_signed_fo
     world.feed(OTHER, Received(LIAR, commitment))
     world.feed(OTHER, resignation(early))
     world.run()
-    assert match.agreement.is_called_off
+    assert match.replica.is_called_off
 
 
 def test_a_match_is_not_called_off_before_half_of_its_players_could_hear_of_it() -> None:
@@ -157,13 +157,13 @@ def test_a_match_is_not_called_off_before_half_of_its_players_could_hear_of_it()
     world.feed(OTHER, resignation(world))
     world.now += limits.WITHDRAWAL
     world.feed(OTHER, Ticked())
-    assert not match.agreement.is_called_off
+    assert not match.replica.is_called_off
     world.link(OTHER, 4)
     world.feed(OTHER, Ticked())
-    assert not match.agreement.is_called_off
+    assert not match.replica.is_called_off
     world.now += limits.WITHDRAWAL
     world.feed(OTHER, Ticked())
-    assert match.agreement.is_called_off
+    assert match.replica.is_called_off
 
 
 def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
@@ -189,10 +189,10 @@ def test_a_spectator_is_none_of_the_half_that_has_heard_of_a_resignation() -> No
         watching.handle(Received(OTHER, signed), 0.0)
     watching.handle(resignation(world), 0.0)
     watching.handle(Ticked(), limits.WITHDRAWAL)
-    assert not watching.agreement.is_called_off
+    assert not watching.replica.is_called_off
     watching.handle(Linked(HOST), limits.WITHDRAWAL)
     watching.handle(Ticked(), 2 * limits.WITHDRAWAL)
-    assert watching.agreement.is_called_off
+    assert watching.replica.is_called_off
 
 
 def test_who_was_restarted_forms_no_match_before_they_may_show_it_to_the_others() -> None:

@@ -11,7 +11,7 @@ from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.consensus.absence import Ballot
 from protocol.consensus.history import Record
-from protocol.consensus.replica import Agreement, Reception, Replaced
+from protocol.consensus.replica import Reception, Replaced, Replica
 from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.match.effects import Received
@@ -79,20 +79,20 @@ def test_the_store_grows_with_the_match_and_not_with_the_votes_of_a_liar(seconds
 
 def test_a_vote_below_the_latest_rounds_is_no_news_and_a_known_one_is_not_even_checked() -> None:
     world = in_a_round()
-    agreement: Agreement = world.machines[0].match.agreement
-    step = agreement.record.position.step
+    replica: Replica = world.machines[0].match.replica
+    step = replica.record.position.step
     votes = [vote(world, number, step)._replace(checked=False) for number in range(10)]
     late, latest = votes[: -limits.VOTE_ROUNDS], votes[-limits.VOTE_ROUNDS :]
-    assert {agreement.take(signed) for signed in latest} == {Reception.NEWS}
-    agreement.news.clear()
-    assert Reception.NEWS not in {agreement.take(signed) for signed in late * 2}
+    assert {replica.take(signed) for signed in latest} == {Reception.NEWS}
+    replica.news.clear()
+    assert Reception.NEWS not in {replica.take(signed) for signed in late * 2}
 
     def check(record: Record, signed: Signed) -> Signed:
         raise AssertionError("nobody needs to know")
 
     with replaced(Record, Record.check_signature, check):
-        assert {agreement.take(signed) for signed in latest * 2} == {Reception.KNOWN}
-    assert agreement.news == []
+        assert {replica.take(signed) for signed in latest * 2} == {Reception.KNOWN}
+    assert replica.news == []
 
 
 def test_a_vote_costs_one_check_of_its_signature_and_one_count_whatever_else_is_kept() -> None:
@@ -149,8 +149,8 @@ def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_kill
     for me in others:
         world.crash(me)
     world.restart(closer)
-    agreement = world.machines[closer].match.agreement
-    (ballot,) = agreement.absence.ballots.values()
+    replica = world.machines[closer].match.replica
+    (ballot,) = replica.absence.ballots.values()
     assert ballot.own_close(closer) is not None
     assert ballot.certificates
     for me in others:
@@ -190,27 +190,27 @@ def absents(world: World, history: Record, number: int) -> list[Signed]:
 
 def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> None:
     world = in_a_round()
-    record, agreement = world.machines[0].match.record, world.machines[0].match.agreement
+    record, replica = world.machines[0].match.record, world.machines[0].match.replica
     bidder, elsewhere, shown = with_another_bid(world)
     for signed in absents(world, record, 1):
-        agreement.take(signed)
+        replica.take(signed)
     before = record.position
-    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 0)])
+    replica.follow(bidder, [*shown, *absents(world, elsewhere, 0)])
     assert record.position is before
-    assert agreement.absence.leaders()[0].place == record.place(before.step)
+    assert replica.absence.leaders()[0].place == record.place(before.step)
 
 
 def test_what_a_node_signed_on_a_history_that_it_has_left_stays_in_its_store() -> None:
     """Else it could contradict that after a restart, if the history comes back."""
     world = in_a_round()
-    record, agreement = world.machines[0].match.record, world.machines[0].match.agreement
+    record, replica = world.machines[0].match.record, world.machines[0].match.replica
     bidder, elsewhere, shown = with_another_bid(world)
     (own,) = (signed for signed in absents(world, record, 0) if signed.message.author == 0)
-    agreement.take(own)
-    agreement.news.clear()
-    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
+    replica.take(own)
+    replica.news.clear()
+    replica.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
     assert record.position.tip == elsewhere.position.tip
-    (kept,) = (news.messages for news in agreement.news if isinstance(news, Replaced))
+    (kept,) = (news.messages for news in replica.news if isinstance(news, Replaced))
     assert own.id in {signed.id for signed in kept}
 
 
@@ -218,16 +218,16 @@ def test_what_a_node_signed_on_a_history_that_it_has_left_binds_it_after_a_resta
     world = in_a_round()
     history = world.machines[0].match.record
     me = history.chain[history.position.step - 1].owed[0]
-    record, agreement = world.machines[me].match.record, world.machines[me].match.agreement
+    record, replica = world.machines[me].match.record, world.machines[me].match.replica
     left = record.fork(record.position.step)
     bidder, elsewhere, shown = with_another_bid(world)
     (vote_there,) = (signed for signed in absents(world, record, 0) if signed.message.author == me)
     (bid_there,) = (signed for signed in _history_of(left)[-1:] if signed.message.author == me)
-    agreement.take(vote_there)
-    agreement.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
-    (kept,) = (news.messages for news in agreement.news if isinstance(news, Replaced))
+    replica.take(vote_there)
+    replica.follow(bidder, [*shown, *absents(world, elsewhere, 1)])
+    (kept,) = (news.messages for news in replica.news if isinstance(news, Replaced))
 
-    restarted = Agreement(world.data, me)
+    restarted = Replica(world.data, me)
     restarted.take_stored(kept)
     assert restarted.absence.round == 0
     assert restarted.own[bid_there.message.tip] == bid_there
@@ -251,18 +251,18 @@ def test_who_has_stored_a_complete_lock_votes_on_no_step_before_it_whatever_is_s
     before = machine.match.record.position.step
     while machine.match.record.position.locked <= before:
         assert world.step()
-    agreement = Agreement(world.data, 0)
-    agreement.take_stored(stored(machine))
-    record = agreement.record
+    replica = Replica(world.data, 0)
+    replica.take_stored(stored(machine))
+    record = replica.record
     for number in range(3):
         for author in (1, 2, 3):
             place = record.chain[before]
             entries = (b"",) * len(place.owed)
             for kind, body in ((Kind.ABSENT, (number, entries, -1)), (Kind.CLOSE, (number, entries))):
                 message = Message(record.match, before, place.tip, author, kind, body)
-                agreement.take(sign(message, MatchKey(world.seeds[author])))
-                agreement.settle()
+                replica.take(sign(message, MatchKey(world.seeds[author])))
+                replica.settle()
     tips = {position.tip for position in record.chain}
-    votes = agreement.absence.due(agreement, tips, ())
+    votes = replica.absence.due(replica, tips, ())
     assert {vote.tip for vote in votes} <= {position.tip for position in record.chain[record.position.locked :]}
     assert record.position.step > before

@@ -18,7 +18,7 @@ from protocol.match.match import Match
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
-from protocol.node.locator import SETTLING, Whereabouts, called, running_match
+from protocol.node.locator import SETTLING, Locator, called, running_match
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Genesis, JoinRecord, Patience
@@ -31,7 +31,7 @@ from tests.simulation.world import join_record
 
 pytestmark = pytest.mark.multicast
 
-Opener = Callable[[], Awaitable[Whereabouts]]
+Opener = Callable[[], Awaitable[Locator]]
 
 
 def test_tests_of_multicast_have_a_network_of_their_own_or_run_in_a_row(
@@ -50,16 +50,16 @@ async def test_where_there_was_no_multicast_it_is_tried_again_when_the_interface
     async def fail(self: Discovery, interface: str | None = None) -> None:
         raise DiscoveryUnavailable("no interface takes multicast")
 
-    whereabouts = Whereabouts(HOST, is_enabled=True)
+    locator = Locator(HOST, is_enabled=True)
     with monkeypatch.context() as patched:
         patched.setattr(Discovery, "start", fail)
-        assert not await whereabouts.start()
-        assert not await whereabouts.start()
-        await whereabouts.interfaces_changed()
-        assert whereabouts.problem == "no interface takes multicast"
-    await whereabouts.interfaces_changed()
-    assert await whereabouts.start()
-    await whereabouts.close()
+        assert not await locator.start()
+        assert not await locator.start()
+        await locator.interfaces_changed()
+        assert locator.problem == "no interface takes multicast"
+    await locator.interfaces_changed()
+    assert await locator.start()
+    await locator.close()
 
 
 async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> 
         await host.node.host(TableSettings(name, CLASSIC, 2))
         looking = await people.sit("B", discovery=True)
         assert name in [each.advertisement.name for each in await looking.node.tables(1.0)]
-        with host.node._shell.stopping_at_disk_errors():
+        with host.node._runtime.stopping_at_disk_errors():
             raise OSError("disk full")
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
 
@@ -103,11 +103,11 @@ async def opens() -> AsyncIterator[Opener]:
     await multicast()
     async with AsyncExitStack() as stack:
 
-        async def start() -> Whereabouts:
-            whereabouts = Whereabouts(HOST, is_enabled=True)
-            stack.push_async_callback(whereabouts.close)
-            assert await whereabouts.start()
-            return whereabouts
+        async def start() -> Locator:
+            locator = Locator(HOST, is_enabled=True)
+            stack.push_async_callback(locator.close)
+            assert await locator.start()
+            return locator
 
         yield start
 

@@ -336,7 +336,7 @@ def tables_are(
     async def found() -> Discovery:
         return heard
 
-    monkeypatch.setattr(player.node._whereabouts, "_working", found)
+    monkeypatch.setattr(player.node._locator, "_working", found)
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])

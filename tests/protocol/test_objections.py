@@ -208,7 +208,7 @@ def test_nobody_calls_the_end_while_a_majority_votes_against_the_last_step() -> 
     world.links.clear()  # nothing else reaches anybody
     began = world.now
     while world.machines[me].confirmed is None:
-        assert match.agreement.is_deciding
+        assert match.replica.is_deciding
         assert world.step()
     assert world.now == began + ROUNDS_AT_THE_END * ROUND
 
@@ -230,7 +230,7 @@ def test_a_liar_who_runs_ahead_chooses_for_nobody_which_objections_they_heed(str
 
     def object_to_the_next(now: float) -> None:
         nonlocal number
-        rounds = [turn.world.machines[me].match.agreement.absence.round for me in turn.others]
+        rounds = [turn.world.machines[me].match.replica.absence.round for me in turn.others]
         if fresh and min(rounds) >= number and not any(turn.world.links.values()):
             number = max(rounds) + stride
             turn.vote(fresh.pop(0), number, turn.others, truthfully=False)

@@ -17,9 +17,9 @@ from protocol.events import Stopped
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh, MeshOwner
-from protocol.node.locator import Whereabouts
+from protocol.node.locator import Locator
 from protocol.node.outbox import BATCH, Do, Outbox, Send, Sent, Write
-from protocol.node.runtime import Shell
+from protocol.node.runtime import Runtime
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from protocol.wire.frames import Aim, Frame, Hello, Refuse
@@ -247,45 +247,45 @@ class Tapped(Mesh):
 
 
 @pytest.fixture
-async def node(tmp_path: Path) -> AsyncIterator[tuple[Shell, Store, Tapped]]:
+async def node(tmp_path: Path) -> AsyncIterator[tuple[Runtime, Store, Tapped]]:
     home, identity = Home(tmp_path), Identity.generate()
     store = Store(home.store)
     store.add_seed(KEY.public, b"s" * 32)
     store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
     mesh = Tapped(identity, store)
-    yield Shell(home, identity, store, mesh, Whereabouts(None, is_enabled=False), Limits()), store, mesh
+    yield Runtime(home, identity, store, mesh, Locator(None, is_enabled=False), Limits()), store, mesh
     store.close()
 
 
 async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
-    node: tuple[Shell, Store, Tapped],
+    node: tuple[Runtime, Store, Tapped],
 ) -> None:
-    shell, store, mesh = node
+    runtime, store, mesh = node
     told: list[int] = []
-    shell.outbox.afterwards(lambda: told.append(len(mesh.left)))
-    shell.relay((b"spectator",), b"a message")
+    runtime.outbox.afterwards(lambda: told.append(len(mesh.left)))
+    runtime.relay((b"spectator",), b"a message")
     for signed in MESSAGES[:3]:
-        shell.outbox.keep(signed)
-        shell.post_encoded((b"player", b"other"), signed.data)
+        runtime.outbox.keep(signed)
+        runtime.post_encoded((b"player", b"other"), signed.data)
     assert (store.messages(MATCH), mesh.left, told) == ((), [], [])
     await asyncio.sleep(0)
     assert [at for _, at in mesh.left] == [3] * 7
     assert mesh.left[-1][0] == b"a message"
     assert told == [7]
-    shell.outbox.keep_only(MESSAGES[5:6])
-    shell.outbox.write_all()
+    runtime.outbox.keep_only(MESSAGES[5:6])
+    runtime.outbox.write_all()
     await asyncio.sleep(0)
     assert [signed.id for signed in store.messages(MATCH)] == [MESSAGES[5].id]
 
 
-async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Shell, Store, Tapped]) -> None:
-    shell, store, mesh = node
+async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Runtime, Store, Tapped]) -> None:
+    runtime, store, mesh = node
     store.close()
     told: list[str] = []
-    shell.outbox.keep(MESSAGES[0])
-    shell.post_encoded((b"player",), b"frame")
-    shell.outbox.afterwards(lambda: told.append("something"))
+    runtime.outbox.keep(MESSAGES[0])
+    runtime.post_encoded((b"player",), b"frame")
+    runtime.outbox.afterwards(lambda: told.append("something"))
     await asyncio.sleep(0)
-    assert (mesh.left, told, shell.is_silent) == ([], [], True)
-    assert isinstance(shell.events.get_nowait(), Stopped)
-    await shell.settled()
+    assert (mesh.left, told, runtime.is_silent) == ([], [], True)
+    assert isinstance(runtime.events.get_nowait(), Stopped)
+    await runtime.settled()

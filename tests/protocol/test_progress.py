@@ -45,18 +45,18 @@ class Observed(World):
     def feed(self, me: int, item: MatchInput) -> None:
         match = self.machines[me].match
         before, tip = match.clock(self.now), match.record.position.tip
-        had_voted, may_sign = match.agreement.absence.has_voted(tip), not match.unheard
+        had_voted, may_sign = match.replica.absence.has_voted(tip), not match.unheard
         super().feed(me, item)
         if self.silent is not None:
             self.machines[self.silent].turn = None
         self.look(match)
         if match.record.position.tip != tip or not may_sign:
             return
-        if match.agreement.absence.has_voted(tip) and not had_voted:
+        if match.replica.absence.has_voted(tip) and not had_voted:
             self.votes += 1
             assert before is None or before.seconds == 0, f"voted with {before.seconds} s left"
         elif before is not None and before.seconds == 0 and before.goes_on and isinstance(item, Ticked):
-            assert match.agreement.absence.has_voted(tip), "nothing is left, and nobody votes"
+            assert match.replica.absence.has_voted(tip), "nothing is left, and nobody votes"
 
     def look(self, match: Match) -> None:
         position, progress = match.record.position, match.progress
@@ -240,7 +240,7 @@ def test_after_a_sleep_there_is_the_whole_patience_again_before_anybody_has_noti
     assert [machine.match.clock(world.now) for machine in world.machines] == asleep
     assert {clock.seconds for clock in asleep if clock is not None} == {20}
     tip = world.machines[slow].match.record.position.tip
-    assert not any(machine.match.agreement.absence.has_voted(tip) for machine in world.machines)
+    assert not any(machine.match.replica.absence.has_voted(tip) for machine in world.machines)
 
 
 def test_a_person_among_their_own_programs_has_no_clock_and_the_programs_have_theirs() -> None:

@@ -116,7 +116,7 @@ async def test_what_a_host_says_reaches_no_terminal_as_it_is_from_a_bot_either(p
     await says(Refuse("full", "\x1b[2Jgone"))(host)
     closed = await guest.until(TableClosed)
     await guest.leave()
-    guest.node._shell.events.put_nowait(closed)
+    guest.node._runtime.events.put_nowait(closed)
     with pytest.raises(Failure) as caught:
         await _follow(guest.node, PlayerBot("Ben", OddsPlayer(Random(0))), lambda *_: None)
     assert caught.value.what == "The table is closed: \\x1b[2Jgone."

@@ -23,7 +23,7 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, parse_
 
 if TYPE_CHECKING:
     from protocol.consensus.history import Record
-    from protocol.consensus.replica import Agreement
+    from protocol.consensus.replica import Replica
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -118,7 +118,7 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
-        self._had: WeakKeyDictionary[Agreement, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
+        self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
         """The first message of a cheat for each slot that a node has taken."""
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
@@ -209,13 +209,13 @@ class Checks:
             f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
 
-    def taken(self, agreement: Agreement, signed: Signed) -> None:
+    def taken(self, replica: Replica, signed: Signed) -> None:
         """A node has taken a message, or refused it.
 
         As soon as an honest node has two that contradict each other, it can prove it (SPEC.md §5). But it keeps of each
         author one message only of histories that it is not on, and one vote on what is final.
         """
-        message, me, record = signed.message, agreement.absence.me, agreement.record
+        message, me, record = signed.message, replica.absence.me, replica.record
         if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < record.players:
             self._is_bound(record, signed)
         is_foreign = message.step <= record.position.step and not record.goes_through(message)
@@ -224,7 +224,7 @@ class Checks:
             return
         if not self.world.is_honest(me) or self.world.is_honest(message.author):
             return
-        had = self._had.setdefault(agreement, {})
+        had = self._had.setdefault(replica, {})
         first = had.setdefault(slot(message), signed)
         if first.id == signed.id:
             return
@@ -234,7 +234,7 @@ class Checks:
         elif keys.verifies(signed.signature, signed.data) and not self._is_forgotten(had, message):
             self._hold(
                 Check.TWO_MESSAGES_ARE_A_PROOF,
-                message.author in agreement.proven,
+                message.author in replica.proven,
                 f"node {me} has two of author {message.author} for step {message.step}",
             )
 
@@ -532,15 +532,15 @@ class Checks:
         """Whatever peers send, what a node keeps of it is bounded (SPEC.md §6, §8)."""
         match = machine.match
         assert match is not None
-        agreement = match.agreement
-        kept = max((len(messages) for messages in agreement._later.values()), default=0)
+        replica = match.replica
+        kept = max((len(messages) for messages in replica._later.values()), default=0)
         self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR, f"{kept} messages of one author")
-        aside = max((len(messages) for messages in agreement._aside.values()), default=0)
+        aside = max((len(messages) for messages in replica._aside.values()), default=0)
         self._hold(Check.BUFFERS_ARE_BOUNDED, aside <= 4, f"{aside} messages of one author are kept aside")
         if self.world.scheduler.events % 8:
             return
         bound = 64 * self.world.plan.players + len(match.record.chain)
-        for holder in (match, agreement, agreement.absence, *agreement.absence.ballots.values()):
+        for holder in (match, replica, replica.absence, *replica.absence.ballots.values()):
             names = getattr(type(holder), "__slots__", None) or vars(holder)
             for name in names:
                 value = getattr(holder, name)

@@ -56,7 +56,7 @@ from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
 
 if TYPE_CHECKING:
-    from protocol.node.player_session import Playing
+    from protocol.node.player_session import PlayerSession
     from tests.simulation.simulation import Simulation
 
 TICK: Final = 1e-6
@@ -129,7 +129,7 @@ class Machine:
     @property
     def is_called_off(self) -> bool:
         """The match will not be formed, unless others show that they have gone on."""
-        return self._was_called_off and (self.match is None or self.match.agreement.is_called_off)
+        return self._was_called_off and (self.match is None or self.match.replica.is_called_off)
 
     def start(self) -> None:
         """Start the process from its disk; of the first time that is empty."""
@@ -142,7 +142,7 @@ class Machine:
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
         convenes = self.author == world.convenor
         self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, convenes=convenes)
-        self.proposals.add(cast("Playing", self))
+        self.proposals.add(cast("PlayerSession", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)
         for other in self._of_this_process():
@@ -174,7 +174,9 @@ class Machine:
 
     def close(self) -> None:
         """Take part in the proposal no more."""
-        self.proposals.sessions = tuple(each for each in self.proposals.sessions if each is not cast("Playing", self))
+        self.proposals.sessions = tuple(
+            each for each in self.proposals.sessions if each is not cast("PlayerSession", self)
+        )
 
     def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
         """Die and be started again by the owner."""
@@ -389,14 +391,14 @@ class Machine:
                 self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
             case Formed():
                 self.disk.mark_formed()
-                self.proposals.withdraw(but=cast("Playing", self))
+                self.proposals.withdraw(but=cast("PlayerSession", self))
             case CalledOff():
                 self._was_called_off = True
                 self.world.note("called off", self.node)
-                self.proposals.called_off(cast("Playing", self))
+                self.proposals.called_off(cast("PlayerSession", self))
             case Ended():
                 self._point("before the transcript")
-                self.transcript = write_transcript(match.record, match.agreement.proven.values())
+                self.transcript = write_transcript(match.record, match.replica.proven.values())
                 self.world.note("ended", self.node)
                 self._point("after the transcript")
             case Over():

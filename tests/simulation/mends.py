@@ -9,13 +9,13 @@ from protocol.consensus import verifier
 from protocol.consensus.absence import Absence, Ballot, Entries
 from protocol.consensus.history import MisconductError, Record
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Agreement, Reception
+from protocol.consensus.replica import Reception, Replica
 from protocol.consensus.steps import Position
 from protocol.consensus.transcript import open_transcript, write_transcript
 from protocol.consensus.verifier import Verdict, verify
 from protocol.match.effects import Over
 from protocol.match.match import RECEIPTS, Match
-from protocol.match.stall_notices import Awaiting
+from protocol.match.stall_notices import StallNotices
 from protocol.wire.messages import VOTES, Message, Signed
 from tests.simulation import invariants
 from tests.simulation import machine as machine_module
@@ -29,32 +29,32 @@ Mend = Callable[[Plant, bool], AbstractContextManager[None]]
 
 def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Who waits only for a vote about a cheat asks the others, who may have left the step behind."""
-    mended = Agreement.is_astray
+    mended = Replica.is_astray
 
-    def watched(agreement: Agreement) -> bool:
-        unmended = agreement.absence.round >= 0
-        if not unmended and agreement.record.is_complete:
+    def watched(replica: Replica) -> bool:
+        unmended = replica.absence.round >= 0
+        if not unmended and replica.record.is_complete:
             plant.runs()
-        return unmended or (agreement.record.is_complete and not is_undone)
+        return unmended or (replica.record.is_complete and not is_undone)
 
-    return replaced_value(Agreement, mended, property(watched))
+    return replaced_value(Replica, mended, property(watched))
 
 
 def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """A proof by two votes counts also for who has that step behind a complete LOCK."""
-    take = Agreement.take
+    take = Replica.take
 
-    def watched(agreement: Agreement, signed: Signed) -> Reception:
+    def watched(replica: Replica, signed: Signed) -> Reception:
         author = signed.message.author
-        aside = agreement._aside.get(author, {})
+        aside = replica._aside.get(author, {})
         last = aside.get((True, True))
-        if last is not None and author not in agreement.proven and contradiction(last, signed):
+        if last is not None and author not in replica.proven and contradiction(last, signed):
             plant.runs()
             if is_undone:
                 del aside[True, True]
-        return take(agreement, signed)
+        return take(replica, signed)
 
-    return replaced(Agreement, Agreement.take, watched)
+    return replaced(Replica, Replica.take, watched)
 
 
 def _voters(ballot: Ballot, closed: Entries | None) -> set[int]:
@@ -78,10 +78,10 @@ def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContex
 
 def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """While patience stands still for a vote nobody waits for the moment to warn of the slow: it moves on with time."""
-    look = Awaiting.look
+    look = StallNotices.look
 
     def watched(
-        awaiting: Awaiting,
+        awaiting: StallNotices,
         now: float,
         linked: Collection[int],
         has_quorum: bool,
@@ -93,7 +93,7 @@ def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> Abst
             plant.runs()
         return look(awaiting, now, linked, has_quorum, False, unheard) if is_undone else mended
 
-    return replaced(Awaiting, Awaiting.look, watched)
+    return replaced(StallNotices, StallNotices.look, watched)
 
 
 def rounds_begin_after_a_restart(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:

@@ -637,7 +637,7 @@ class FloodOfVotes(_Repeats):
 
     def again(self) -> None:
         for _ in range(2):
-            place = self.random.choice(self.match.agreement.tail())
+            place = self.random.choice(self.match.replica.tail())
             entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
             number = len(self._said)
             foreign = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, self.bytes()))
@@ -692,7 +692,7 @@ class VotesBeforeWhatIsMissing(Misbehaviour):
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
             self.acted += 1
-            place = self.match.agreement.tail()[0]
+            place = self.match.replica.tail()[0]
             entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
             votes = tuple(
                 self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip)).wire
@@ -822,7 +822,7 @@ class SilentOnTurn(BadVote):
         if not self.withholds(position) or world.scheduler.now < self._next or self.acted > 60:
             return
         self._next = world.scheduler.now + world.plan.patience.automatic / 2
-        for place in self.match.agreement.tail():
+        for place in self.match.replica.tail():
             entries = self.match.record.closed(place.step)
             if entries:
                 self.spread(self.sign(Kind.ABSENT, (self._round, entries, -1), at=(place.step, place.tip)))

@@ -18,7 +18,7 @@ from protocol.consensus import steps as steps_module
 from protocol.consensus.absence import Absence
 from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Agreement, Heard, Reception
+from protocol.consensus.replica import Heard, Reception, Replica
 from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
@@ -28,7 +28,7 @@ from protocol.match.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.match.match import Match
 from protocol.match.timeouts import PatienceClock
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
-from protocol.node.player_session import Playing
+from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
@@ -285,15 +285,15 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
     """All messages for later steps are kept, however many."""
 
-    def bad(agreement: Agreement, signed: Signed, vote_round: int) -> Reception:
+    def bad(replica: Replica, signed: Signed, vote_round: int) -> Reception:
         message = signed.message
-        kept = agreement._later.setdefault(message.author, {})
+        kept = replica._later.setdefault(message.author, {})
         kept.setdefault((message.step, int(message.kind) if message.kind in VOTES else 0, vote_round), signed)
         if len(kept) > limits.FUTURE_PER_AUTHOR:
             plant.runs()
         return Reception.LATER
 
-    return replaced(Agreement, Agreement._keep_for_later, bad)
+    return replaced(Replica, Replica._keep_for_later, bad)
 
 
 def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
@@ -392,37 +392,37 @@ def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
 @contextmanager
 def a_culprits_message_is_taken(plant: Plant) -> Iterator[None]:
     """Who is proven to have cheated plays on."""
-    settle = Agreement.settle
+    settle = Replica.settle
 
-    def bad(agreement: Agreement) -> None:
-        proven, agreement.proven = agreement.proven, {}
+    def bad(replica: Replica) -> None:
+        proven, replica.proven = replica.proven, {}
         if proven:
             plant.runs()
-        settle(agreement)
-        agreement.proven = {**proven, **agreement.proven}
+        settle(replica)
+        replica.proven = {**proven, **replica.proven}
 
-    def nothing(agreement: Agreement) -> Iterator[bytes]:
+    def nothing(replica: Replica) -> Iterator[bytes]:
         return iter(())
 
-    with replaced(Agreement, Agreement.settle, bad), replaced(Agreement, Agreement.tainted, nothing):
+    with replaced(Replica, Replica.settle, bad), replaced(Replica, Replica.tainted, nothing):
         yield
 
 
 def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
     """Whoever is voted absent is thought to have cheated."""
-    decide = Agreement._decide
+    decide = Replica._decide
 
-    def bad(agreement: Agreement) -> bool:
-        before = len(agreement.record.chain)
-        decided = decide(agreement)
-        position = agreement.record.position
-        if decided and position.certificate and len(agreement.record.chain) > before:
-            for author in set(agreement.record.chain[-2].owed) - set(position.entries):
+    def bad(replica: Replica) -> bool:
+        before = len(replica.record.chain)
+        decided = decide(replica)
+        position = replica.record.position
+        if decided and position.certificate and len(replica.record.chain) > before:
+            for author in set(replica.record.chain[-2].owed) - set(position.entries):
                 plant.runs()
-                agreement._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
+                replica._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
         return decided
 
-    return replaced(Agreement, Agreement._decide, bad)
+    return replaced(Replica, Replica._decide, bad)
 
 
 def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
@@ -439,23 +439,23 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
 def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
     """A message that has no place in the history is not compared with what its author says next."""
 
-    def bad(agreement: Agreement, signed: Signed) -> Reception:
+    def bad(replica: Replica, signed: Signed) -> Reception:
         plant.runs()
-        return Reception.KNOWN if agreement.record.goes_through(signed.message) else Reception.FOREIGN
+        return Reception.KNOWN if replica.record.goes_through(signed.message) else Reception.FOREIGN
 
-    with replaced(Agreement, Agreement._put_aside, bad):
+    with replaced(Replica, Replica._put_aside, bad):
         yield
 
 
 def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
     """Who goes over to another history drops what was said in theirs, and does not look at what had no place there."""
 
-    def bad(agreement: Agreement, draft: Record, since: int) -> None:
+    def bad(replica: Replica, draft: Record, since: int) -> None:
         plant.runs()
-        agreement.record.adopt(draft)
-        agreement._forget()
+        replica.record.adopt(draft)
+        replica._forget()
 
-    return replaced(Agreement, Agreement._go_over, bad)
+    return replaced(Replica, Replica._go_over, bad)
 
 
 def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
@@ -463,7 +463,7 @@ def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
     fetch_news = Match._fetch_news
 
     def bad(match: Match) -> None:
-        for item in match.agreement.news:
+        for item in match.replica.news:
             if isinstance(item, Heard):
                 plant.runs()
                 match._emit(Persist(item.signed))
@@ -486,11 +486,11 @@ def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
 def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[None]:
     """Who has not signed COMMIT of the first roll is voted absent."""
 
-    def bad(agreement: Agreement) -> bool:
+    def bad(replica: Replica) -> bool:
         plant.runs()
-        return agreement.record.position.step > 0
+        return replica.record.position.step > 0
 
-    return replaced_value(Agreement, Agreement.may_vote, property(bad))
+    return replaced_value(Replica, Replica.may_vote, property(bad))
 
 
 def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]:
@@ -509,7 +509,7 @@ def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
     """Who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
     may_commit = Proposals._may_commit
 
-    def bad(proposals: Proposals, playing: Playing) -> bool:
+    def bad(proposals: Proposals, playing: PlayerSession) -> bool:
         if not may_commit(proposals, playing):
             plant.runs()
         return True

@@ -13,7 +13,7 @@ from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol.consensus.replica import Agreement, Reception
+from protocol.consensus.replica import Reception, Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
@@ -283,16 +283,16 @@ class Simulation:
         def parse(data: bytes, signature: bytes) -> Signed:
             return self.parsed(data, signature)
 
-        taken = Agreement.take
+        taken = Replica.take
 
-        def take(agreement: Agreement, signed: Signed) -> Reception:
+        def take(replica: Replica, signed: Signed) -> Reception:
             try:
-                return taken(agreement, signed)
+                return taken(replica, signed)
             finally:
-                self.checks.taken(agreement, signed)
+                self.checks.taken(replica, signed)
 
         # Pages repeat what was said.
-        with self._resources, replaced(match, parse_signed, parse), replaced(Agreement, taken, take):
+        with self._resources, replaced(match, parse_signed, parse), replaced(Replica, taken, take):
             self._run()
         return self.figures
 

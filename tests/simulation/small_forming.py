@@ -102,24 +102,24 @@ class Proposal:
     @property
     def goes_on(self) -> bool:
         """Whether this node takes the match for formed, or votes on the step that forms it."""
-        return self.match.agreement.may_vote
+        return self.match.replica.may_vote
 
     @property
     def state(self) -> object:
         """All that what comes next can depend on."""
-        match, agreement, record = self.match, self.match.agreement, self.match.record
+        match, replica, record = self.match, self.match.replica, self.match.record
         return (
             record.position.tip,
             frozenset(signed.id for signed in record.held.values()),
-            agreement.is_called_off,
+            replica.is_called_off,
             match._timers.declined_at is not None,
             match._withdrawn,
             frozenset(match._linked),
-            frozenset(signed.id for kept in agreement._later.values() for signed in kept.values()),
-            frozenset(signed.id for kept in agreement._aside.values() for signed in kept.values()),
-            frozenset(signed.id for signed in agreement._second.values()),
-            tuple(sorted((author, *(each.id for each in e.evidence)) for author, e in agreement.proven.items())),
-            frozenset(vote.source.id for ballot in agreement.absence.ballots.values() for vote in ballot.votes()),
+            frozenset(signed.id for kept in replica._later.values() for signed in kept.values()),
+            frozenset(signed.id for kept in replica._aside.values() for signed in kept.values()),
+            frozenset(signed.id for signed in replica._second.values()),
+            tuple(sorted((author, *(each.id for each in e.evidence)) for author, e in replica.proven.items())),
+            frozenset(vote.source.id for ballot in replica.absence.ballots.values() for vote in ballot.votes()),
         )
 
 
@@ -348,14 +348,14 @@ class World:
                     waiting=tuple(
                         (number, matches[number].record.position.step)
                         for number in declined
-                        if not matches[number].agreement.is_called_off
+                        if not matches[number].replica.is_called_off
                     ),
                     declined=declined,
                     begun=tuple(matches),
                     holds=tuple(
                         dict.fromkeys(
                             [number for _, number in node.early]
-                            + [self.number(signed) for match in matches.values() for signed in match.agreement.shown(0)]
+                            + [self.number(signed) for match in matches.values() for signed in match.replica.shown(0)]
                         )
                     ),
                 )

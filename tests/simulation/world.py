@@ -215,7 +215,7 @@ class World:
                 case Choose():
                     machine.choices[effect.step] = effect.text
                 case Ended():
-                    machine.transcript = write_transcript(machine.match.record, machine.match.agreement.proven.values())
+                    machine.transcript = write_transcript(machine.match.record, machine.match.replica.proven.values())
                 case Over():
                     machine.confirmed = effect.confirmed
 

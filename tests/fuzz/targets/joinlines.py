@@ -8,11 +8,11 @@ from cli.boundary import as_failure
 from protocol.crypto.keys import parse_fingerprint
 from protocol.net.addresses import format_address, parse_address
 from protocol.net.join_line import parse_join_line
-from protocol.node.locator import Whereabouts
+from protocol.node.locator import Locator
 from protocol.node.node import NodeError
 from tests.fuzz.target import Target
 
-NOWHERE = Whereabouts(None, is_enabled=False)
+NOWHERE = Locator(None, is_enabled=False)
 
 
 def check(data: bytes) -> None:
