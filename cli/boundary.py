@@ -75,11 +75,6 @@ def report(failure: Failure, stream: TextIO) -> None:
     say("\n".join(line for line in lines if line), stream)
 
 
-def complain(text: str) -> None:
-    """Print a line that is no result: to standard error, so that it never mixes with data."""
-    say(text, sys.stderr)
-
-
 def as_failure(error: Exception) -> Failure | None:
     """Return the failure that an expected error stands for; None for an error that nobody expects."""
     if isinstance(error, Failure):

@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from cli import VERSION
 from cli.settings import Settings
 from cli.starting import gc_paused
+from p2pdice.version import VERSION
 
 
 class Entry(NamedTuple):

@@ -22,3 +22,8 @@ def say(text: str, stream: TextIO | None = None) -> None:
     """
     stream = stream or sys.stdout
     print(wrapped(text, get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
+
+
+def complain(text: str) -> None:
+    """Print a line that is no result: to standard error, so that it never mixes with data."""
+    say(text, sys.stderr)

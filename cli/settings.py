@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from cli.output import complain
+from cli.render import escape
+
 HOME_VARIABLE: Final = "P2PDICE_HOME"
 COLOR_VARIABLE: Final = "NO_COLOR"
 """The convention of no-color.org: set and not empty means none. Child processes inherit it."""
@@ -42,9 +45,6 @@ class Settings:
             return home
         self._is_home_closed = True
         if said := close_to_others(home):
-            from cli.boundary import complain
-            from cli.render import escape
-
             complain(f"{escape(said)}.")
         return home
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.bots.bot_processes import TOLD, Order, describe_exit, end, start_house_bot
 from cli.bots.ndjson import read_object
-from cli.boundary import complain
+from cli.output import complain
 from cli.render import escape
 from protocol.storage.home import private_opener
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
+from cli.bots.names import BOT_NAMES
 from cli.exits import ExitCode, Failure
 from cli.log import log_path
-from cli.names import BOT_NAMES
 
 STALLED: Final = 60.0
 """Seconds without any news after which a match between programs is given up."""

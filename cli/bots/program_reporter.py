@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cli.bots.bot import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.bots.bot_seat import seat
+from cli.bots.names import program_name
 from cli.bots.programs import ProgramError
 from cli.exits import Failure
-from cli.names import program_name
 from cli.render import command_line, escape, sentence
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate

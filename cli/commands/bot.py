@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from cli.bots.names import bot_nickname
+from cli.commands.nickname import NameOption, nickname
 from cli.exits import ExitCode
 from cli.front import application
-from cli.names import NameOption, bot_nickname, nickname
-from cli.play import InterfaceOption, Pledge, PledgeOption, run
 from cli.render import command_line, counted, escape
 from cli.settings import Settings
+from cli.table.play import InterfaceOption, Pledge, PledgeOption, run
 
 if TYPE_CHECKING:
     from cli.bots.conformance import Report, Trial

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.bots.demo_match import DemoMatch
+from cli.commands.judging import read_transcript
+from cli.commands.progress import Progress
 from cli.exits import Failure
 from cli.front import application
-from cli.judging import read_transcript
-from cli.play import run
-from cli.progress import Progress
 from cli.render import command_line, counted, escape, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
+from cli.table.play import run
 from cli.text.round_summary import RoundSummary
 
 if TYPE_CHECKING:

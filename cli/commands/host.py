@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.bots.crew import Crew, Recruit, hired
+from cli.bots.names import bot_nickname, house_names
 from cli.bots.programs import ProgramError, split_command
+from cli.commands.nickname import NameOption, nickname
+from cli.commands.waiting import waiting
 from cli.front import application
 from cli.log import open_log
-from cli.names import NameOption, bot_nickname, house_names, nickname
-from cli.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
+from cli.table.play import Company, InterfaceOption, Pledge, PledgeOption, PortOption, open_again, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
-from cli.waiting import waiting
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.nickname import NameOption, nickname
 from cli.front import application
-from cli.names import NameOption, nickname
-from cli.play import InterfaceOption, run
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.face import PipedInput
-from cli.tasks import first_of
+from cli.table.play import InterfaceOption, run
+from cli.table.tasks import first_of
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.commands.nickname import NameOption, nickname
 from cli.front import application
-from cli.names import NameOption, nickname
 from cli.settings import Settings
 
 if TYPE_CHECKING:

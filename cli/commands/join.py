@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.commands.nickname import NameOption, nickname
+from cli.commands.picking import pick_one
 from cli.commands.tables import Found, look_around
+from cli.commands.waiting import place_in, shown, waiting
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.names import NameOption, nickname
-from cli.picking import pick_one
-from cli.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.render import command_line, escape
 from cli.settings import Settings, is_interactive
+from cli.table.play import Enter, InterfaceOption, Pledge, PledgeOption, PortOption, play
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.tables_shown import listed
-from cli.waiting import place_in, shown, waiting
 
 if TYPE_CHECKING:
     from protocol import Node, Sighting

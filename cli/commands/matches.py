@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.boundary import complain
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say
+from cli.output import complain, say
 from cli.render import command_line, counted, escape, sentence
 from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, only_on_disk, show

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.boundary import complain
+from cli.commands.judging import read_transcript
 from cli.commands.verify import CODES, Report, describe
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.judging import read_transcript
-from cli.output import say
-from cli.play import run
+from cli.output import complain, say
 from cli.render import command_line, escape, sentence
 from cli.settings import Settings, is_interactive
+from cli.table.play import run
 from cli.table.showing import PaceOption, UiOption, showing
 from cli.text.transcript_names import named_transcript
 

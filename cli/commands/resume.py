@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.bots.crew import Crew, Recruit, at_home, hired, recalled
+from cli.commands.nickname import nickname
 from cli.front import application
-from cli.names import nickname
-from cli.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
 from cli.settings import Settings
+from cli.table.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 import typer
 
+from cli.commands.nickname import login_name
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.names import login_name
 from cli.output import say
 from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed, unknown_setting
 from cli.render import command_line, escape, sentence

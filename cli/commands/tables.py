@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from cli.boundary import complain
+from cli.commands.waiting import waiting
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.output import say
-from cli.play import InterfaceOption, run
+from cli.output import complain, say
 from cli.render import command_line, sentence
+from cli.table.play import InterfaceOption, run
 from cli.text.tables_shown import Listed, changes, data, describe, listed
-from cli.waiting import waiting
 
 if TYPE_CHECKING:
     from protocol import Discovery, Sighting

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.boundary import complain
 from cli.boundary import report as report_failure
+from cli.commands.judging import Judged, judges, takes_long
+from cli.commands.progress import Progress
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.judging import Judged, judges, takes_long
-from cli.output import say
-from cli.progress import Progress
+from cli.output import complain, say
 from cli.render import command_line, counted, escape, listing, sentence
 from cli.settings import Settings
 from cli.text.transcript_names import named_transcript, words_for

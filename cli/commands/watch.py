@@ -8,17 +8,17 @@ from typing import Annotated, Final
 import typer
 
 from cli.commands.matches import opened
+from cli.commands.nickname import NameOption, nickname
+from cli.commands.picking import pick_one
 from cli.commands.tables import Found, look_around
+from cli.commands.waiting import place_in, shown, waiting
 from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.names import NameOption, nickname
-from cli.picking import pick_one
-from cli.play import InterfaceOption, alone, rejoin, run, sit
 from cli.render import command_line
 from cli.settings import Settings
+from cli.table.play import InterfaceOption, alone, rejoin, run, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
 from cli.text.tables_shown import Listed, listed
-from cli.waiting import place_in, shown, waiting
 
 EPILOG: Final = """\b
 Examples:

@@ -15,8 +15,8 @@ from cli.table.face import open_face
 from cli.table.pace import beats
 from cli.table.table import Table
 from cli.table.tape import START, Place, Tape
+from cli.table.tasks import first_of
 from cli.table.telling import tell
-from cli.tasks import first_of
 from cli.text.hindsight import chances, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names

@@ -20,8 +20,8 @@ from cli.table.board import Board, Told
 from cli.table.face import HOST, InterruptedByUserError, open_face
 from cli.table.pace import Pace
 from cli.table.showing import Showing
+from cli.table.tasks import first_of
 from cli.table.telling import tell
-from cli.tasks import first_of
 from cli.text.explain import summary, typed_moves
 from cli.text.narrate import narrate
 from cli.text.players import UnknownPlayerError, find_seat

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from cli.bots import bot_seat
 from cli.bots import crew as crew_of
 from cli.bots.bot_processes import Order
+from cli.bots.names import bot_nickname, house_names, program_name
 from cli.commands.host import recruits
 from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
-from cli.names import bot_nickname, house_names, program_name
 from cli.settings import Settings
 from p2pdice import PRESETS
 from protocol.crypto.keys import Identity, fingerprint

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.boundary import report
+from cli.commands.nickname import nickname
 from cli.exits import ExitCode, Failure
 from cli.front import build
-from cli.names import nickname
 from cli.preferences import LARGEST_FILE, SETTINGS, File, Preferences, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run

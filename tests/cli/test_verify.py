@@ -15,10 +15,10 @@ from unittest.mock import patch
 
 import pytest
 
-from cli import judging
+from cli.commands import judging
+from cli.commands.judging import read_transcript
 from cli.commands.verify import CODES, LIMITS, WORST_FIRST, Report, describe
 from cli.exits import ExitCode
-from cli.judging import read_transcript
 from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.play import rejoin
+from cli.table.play import rejoin
 from p2pdice import PRESETS
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify

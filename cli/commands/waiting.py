@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from cli.boundary import complain
+from cli.output import complain
 from cli.render import escape
 
 MOMENT: Final = 0.8

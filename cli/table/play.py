@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from cli.boundary import complain
 from cli.exits import ExitCode, Failure
+from cli.output import complain
 from cli.render import sentence
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings

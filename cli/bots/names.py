@@ -1,20 +1,15 @@
-"""Nicknames: of the player at this machine, and of bots."""
+"""Nicknames of bots."""
 
 from __future__ import annotations
 
-import getpass
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePath
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-
-from cli.settings import Settings
 from protocol.wire.nicknames import outline
 
-FALLBACK: Final = "Player"
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """One for each seat of the largest table."""
 _INTERPRETER: Final = re.compile(
@@ -22,47 +17,6 @@ _INTERPRETER: Final = re.compile(
     r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
 )
 """What runs a program that is named after it."""
-
-NameOption = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        show_default=False,
-        help="Your nickname (default: from your settings, else your login name).",
-    ),
-]
-"""The option as every command that seats a player has it."""
-
-
-def nickname(wanted: str | None) -> str:
-    """Return the nickname to play under: as asked for, else as settled, else the login name if it can be one.
-
-    :raises typer.BadParameter: if the wanted name breaks the rules for nicknames, with the reason.
-    :raises Failure: if it is not told, and the settings cannot be read.
-    """
-    from cli.preferences import preferences
-    from protocol import NicknameError, check_nickname
-
-    if wanted is not None:
-        try:
-            return check_nickname(wanted)
-        except NicknameError as error:
-            raise typer.BadParameter(f"{error}.", param_hint="--name") from None
-    if (settled := preferences(Settings()).name) is not None:
-        return settled
-    return login_name()
-
-
-def login_name() -> str:
-    """Return the name of this user of this machine, if it can be a nickname; else one that fits anybody."""
-    from protocol import NicknameError, check_nickname
-
-    try:
-        return check_nickname(getpass.getuser())
-    except (NicknameError, OSError, KeyError, ImportError):
-        # Containers have users without names, and login names may break the rules.
-        return FALLBACK
 
 
 def house_names(number: int, others: Sequence[str]) -> list[str]:
