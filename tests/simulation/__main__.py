@@ -1,11 +1,13 @@
-"""``python -m tests.simulation``: replay one seed, or run many and print what happened as Markdown."""
+"""``python -m tests.simulation``: replay one seed, run many and print the figures as Markdown, or add up runs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from pathlib import Path
 
+from tests.simulation.adding import NotAddableError, Sum
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, run_seeds, shrink
 from tests.simulation.scenario import draw
 from tests.simulation.simulation import Figures
@@ -19,11 +21,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, help="run so many")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="S", help="beginning with this one")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add up the output of runs of other seeds")
     options = parser.parse_args()
+    if options.add:
+        return add(options.add)
     if options.seed is not None:
         return replay(options.seed, options.trace, options.shrink)
     if options.seeds is None:
-        parser.error("give --seed or --seeds")
+        parser.error("give --seed, --seeds or --add")
     return campaign(options.first, options.seeds, options.jobs)
 
 
@@ -62,6 +67,19 @@ def campaign(first: int, count: int, jobs: int) -> int:
     if failures:
         print(f"\nreplay a failure with: {replay_command(0).replace(' 0 ', ' SEED ')}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def add(files: list[Path]) -> int:
+    """Print the sum of runs; return the exit code."""
+    total = Sum()
+    for file in files:
+        try:
+            total.add(file.read_text(encoding="utf-8"))
+        except NotAddableError as error:
+            print(f"{file}: {error}", file=sys.stderr)
+            return 2
+    print(total.as_markdown())
+    return 1 if total.failures else 0
 
 
 if __name__ == "__main__":
