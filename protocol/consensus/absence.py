@@ -148,7 +148,7 @@ class ContradictionError(Exception):
         self.second = second
 
 
-class History(Protocol):
+class HistoryView(Protocol):
     """What the rule asks about the history of the node that votes."""
 
     def tail(self) -> Sequence[Place]:
@@ -501,7 +501,7 @@ class Absence:
         rank = (-1, False) if ballot is None else ballot.rank()
         return any(self.ballots[each.tip].rank() > rank for each in later if each.tip in self.ballots)
 
-    def decision(self, history: History) -> tuple[Place, tuple[Vote, ...]] | None:
+    def decision(self, history: HistoryView) -> tuple[Place, tuple[Vote, ...]] | None:
         """Return the first step that is decided otherwise than it stands, with the votes that decide it.
 
         All ballots are counted anew first if somebody was proven to have broken the rules since.
@@ -517,12 +517,12 @@ class Absence:
                 return place, ballot.decided
         return None
 
-    def is_reopened(self, history: History) -> bool:
+    def is_reopened(self, history: HistoryView) -> bool:
         """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
         tail = history.tail()
         return any(self._is_against(place, tail[index + 1 :], history) for index, place in enumerate(tail))
 
-    def _is_against(self, place: Place, later: Sequence[Place], history: History) -> bool:
+    def _is_against(self, place: Place, later: Sequence[Place], history: HistoryView) -> bool:
         closed = history.closed(place.step)
         ballot = self.ballots.get(place.tip)
         if closed is None or ballot is None or ballot.decided or self.me is None or self._is_settled(place, later):
@@ -537,7 +537,7 @@ class Absence:
         )
         return own is not None and own.entries != closed
 
-    def due(self, history: History, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
+    def due(self, history: HistoryView, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
         """Return the votes that this node must sign now. They are not counted before they are taken.
 
         :param expired: tips of steps with which this node's patience is over, and of the one in which it voted last if
@@ -549,7 +549,7 @@ class Absence:
             return []
         return self._absents_due(self.me, history, expired, settling) or self._closes_due(self.me, history)
 
-    def current(self, history: History) -> Place | None:
+    def current(self, history: HistoryView) -> Place | None:
         """Return the step in which this node's latest round goes on; None if that step is decided or settled."""
         tail = history.tail()
         for index, place in enumerate(tail):
@@ -558,7 +558,7 @@ class Absence:
                 return None if ballot.decided or self._is_settled(place, tail[index + 1 :]) else place
         return None
 
-    def contested(self, history: History, expired: Collection[bytes] = ()) -> Place | None:
+    def contested(self, history: HistoryView, expired: Collection[bytes] = ()) -> Place | None:
         """Return the step to vote on in the next round: the first that is open or in doubt, from the latest majority's
         on.
 
@@ -577,7 +577,7 @@ class Absence:
                 return self._first_in_doubt(history, expired, _Heed.VOTES)
         return place
 
-    def _first_in_doubt(self, history: History, expired: Collection[bytes], heed: _Heed) -> Place | None:
+    def _first_in_doubt(self, history: HistoryView, expired: Collection[bytes], heed: _Heed) -> Place | None:
         tail = history.tail()
         culprits = history.culprits()
         objectors = [self._objectors(place, history.closed(place.step)).difference(culprits) for place in tail]
@@ -641,7 +641,7 @@ class Absence:
         return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
 
     def _absents_due(
-        self, me: int, history: History, expired: Collection[bytes], settling: Collection[bytes]
+        self, me: int, history: HistoryView, expired: Collection[bytes], settling: Collection[bytes]
     ) -> list[Vote]:
         place = self.contested(history, expired)
         if place is None or me not in place.staying:
@@ -663,7 +663,7 @@ class Absence:
         is_due = number > self.round and leaves_majority(place, entries)
         return [Vote(place.tip, me, False, number, entries, newest)] if is_due else []
 
-    def _closes_due(self, me: int, history: History) -> list[Vote]:
+    def _closes_due(self, me: int, history: HistoryView) -> list[Vote]:
         number = self.round
         closes = (ballot.own_close(me) for ballot in self.ballots.values())
         if any(own is not None and own.round >= number for own in closes):
@@ -684,7 +684,7 @@ class Absence:
                 break
         return []
 
-    def _own_entries(self, ballot: Ballot, history: History) -> Entries:
+    def _own_entries(self, ballot: Ballot, history: HistoryView) -> Entries:
         """Return what this node itself would close a step with."""
         place = ballot.place
         closed, held = history.closed(place.step), history.held(place.step)

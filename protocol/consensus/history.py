@@ -16,7 +16,7 @@ CLOSEs says so (:mod:`protocol.consensus.absence`): the author is evicted.
 
 Who went out earlier is a *witness*: nobody waits for them. What they sign beside a LOCK is carried in the next LOCK of
 the others, and keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what came after it
-can be (:meth:`Record.fork`, :meth:`Record.adopt`).
+can be (:meth:`History.fork`, :meth:`History.adopt`).
 
 The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
 the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
@@ -99,10 +99,10 @@ class _Weighed(NamedTuple):
 
 
 _FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=(), players=())
-"""In the place of those that :meth:`Record.forget` has dropped."""
+"""In the place of those that :meth:`History.forget` has dropped."""
 
 
-class Record:
+class History:
     """The agreed history of one match and the messages of its open step.
 
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
@@ -173,7 +173,7 @@ class Record:
         entries = self.chain[step + 1].entries
         return tuple(entries[author].id if author in entries else b"" for author in self.chain[step].owed)
 
-    def fork(self, step: int) -> Record:
+    def fork(self, step: int) -> History:
         """Return a record of the same match that shares this one's history up to ``step``, which is open in it."""
         twin = copy(self)
         twin.chain = self.chain[: step + 1]
@@ -363,7 +363,7 @@ class Record:
         """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
         return place.step < len(self.chain) and self.chain[place.step].tip == place.tip
 
-    def adopt(self, other: Record) -> None:
+    def adopt(self, other: History) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
 
         :raises ValueError: if it parts from this one before the last complete LOCK: what lies there is final.

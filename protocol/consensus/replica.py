@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
-from protocol.consensus.history import MisconductError, OtherStateError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, OtherStateError, Outcome, RejectedMessageError
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import read_vote
@@ -105,7 +105,7 @@ class _Draft:
     Votes stand in it as they come, among them those that have no part in what closes the step.
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: History) -> None:
         self.record = record
         self._ballot = self._open()
 
@@ -151,7 +151,7 @@ class Replica:
     """
 
     def __init__(self, genesis_data: bytes, me: int | None) -> None:
-        self.record = Record(genesis_data)
+        self.record = History(genesis_data)
         self.absence = Absence(me)
         self.proven: dict[int, MisconductError] = {}
         """What proves that an author broke the rules, by author."""
@@ -182,10 +182,10 @@ class Replica:
         """The tip at which the tail was made: it names all that the tail follows from."""
         self._drafts: dict[int, _Draft] = {}
         """The history of a peer as far as it was shown, by peer."""
-        self._left: tuple[Record, ...] = ()
+        self._left: tuple[History, ...] = ()
         """The history that this node went over from last, if no LOCK was completed since."""
 
-    # What the absence rule asks (protocol.consensus.absence.History)
+    # What the absence rule asks (protocol.consensus.absence.HistoryView)
 
     def tail(self) -> Sequence[Place]:
         """Return the steps that a vote can still change."""
@@ -276,7 +276,7 @@ class Replica:
             ballot = self.absence.ballots.get(message.tip)
             said += [vote.source for vote in ballot.by(author)] if ballot is not None else ()
             said += self.record.said(message)
-        others: tuple[Record | _Draft, ...] = (*self._left, *self._drafts.values())
+        others: tuple[History | _Draft, ...] = (*self._left, *self._drafts.values())
         for other in others:
             said += other.said(message)
         return said
@@ -505,7 +505,7 @@ class Replica:
             self.news.append(TakenBack(place.step))
         return True
 
-    def _go_over(self, draft: Record, since: int) -> None:
+    def _go_over(self, draft: History, since: int) -> None:
         """Replace the history by one that closes a step otherwise; find new places for all messages that had one in
         the steps from there on, or none at all."""
         left, aside = copy(self.record), self._aside
@@ -641,7 +641,7 @@ class Replica:
         else:
             self._drafts[peer] = draft
 
-    def _is_led_by(self, draft: Record, votes: Iterable[Signed]) -> bool:
+    def _is_led_by(self, draft: History, votes: Iterable[Signed]) -> bool:
         """Tell whether a majority of votes is on a step of a peer's history that is none of ours, and all later ones
         agree with that history."""
         theirs = Absence(None)
@@ -666,7 +666,7 @@ class Replica:
                 return False
         return False
 
-    def _adopt(self, draft: Record, votes: Iterable[Signed]) -> None:
+    def _adopt(self, draft: History, votes: Iterable[Signed]) -> None:
         record = self.record
         ours, theirs = record.chain, draft.chain
         same = [one.tip == other.tip for one, other in zip(ours, theirs, strict=False)]

@@ -162,7 +162,7 @@ class Position(NamedTuple):
     happened: tuple[tuple[Event, State], ...] = ()
     """What closing the step before made of the game, event by event, with the state after each input."""
     is_thin: bool = False
-    """State and events were dropped to save memory: :meth:`protocol.consensus.history.Record.full` works them out
+    """State and events were dropped to save memory: :meth:`protocol.consensus.history.History.full` works them out
     again."""
 
     @property

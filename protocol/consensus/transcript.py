@@ -26,7 +26,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from protocol import limits
-from protocol.consensus.history import MisconductError, Record
+from protocol.consensus.history import History, MisconductError
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.version import tag
 from protocol.wire.canonical import encode
@@ -52,7 +52,7 @@ class Opened(NamedTuple):
     """Parsed one by one; raises :class:`MalformedTranscriptError` where the bytes stop making sense."""
 
 
-def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
+def write_transcript(record: History, proven: Iterable[MisconductError] = ()) -> bytes:
     """Return the transcript of ``record``: all closed steps, what the open one has so far, what proves misconduct."""
     told = {signed.id for signed in _history(record)}
     evidence = [
@@ -66,26 +66,26 @@ def write_transcript(record: Record, proven: Iterable[MisconductError] = ()) -> 
     return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_history(record), evidence)))
 
 
-def write_proof(record: Record, error: MisconductError) -> bytes:
+def write_proof(record: History, error: MisconductError) -> bytes:
     """Return a file that shows somebody's misconduct to anybody."""
     if len(error.evidence) > 1:
         return b"".join(_pieces(PROOF_TAG, record, error.evidence))
     return b"".join(_pieces(TRANSCRIPT_TAG, record, chain(_until(record, error.step), error.evidence)))
 
 
-def _history(record: Record) -> Iterator[Signed]:
+def _history(record: History) -> Iterator[Signed]:
     yield from _until(record, record.position.step)
     yield from (record.held[author] for author in sorted(record.held))
     yield from record.closes
 
 
-def _until(record: Record, step: int) -> Iterator[Signed]:
+def _until(record: History, step: int) -> Iterator[Signed]:
     for position in record.chain[1 : step + 1]:
         yield from position.entries.values()
         yield from position.certificate
 
 
-def _pieces(header: str, record: Record, messages: Iterable[Signed]) -> Iterator[bytes]:
+def _pieces(header: str, record: History, messages: Iterable[Signed]) -> Iterator[bytes]:
     yield encode((header, record.genesis_data))
     yield from (encode(signed.wire) for signed in messages)
 

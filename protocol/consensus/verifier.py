@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from protocol import limits
 from protocol.consensus.departures import witnesses
-from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.steps import Position, Purpose
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
@@ -82,7 +82,7 @@ class Examined:
     """A file that was judged, and the match in it as far as every byte of it is right."""
 
     verdict: Verdict
-    record: Record | None = None
+    record: History | None = None
     """The history, its states thinned; None in an altered file, and in a proof, which holds none."""
     proven: Mapping[int, MisconductError] = field(default_factory=dict)
     """What proves misconduct, by author."""
@@ -113,7 +113,7 @@ def _examine(data: bytes, kept: Collection[int] | None, checked: int = 0) -> Exa
         opened = open_transcript(data)
         if opened.version != PROTOCOL_VERSION:
             return Examined(Verdict(Judgement.OTHER_VERSION, written_by(opened.version)))
-        reading = _Reading(Record(opened.genesis), kept)
+        reading = _Reading(History(opened.genesis), kept)
     except (MalformedTranscriptError, MalformedGenesisError) as error:
         return Examined(Verdict(Judgement.ALTERED, str(error)))
     failure: ValueError | None = None
@@ -140,7 +140,7 @@ class _Reading:
     :param kept: the steps whose positions are kept; None for all of them, thinned.
     """
 
-    def __init__(self, record: Record, kept: Collection[int] | None) -> None:
+    def __init__(self, record: History, kept: Collection[int] | None) -> None:
         self.record = record
         self.signatures = 0
         self.complaint = ""
@@ -330,7 +330,7 @@ class _Reading:
         )
 
 
-def _absence(record: Record, before: Position, after: Position) -> str:
+def _absence(record: History, before: Position, after: Position) -> str:
     """Tell who was put out in a step because others said so: all that a transcript can show of somebody's silence."""
     if not after.certificate:
         return ""
@@ -348,7 +348,7 @@ def _place(signed: Signed) -> tuple[bool, bool, int]:
     return signed.message.kind in VOTES, signed.message.kind is Kind.CLOSE, signed.message.author
 
 
-def _labels(record: Record) -> tuple[str, ...]:
+def _labels(record: History) -> tuple[str, ...]:
     """Return what the players are called in a sentence: who can be taken for another, with their fingerprint."""
     joins = [entry.join for entry in record.genesis.roster]
     return tuple(

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from p2pdice import Event, PlayerOut
 from protocol.consensus.departures import departure
-from protocol.consensus.history import MisconductError, Record
+from protocol.consensus.history import History, MisconductError
 from protocol.consensus.steps import FORMED, Position, Purpose
 from protocol.events import (
     DiceRolled,
@@ -40,7 +40,7 @@ class Course:
 
     def __init__(
         self,
-        record: Record,
+        record: History,
         info: tuple[PlayerInfo, ...],
         me: int | None,
         proven: Mapping[int, MisconductError],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.steps import Purpose
 from protocol.events import PlayerInfo
 from protocol.wire.messages import Kind
@@ -79,7 +79,7 @@ class Clock:
     waits."""
 
 
-def progress(record: Record, info: tuple[PlayerInfo, ...]) -> Progress:
+def progress(record: History, info: tuple[PlayerInfo, ...]) -> Progress:
     """Return where a record stands.
 
     :param info: the players by roster index.
@@ -96,7 +96,7 @@ def progress(record: Record, info: tuple[PlayerInfo, ...]) -> Progress:
     return Progress(position.step, position.purpose, stage, given, in_order(record, info, owed - here))
 
 
-def in_order(record: Record, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
+def in_order(record: History, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
     """Return some players in the order of seats, or of the roster as long as these are not drawn."""
     order = record.position.seats or range(record.players)
     return tuple(info[author] for author in order if author in authors)

@@ -8,7 +8,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Ruleset
-from protocol.consensus.history import MisconductError, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, RejectedMessageError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
@@ -98,7 +98,7 @@ def sign_transcript(data: bytes) -> bytes:
     try:
         opened = open_transcript(data)
         genesis = sign_genesis(opened.genesis)
-        record = Record(genesis)
+        record = History(genesis)
     except (MalformedTranscriptError, MalformedGenesisError):
         return data
     match = match_id(genesis)
@@ -115,7 +115,7 @@ def sign_transcript(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def sign_message(data: bytes, record: Record) -> Signed:
+def sign_message(data: bytes, record: History) -> Signed:
     """Return a message with the signature of the author whom it names, if the match has such an author.
 
     :raises MalformedMessageError: if it is none.

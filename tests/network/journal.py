@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import open_transcript
 from protocol.node.node import Node
@@ -84,7 +84,7 @@ def history(transcript: bytes) -> tuple[bytes, ...]:
 def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
     """Return who has voted that who is absent, by name, in the match of a transcript."""
     opened = open_transcript(transcript)
-    record = Record(opened.genesis)
+    record = History(opened.genesis)
     for signed in opened.messages:
         record.add(signed)
     names = [entry.join.nickname for entry in record.genesis.roster]

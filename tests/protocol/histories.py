@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 
 
-def fork(record: Record) -> Record:
+def fork(record: History) -> History:
     """Return a record that goes its own way from here. Positions and messages never change, so they are shared."""
     twin = copy.copy(record)
     for name, value in vars(record).items():

@@ -7,7 +7,7 @@ from typing import Final
 
 from p2pdice import PRESETS, State
 from p2pdice.moves import FACES, MAX_QUANTITY
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.steps import Purpose
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.wire.canonical import encode
@@ -21,7 +21,7 @@ HIGHEST: Final = (MAX_QUANTITY, FACES[-1])
 def marathon(players: int, dice: int = 10) -> Iterator[bytes]:
     """Yield the transcript of such a match, piece by piece. With ten players it has more than 100 MiB."""
     table, seeds = genesis(MARATHON.with_options({"dice": str(dice)}), players, b"marathon")
-    record = Record(table.encoded())
+    record = History(table.encoded())
     yield encode((TRANSCRIPT_TAG, record.genesis_data))
     while record.position.kind is not None:
         position = record.position

@@ -18,7 +18,7 @@ from unittest.mock import patch
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
 from protocol import limits
 from protocol.consensus import verifier
-from protocol.consensus.history import MisconductError, Outcome, Record
+from protocol.consensus.history import History, MisconductError, Outcome
 from protocol.consensus.steps import COMMITMENTS, Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
@@ -33,7 +33,7 @@ from tests.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class FairMatch:
     """A fair match that was played to its end, and everybody's key to sign it otherwise."""
 
     genesis: Genesis
@@ -44,9 +44,9 @@ class History:
     messages: tuple[Signed, ...]
     encodings: tuple[bytes, ...]
     """Of the messages, as they stand in the file."""
-    records: Mapping[int, Record]
+    records: Mapping[int, History]
     """The record before each step."""
-    between: tuple[Record, ...]
+    between: tuple[History, ...]
     """The record before each message."""
     starts: Mapping[int, int]
     """Index of the first message of each step; at the end, their number."""
@@ -79,7 +79,7 @@ class History:
 PATIENCE: Final = Patience(30, 15)
 
 
-def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None = None) -> History:
+def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None = None) -> FairMatch:
     """Play a match to its end; after so many events one player falls silent for ever, and is voted out."""
     world = World(ruleset, players, seed, patience=PATIENCE)
     if leaves_after is not None:
@@ -91,7 +91,7 @@ def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None 
     other = World(PRESETS["classic"].with_options({"dice": "1"}), players, seed + 1)
     other.run()
     messages, between = [], []
-    record = Record(world.data)
+    record = History(world.data)
     records, starts = {0: fork(record)}, {0: 0}
     for place, parsed in enumerate(open_transcript(data).messages):
         between.append(fork(record))
@@ -105,10 +105,10 @@ def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None 
     encodings = tuple(encode(signed.wire) for signed in messages)
     foreign = tuple(encode(signed.wire) for signed in open_transcript(other.machines[0].transcript).messages)
     keys = tuple(map(MatchKey, world.seeds))
-    return History(world.genesis, data, keys, tuple(messages), encodings, records, tuple(between), starts, foreign)
+    return FairMatch(world.genesis, data, keys, tuple(messages), encodings, records, tuple(between), starts, foreign)
 
 
-def judge(history: History, place: int, rest: bytes) -> Verdict:
+def judge(history: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return :func:`protocol.consensus.verifier.verify`'s verdict on a file that is changed from a message on.
 
     What stands before the message's step is the same in every such file, and is folded once for all.
@@ -117,36 +117,36 @@ def judge(history: History, place: int, rest: bytes) -> Verdict:
     return _judge_from(history, history.records[step], history.starts[step], place, rest)
 
 
-def judge_end(history: History, place: int, rest: bytes) -> Verdict:
+def judge_end(history: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return the verdict on a file that ends within a message: nothing before that can matter any more."""
     return _judge_from(history, history.between[place], place, place, rest)
 
 
-def _judge_from(history: History, record: Record, start: int, place: int, rest: bytes) -> Verdict:
+def _judge_from(history: FairMatch, record: History, start: int, place: int, rest: bytes) -> Verdict:
     header = encode((TRANSCRIPT_TAG, record.genesis_data))
     known, changed = b"".join(history.encodings[:start]), b"".join(history.encodings[start:place]) + rest
     with (
-        patch.object(verifier, "Record", lambda _: fork(record)),
+        patch.object(verifier, "History", lambda _: fork(record)),
         patch.object(verifier, "open_transcript", lambda _: open_transcript(header + changed)),
     ):
         return verify(header + known + changed)
 
 
-def judge_bytes(history: History, offset: int, data: bytes) -> Verdict:
+def judge_bytes(history: FairMatch, offset: int, data: bytes) -> Verdict:
     """Return the verdict on a file that is the transcript up to this offset, judged from the message around it on."""
     starts = list(accumulate(map(len, history.encodings), initial=len(history.data) - len(history.rest(0))))
     place = bisect_right(starts, offset) - 1
     return judge(history, place, data[starts[place] :]) if place >= 0 else verify(data)
 
 
-def judge_file(history: History, data: bytes) -> Verdict:
+def judge_file(history: FairMatch, data: bytes) -> Verdict:
     """Return the verdict on a whole file; if it begins with the transcript, that is not folded again."""
     if not data.startswith(history.data):
         return verify(data)
     return judge(history, len(history.messages), data[len(history.data) :])
 
 
-def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
+def judge_whole(history: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return the verdict on the same file, all of it judged. Keeping the match in memory must make no difference."""
     header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))
     data = header + b"".join(history.encodings[:place]) + rest
@@ -157,7 +157,7 @@ def judge_whole(history: History, place: int, rest: bytes) -> Verdict:
 
 # Alterations
 
-Alteration = Callable[[History, int, Random], Iterator[bytes]]
+Alteration = Callable[[FairMatch, int, Random], Iterator[bytes]]
 
 
 def _flip(data: bytes, start: int, end: int, rng: Random) -> bytes:
@@ -165,7 +165,7 @@ def _flip(data: bytes, start: int, end: int, rng: Random) -> bytes:
     return data[:place] + bytes((data[place] ^ 1 << rng.randrange(8),)) + data[place + 1 :]
 
 
-def flipped_bits(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def flipped_bits(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A bit of each field, of the arrays around them, and of either half of the signature."""
     encoding, rest = history.encodings[place], history.rest(place + 1)
     signed = history.messages[place]
@@ -179,42 +179,42 @@ def flipped_bits(history: History, place: int, rng: Random) -> Iterator[bytes]:
         yield _flip(encoding, start, end, rng) + rest
 
 
-def dropped(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def dropped(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     yield history.rest(place + 1)
 
 
-def _soon(history: History, place: int, rng: Random) -> int:
+def _soon(history: FairMatch, place: int, rng: Random) -> int:
     """Return an index behind a message: not too far, as the verifier gets there message by message."""
     return rng.randrange(place, min(place + 8, len(history.messages))) + 1
 
 
-def duplicated(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def duplicated(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     yield history.encodings[place] + history.rest(place)
     later = _soon(history, place, rng)
     yield b"".join(history.encodings[place:later]) + history.encodings[place] + history.rest(later)
 
 
-def swapped(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def swapped(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     for other in {place + 1, rng.randrange(place, len(history.messages))} - {place, len(history.messages)}:
         order = list(history.encodings)
         order[place], order[other] = order[other], order[place]
         yield b"".join(order[place:])
 
 
-def inserted(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def inserted(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A message of another match, and one from elsewhere in this one."""
     own = rng.choice([each for index, each in enumerate(history.encodings) if index != place])
     for stranger in (rng.choice(history.foreign), own):
         yield stranger + history.rest(place)
 
 
-def truncated(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def truncated(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """At every byte."""
     for length in range(len(history.encodings[place])):
         yield history.encodings[place][:length]
 
 
-def appended(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def appended(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Behind the end: a byte, a value, a message of the match or of another, another transcript, receipts."""
     if place < len(history.messages):
         return
@@ -227,7 +227,7 @@ def appended(history: History, place: int, rng: Random) -> Iterator[bytes]:
         yield history.sign(receipt, body=bytes(32))
 
 
-def respelled(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def respelled(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """In msgpack that is not canonical: the array in the file, and what was signed, signed again."""
     signed, rest = history.messages[place], history.rest(place + 1)
     yield encode_loosely(rng, signed.wire) + rest
@@ -235,7 +235,7 @@ def respelled(history: History, place: int, rng: Random) -> Iterator[bytes]:
     yield encode((data, history.keys[signed.message.author].sign(data))) + rest
 
 
-def exchanged_signatures(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def exchanged_signatures(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """None, none to speak of, another message's, another player's, and more bytes than a signature has."""
     signed, rest = history.messages[place], history.rest(place + 1)
     other = rng.choice([each for each in history.messages if each.id != signed.id])
@@ -246,7 +246,7 @@ def exchanged_signatures(history: History, place: int, rng: Random) -> Iterator[
     yield encode((signed.signature, signed.data)) + rest
 
 
-def displaced(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def displaced(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Rightly signed, but for another match, another history, another step; or in another's name."""
     message, rest = history.messages[place].message, history.rest(place + 1)
     yield history.sign(message, match=rng.randbytes(32)) + rest
@@ -259,14 +259,14 @@ def displaced(history: History, place: int, rng: Random) -> Iterator[bytes]:
         yield encode(sign(forged, history.keys[message.author]).wire) + rest
 
 
-def other_states(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def other_states(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A LOCK on another state proves that a program is wrong, not that a player is."""
     message = history.messages[place].message
     if message.kind is Kind.LOCK:
         yield history.sign(message, body=rng.randbytes(32)) + history.rest(place + 1)
 
 
-def changed_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def changed_votes(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Of another round, for other entries, of another kind, or by who has no vote."""
     message, position, rest = history.messages[place].message, history.position(place), history.rest(place + 1)
     if message.kind is not Kind.CLOSE:
@@ -282,7 +282,7 @@ def changed_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
         yield history.sign(message, author=author) + rest
 
 
-def more_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def more_votes(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """One more than a majority; or one on a step that needs none."""
     message, position = history.messages[place].message, history.position(place)
     step = history.messages[history.starts[message.step] : history.starts[message.step + 1]]
@@ -299,7 +299,7 @@ def more_votes(history: History, place: int, rng: Random) -> Iterator[bytes]:
             yield history.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + history.rest(place)
 
 
-def unnamed(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def unnamed(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A message of who was voted absent, in its place among those of the step, and behind the votes."""
     message, position = history.messages[place].message, history.position(place)
     first, end = history.starts[message.step], history.starts[message.step + 1]
@@ -311,7 +311,7 @@ def unnamed(history: History, place: int, rng: Random) -> Iterator[bytes]:
             yield b"".join(history.encodings[place:end]) + late + history.rest(end)
 
 
-def early_receipts(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def early_receipts(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A RESULT before the end: a receipt of nothing, which proves that a program is wrong, not that a player is."""
     message = history.messages[place].message
     if message.kind is not Kind.CLOSE:
@@ -320,7 +320,7 @@ def early_receipts(history: History, place: int, rng: Random) -> Iterator[bytes]
             yield receipt + after
 
 
-def more_than_proofs(history: History, place: int, rng: Random) -> Iterator[bytes]:
+def more_than_proofs(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A proof of misconduct with something behind it that is none: the rest of the match, or anything at all."""
     message = history.messages[place].message
     if message.kind is Kind.CLOSE:
@@ -357,7 +357,7 @@ ALTERATIONS: Final[Mapping[str, Alteration]] = {
 }
 
 
-def altered_headers(history: History, rng: Random) -> Iterator[bytes]:
+def altered_headers(history: FairMatch, rng: Random) -> Iterator[bytes]:
     """Return whole files: another roster, other rules, other patience, another table, no header, two headers."""
     tag, table, options, patience, roster = cast("tuple[Value, ...]", decode(history.genesis.encoded()))
     records = cast("tuple[tuple[bytes, bytes, bytes], ...]", roster)
@@ -383,7 +383,7 @@ def altered_headers(history: History, rng: Random) -> Iterator[bytes]:
 
 # Offences
 
-Offence = Callable[[History, int, Random], Iterator[tuple[bytes, int]]]
+Offence = Callable[[FairMatch, int, Random], Iterator[tuple[bytes, int]]]
 """Yields what the file holds from the message on, and the author who is to be blamed."""
 
 _BODIES: Final[Mapping[Kind, Value]] = {
@@ -404,7 +404,7 @@ _NO_MOVES: Final = ("concede", "no move", " 1x2", "1X2", "dudo", "\x1b[2J", "9" 
 """What is no move, is a concession (which is a RESIGN), or is not how moves are spelled between nodes."""
 
 
-def other_kinds(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def other_kinds(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
     message, position = history.messages[place].message, history.position(place)
     for kind, body in _BODIES.items():
@@ -412,7 +412,7 @@ def other_kinds(history: History, place: int, rng: Random) -> Iterator[tuple[byt
             yield history.sign(message, kind=kind, body=body), message.author
 
 
-def early_reveals(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def early_reveals(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """The very share or key that is due later, before everybody has locked."""
     message = history.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.LOCK):
@@ -423,7 +423,7 @@ def early_reveals(history: History, place: int, rng: Random) -> Iterator[tuple[b
             return
 
 
-def out_of_turn(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def out_of_turn(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """By somebody of whom the step wants nothing."""
     message, position = history.messages[place].message, history.position(place)
     if message.kind is Kind.CLOSE:
@@ -432,7 +432,7 @@ def out_of_turn(history: History, place: int, rng: Random) -> Iterator[tuple[byt
         yield history.sign(message, author=author), author
 
 
-def illegal_moves(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def illegal_moves(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Moves against these rules, also such as others allow; and texts that are none."""
     message, position = history.messages[place].message, history.position(place)
     if message.kind is not Kind.MOVE:
@@ -448,7 +448,7 @@ def illegal_moves(history: History, place: int, rng: Random) -> Iterator[tuple[b
         yield history.sign(message, body=text), message.author
 
 
-def wrong_openings(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def wrong_openings(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A share, a key or a stake that was not committed to."""
     message = history.messages[place].message
     other = rng.randbytes(32)
@@ -462,7 +462,7 @@ def wrong_openings(history: History, place: int, rng: Random) -> Iterator[tuple[
                 yield history.sign(message, body=body), message.author
 
 
-def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def wrong_counts(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """One commitment too many or too few."""
     message, position = history.messages[place].message, history.position(place)
     if message.kind is Kind.COMMIT:
@@ -470,7 +470,7 @@ def wrong_counts(history: History, place: int, rng: Random) -> Iterator[tuple[by
         yield history.sign(message, body=(rng.randbytes(32),) * count), message.author
 
 
-def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def contradictions(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A second message for one slot, beside the first and anywhere behind it."""
     message = history.messages[place].message
     if message.kind is Kind.CLOSE:
@@ -483,7 +483,7 @@ def contradictions(history: History, place: int, rng: Random) -> Iterator[tuple[
             yield b"".join(history.encodings[place:later]) + second, message.author
 
 
-def after_the_end(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def after_the_end(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Anything but a receipt."""
     if place < len(history.messages):
         return
@@ -498,7 +498,7 @@ Bend = Callable[[Message], Value]
 """Gives the body with which a message is signed instead."""
 
 
-def resigned(history: History, place: int, bend: Bend) -> bytes:
+def resigned(history: FairMatch, place: int, bend: Bend) -> bytes:
     """Return what the file holds from a message on, if all had gone on from bodies that ``bend`` changes.
 
     Everybody signs again what they signed, on the new history, until that is impossible.
@@ -520,7 +520,7 @@ def resigned(history: History, place: int, bend: Bend) -> bytes:
     return b"".join(parts)
 
 
-def _secrets(history: History, place: int, author: int) -> tuple[Message | None, Message | None]:
+def _secrets(history: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
     """Return the messages that open the share or stake, and the hand key, which ``author`` committed to at a place."""
     share = None
     for later in history.messages[place + 1 :]:
@@ -532,7 +532,7 @@ def _secrets(history: History, place: int, author: int) -> tuple[Message | None,
     return share, None
 
 
-def copied_commitments(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def copied_commitments(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment, opened with that player's share: it names the other."""
     message = history.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.OPEN) or history.has_votes:
@@ -550,7 +550,7 @@ def copied_commitments(history: History, place: int, rng: Random) -> Iterator[tu
         yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def copied_hands(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def copied_hands(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment to a hand key: all goes well until the showdown."""
     message, position = history.messages[place].message, history.position(place)
     is_deal = (message.kind, position.purpose) == (Kind.COMMIT, Purpose.DEAL)
@@ -573,7 +573,7 @@ def copied_hands(history: History, place: int, rng: Random) -> Iterator[tuple[by
         yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def stakes_above_funds(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def stakes_above_funds(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """More coins, or more tickets, than a newcomer has; committed to and opened rightly."""
     message, position = history.messages[place].message, history.position(place)
     if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or history.has_votes:
@@ -588,7 +588,7 @@ def stakes_above_funds(history: History, place: int, rng: Random) -> Iterator[tu
         yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def votes_against_closes(history: History, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def votes_against_closes(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A vote behind the history against what its author has voted to close a step with."""
     message = history.messages[place].message
     if message.kind is not Kind.CLOSE:
@@ -619,11 +619,11 @@ OFFENCES: Final[Mapping[str, Offence]] = {
 # Proofs
 
 
-def _proof(history: History, *messages: bytes) -> bytes:
+def _proof(history: FairMatch, *messages: bytes) -> bytes:
     return encode((PROOF_TAG, history.genesis.encoded())) + b"".join(messages)
 
 
-def _pairs(history: History, rng: Random) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(history: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
     """Two messages of which an honest player signs only one."""
     for signed in rng.sample(history.messages, 6):
         if signed.message.kind is not Kind.CLOSE:
@@ -644,7 +644,7 @@ def _pairs(history: History, rng: Random) -> Iterator[tuple[bytes, bytes]]:
     yield close, history.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
 
 
-def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
+def proofs(history: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Return proofs of misconduct, and the author whose it is."""
     for first, second in _pairs(history, rng):
         author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
@@ -657,7 +657,7 @@ def proofs(history: History, rng: Random) -> Iterator[tuple[bytes, int]]:
         yield history.data[: len(history.data) - len(history.rest(place))] + behind, author
 
 
-def altered_proofs(history: History, rng: Random) -> Iterator[bytes]:
+def altered_proofs(history: FairMatch, rng: Random) -> Iterator[bytes]:
     """Return files that look like proofs, and prove nothing."""
     for first, second in _pairs(history, rng):
         wire = cast("tuple[bytes, bytes]", decode(second))

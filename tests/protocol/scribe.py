@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.steps import COMMITMENTS
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.crypto.keys import MatchKey
@@ -10,13 +10,13 @@ from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
 
 
-def signed_by(record: Record, author: int, seed: bytes, kind: Kind, body: Value) -> Signed:
+def signed_by(record: History, author: int, seed: bytes, kind: Kind, body: Value) -> Signed:
     """Return a message of an author's for the open step, whether it is right or not."""
     position = record.position
     return sign(Message(record.match, position.step, position.tip, author, kind, body), MatchKey(seed))
 
 
-def due(record: Record, author: int, seed: bytes, move: str = "") -> Signed:
+def due(record: History, author: int, seed: bytes, move: str = "") -> Signed:
     """Return the message that an author owes the open step. Stakes are none that this knows of.
 
     :param move: what is said where a move is awaited.

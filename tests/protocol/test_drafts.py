@@ -8,7 +8,7 @@ import pytest
 
 from p2pdice import PRESETS, Bid, view
 from protocol.consensus.absence import Entries
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey
@@ -44,17 +44,17 @@ class Parted:
         self.shown = [signed for each in after for signed in each.entries.values()]
 
     @staticmethod
-    def _is_turn(record: Record) -> bool:
+    def _is_turn(record: History) -> bool:
         position = record.position
         return position.purpose is Purpose.TURN and len(position.live) == 4 and len(position.base) == 5
 
-    def absent(self, record: Record, author: int, entries: Entries, number: int = 0) -> Signed:
+    def absent(self, record: History, author: int, entries: Entries, number: int = 0) -> Signed:
         return self._vote(record, author, Kind.ABSENT, (number, entries, -1))
 
-    def close(self, record: Record, author: int, entries: Entries, number: int = 0) -> Signed:
+    def close(self, record: History, author: int, entries: Entries, number: int = 0) -> Signed:
         return self._vote(record, author, Kind.CLOSE, (number, entries))
 
-    def _vote(self, record: Record, author: int, kind: Kind, body: tuple[object, ...]) -> Signed:
+    def _vote(self, record: History, author: int, kind: Kind, body: tuple[object, ...]) -> Signed:
         position = record.position
         message = Message(record.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
         return sign(message, MatchKey(self.world.seeds[author]))

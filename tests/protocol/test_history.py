@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice import PRESETS, Expect
 from protocol.consensus import history as history_module
 from protocol.consensus.absence import Ballot, Vote
-from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.steps import FORMED, SCRIPTS, Position, Purpose
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
@@ -40,9 +40,9 @@ CHAIN = WORLD.machines[0].match.record.chain
 KEYS = tuple(MatchKey(seed) for seed in WORLD.seeds)
 
 
-def record_at(step: int) -> Record:
+def record_at(step: int) -> History:
     """Return the record of the played match with the first ``step`` steps closed."""
-    record = Record(WORLD.data)
+    record = History(WORLD.data)
     for position in CHAIN[1 : step + 1]:
         for signed in position.entries.values():
             assert record.add(signed) is Outcome.ADDED
@@ -64,13 +64,13 @@ def said(step: int) -> list[Signed]:
     return list(CHAIN[step + 1].entries.values())
 
 
-def spoken(record: Record, author: int, kind: Kind, body: object, **changes: object) -> Signed:
+def spoken(record: History, author: int, kind: Kind, body: object, **changes: object) -> Signed:
     position = record.position
     message = Message(record.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
     return sign(message._replace(**changes), KEYS[author])  # type: ignore[arg-type]
 
 
-def resigns(record: Record, author: int) -> Signed:
+def resigns(record: History, author: int) -> Signed:
     return spoken(record, author, Kind.RESIGN, ())
 
 
@@ -128,7 +128,7 @@ SLOTS = {
 }
 
 
-def resigned(step: int) -> tuple[Record, int]:
+def resigned(step: int) -> tuple[History, int]:
     """Close a step with a resignation in the place of its first message."""
     record = record_at(step)
     messages = said(step)
@@ -152,7 +152,7 @@ def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purp
     assert verify(write_transcript(left)).verdict == "fair"
 
 
-def finish(record: Record) -> Record:
+def finish(record: History) -> History:
     """Let whoever is left play on from here, as real matches fed with the history so far."""
     history = [signed for position in record.chain[1:] for signed in position.entries.values()]
     history += record.held.values()
@@ -236,11 +236,13 @@ def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_out_i
     assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
 
 
-def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int | None = None) -> Record:
-    """Return the record of a match of five in which these voted to close a step without the absent."""
+def of_five(
+    *closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int | None = None
+) -> History:
+    """Return a match of five in which these voted to close a step without the absent."""
     world = World(CLASSIC, 5, seed=1)
     keys = [MatchKey(seed) for seed in world.seeds]
-    record = Record(world.data)
+    record = History(world.data)
 
     def said(author: int, kind: Kind, body: Any) -> Signed:
         position = record.position
@@ -409,7 +411,7 @@ def test_what_does_not_belong_here_is_refused_and_blames_nobody() -> None:
         with pytest.raises(RejectedMessageError):
             record.add(bad)
     assert record.held == {}
-    assert Record(others.encoded()).match != record.match
+    assert History(others.encoded()).match != record.match
 
 
 def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
@@ -460,7 +462,7 @@ def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
 
 def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_module, "STATES_APART", 7)
-    record = Record(WORLD.data)
+    record = History(WORLD.data)
     for position in CHAIN[1:]:
         for signed in position.entries.values():
             record.add(signed)

@@ -10,7 +10,7 @@ import pytest
 from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.consensus.absence import Ballot
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.replica import Reception, Replaced, Replica
 from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
@@ -87,10 +87,10 @@ def test_a_vote_below_the_latest_rounds_is_no_news_and_a_known_one_is_not_even_c
     replica.news.clear()
     assert Reception.NEWS not in {replica.take(signed) for signed in late * 2}
 
-    def check(record: Record, signed: Signed) -> Signed:
+    def check(record: History, signed: Signed) -> Signed:
         raise AssertionError("nobody needs to know")
 
-    with replaced(Record, Record.check_signature, check):
+    with replaced(History, History.check_signature, check):
         assert {replica.take(signed) for signed in latest * 2} == {Reception.KNOWN}
     assert replica.news == []
 
@@ -160,7 +160,7 @@ def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_kill
     assert all(world.machines[me].match.record.position.left == (silent,) for me in others)
 
 
-def with_another_bid(world: World) -> tuple[int, Record, list[Signed]]:
+def with_another_bid(world: World) -> tuple[int, History, list[Signed]]:
     """Return who has made another bid, too, the history with that, and what of it the others lack or may lack."""
     record = world.machines[0].match.record
     bid = record.position.step - 2
@@ -180,7 +180,7 @@ def with_another_bid(world: World) -> tuple[int, Record, list[Signed]]:
     return bidder, elsewhere, [*before, other]
 
 
-def absents(world: World, history: Record, number: int) -> list[Signed]:
+def absents(world: World, history: History, number: int) -> list[Signed]:
     """Return what all but the player on turn vote about the open step: that nothing has come."""
     step, tip, owed = history.position.step, history.position.tip, history.position.owed
     body = (number, (b"",) * len(owed), -1)
@@ -238,7 +238,7 @@ def test_what_a_node_signed_on_a_history_that_it_has_left_binds_it_after_a_resta
     assert {vote_there.id, bid_there.id} <= {signed.id for signed in again}
 
 
-def _history_of(record: Record) -> list[Signed]:
+def _history_of(record: History) -> list[Signed]:
     """Return what has closed the steps since the last complete LOCK."""
     chain = record.chain[record.position.locked + 1 :]
     return [signed for position in chain for signed in position.entries.values()]

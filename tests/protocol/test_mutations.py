@@ -13,7 +13,7 @@ from protocol.wire.messages import Kind
 from tests.protocol.mutations import (
     ALTERATIONS,
     OFFENCES,
-    History,
+    FairMatch,
     altered_headers,
     altered_proofs,
     judge,
@@ -37,7 +37,7 @@ WHOLE = 400
 
 
 @cached_checks()
-def examine(history: History, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
+def examine(history: FairMatch, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
     """Check that every change at these messages gets the verdict that it deserves; return the changes by name."""
     names = [record.join.nickname for record in history.genesis.roster]
     done: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def examine(history: History, places: list[int], rng: Random, *, every_byte: boo
     return done
 
 
-def expect(history: History, place: int, rest: bytes, culprit: str | None, rng: Random, name: str) -> None:
+def expect(history: FairMatch, place: int, rest: bytes, culprit: str | None, rng: Random, name: str) -> None:
     verdict = (judge_end if name == "truncated" else judge)(history, place, rest)
     verdicts = {Judgement.MISCONDUCT} if culprit else {Judgement.ALTERED, Judgement.INCOMPLETE}
     assert verdict.verdict in verdicts, (name, place, verdict)
@@ -109,7 +109,7 @@ def test_changes_where_somebody_was_voted_out(preset: str) -> None:
     assert set(done) >= {"changed votes", "more votes", "not named by the votes", "a vote against the own CLOSE"}
 
 
-def voted(preset: str, rng: Random) -> History:
+def voted(preset: str, rng: Random) -> FairMatch:
     """Return a match in which somebody fell silent, and its votes."""
     while True:
         history = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
@@ -129,7 +129,7 @@ def test_proofs_and_what_looks_like_them(preset: str) -> None:
         assert judged(history, data, rng) == (Judgement.ALTERED, None)
 
 
-def judged(history: History, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
+def judged(history: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
     """Return the verdict on a file and who is blamed; now and then it is also judged from its first byte on."""
     verdict = judge_file(history, data)
     if not rng.randrange(10):

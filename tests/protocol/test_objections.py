@@ -10,7 +10,7 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.absence import Entries, Place, Vote
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.votes import spell_vote
 from protocol.crypto.keys import MatchKey
 from protocol.limits import RELAY
@@ -54,7 +54,7 @@ def cast(world: World, liar: int, place: Place, number: int, entries: Entries, l
         world.send(liar, listener, Carried(*signed.wire))
 
 
-def deny(world: World, liar: int, record: Record, step: int) -> None:
+def deny(world: World, liar: int, record: History, step: int) -> None:
     """Have a player tell all others that nothing came in a step."""
     place = record.place(step)
     cast(world, liar, place, 0, tuple(b"" for _ in place.owed), range(len(world.machines)))

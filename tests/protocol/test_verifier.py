@@ -17,7 +17,7 @@ from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.protocol.mutations import History, judge_bytes, play
+from tests.protocol.mutations import FairMatch, judge_bytes, play
 from tests.simulation.world import World, played
 from tests.tiers import thoroughly
 
@@ -43,7 +43,7 @@ def stranger() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def short() -> History:
+def short() -> FairMatch:
     return play(CLASSIC, 2, seed=3)
 
 
@@ -71,7 +71,7 @@ WHOLE = 100
 """One in so many changed files is also judged from its first byte on."""
 
 
-def test_every_flipped_byte_is_altered_and_blames_nobody(short: History) -> None:
+def test_every_flipped_byte_is_altered_and_blames_nobody(short: FairMatch) -> None:
     for place in range(len(short.data)):
         flipped = bytearray(short.data)
         flipped[place] ^= (0x01, 0x80, 0x20, 0xFF)[place % 4]
@@ -81,7 +81,7 @@ def test_every_flipped_byte_is_altered_and_blames_nobody(short: History) -> None
             assert verdict_in_short(verify(bytes(flipped))) == verdict_in_short(verdict)
 
 
-def test_cut_off_anywhere_it_is_incomplete_or_altered(short: History) -> None:
+def test_cut_off_anywhere_it_is_incomplete_or_altered(short: FairMatch) -> None:
     genesis, messages = parts(short.data)
     ends = {len(assemble(genesis, messages[:count])) for count in range(len(messages))}
     for length in range(len(short.data)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.steps import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
@@ -69,7 +69,7 @@ def test_who_is_out_and_gone_is_in_the_base_of_two_segments_more_at_most() -> No
     assert len(bases) > 3
 
 
-def at_a_lock_with_a_witness() -> tuple[World, Record, int]:
+def at_a_lock_with_a_witness() -> tuple[World, History, int]:
     world = World(CLASSIC, 4, seed=1)
     (out,) = until_out(world, 1)
     record = world.machines[0].match.record
@@ -78,7 +78,7 @@ def at_a_lock_with_a_witness() -> tuple[World, Record, int]:
     return world, record.fork(record.position.step), out
 
 
-def said(world: World, record: Record, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
+def said(world: World, record: History, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
     position = record.chain[record.position.step if step is None else step]
     return sign(Message(record.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
 

@@ -22,7 +22,7 @@ from protocol.wire.frames import Carried, Frame, Need, Page
 from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, parse_signed
 
 if TYPE_CHECKING:
-    from protocol.consensus.history import Record
+    from protocol.consensus.history import History
     from protocol.consensus.replica import Replica
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
@@ -257,7 +257,7 @@ class Checks:
         rounds = sorted({read_vote(signed).round for signed in of_step})
         return bool(slot(message)[4] < rounds[-limits.VOTE_ROUNDS :][0])
 
-    def _is_bound(self, record: Record, signed: Signed) -> None:
+    def _is_bound(self, record: History, signed: Signed) -> None:
         message = signed.message
         if message.match == record.match and record.keys[message.author].verifies(signed.signature, signed.data):
             self._bound.add((message.tip, message.author))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from protocol.consensus import verifier
 from protocol.consensus.absence import Absence, Ballot, Entries
-from protocol.consensus.history import MisconductError, Record
+from protocol.consensus.history import History, MisconductError
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Reception, Replica
 from protocol.consensus.steps import Position
@@ -136,24 +136,24 @@ def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> 
     return replaced(Match, Match._mind_the_end, watched)
 
 
-def _is_dropped(record: Record, error: MisconductError) -> bool:
+def _is_dropped(record: History, error: MisconductError) -> bool:
     return len(error.evidence) == 1 and not record.goes_through(error.evidence[0].message)
 
 
 def proofs_of_dropped_histories_are_left_out(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """A proof by one message, judged by a history that was taken back, is not written down."""
 
-    def watched(record: Record, proven: Iterable[MisconductError] = ()) -> bytes:
+    def watched(record: History, proven: Iterable[MisconductError] = ()) -> bytes:
         errors = tuple(proven)
         dropped = [error for error in errors if _is_dropped(record, error)]
         if dropped:
             plant.runs()
         if not is_undone:
             return write_transcript(record, errors)
-        with replaced(Record, Record.goes_through, always):
+        with replaced(History, History.goes_through, always):
             return write_transcript(record, errors)
 
-    def always(record: Record, place: Position | Message) -> bool:
+    def always(record: History, place: Position | Message) -> bool:
         return True
 
     return replaced(machine_module, write_transcript, watched)

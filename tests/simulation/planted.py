@@ -16,7 +16,7 @@ from protocol.consensus import history as history_module
 from protocol.consensus import replica as replica_module
 from protocol.consensus import steps as steps_module
 from protocol.consensus.absence import Absence
-from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Heard, Reception, Replica
 from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
@@ -145,9 +145,9 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
     def fresh(match: Match) -> None:
         match._seed = tagged_hash("fresh", match._seed)
 
-    judge, send = Record._judge, Match._send
+    judge, send = History._judge, Match._send
 
-    def lenient(record: Record, position: Position, signed: Signed) -> Transition | None:
+    def lenient(record: History, position: Position, signed: Signed) -> Transition | None:
         try:
             return judge(record, position, signed)
         except MisconductError:
@@ -155,7 +155,7 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
             return None
 
     def blind(match: Match, signed: Signed) -> None:
-        with replaced(Record, Record._judge, lenient):
+        with replaced(History, History._judge, lenient):
             send(match, signed)
 
     with _on_resume(fresh), replaced(Match, Match._send, blind):
@@ -189,12 +189,12 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
     """Signatures of messages in pages are not checked."""
     take_page = Match._take_page
 
-    def believe(record: Record, signed: Signed) -> Signed:
+    def believe(record: History, signed: Signed) -> Signed:
         plant.runs()
         return signed._replace(checked=True)
 
     def bad(match: Match, sender: int, page: Page) -> None:
-        with replaced(Record, Record.check_signature, believe):
+        with replaced(History, History.check_signature, believe):
             take_page(match, sender, page)
 
     return replaced(Match, Match._take_page, bad)
@@ -202,9 +202,9 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
 
 def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[None]:
     """A message that comes twice counts as two messages for one slot."""
-    hold = Record.hold
+    hold = History.hold
 
-    def bad(record: Record, signed: Signed) -> Outcome:
+    def bad(record: History, signed: Signed) -> Outcome:
         outcome = hold(record, signed)
         if outcome is Outcome.DUPLICATE:
             plant.runs()
@@ -212,15 +212,15 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
             raise MisconductError(message.author, message.step, "two messages", (signed, signed))
         return outcome
 
-    return replaced(Record, Record.hold, bad)
+    return replaced(History, History.hold, bad)
 
 
 @contextmanager
 def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     """Two messages for one slot are no matter: one of them is dropped."""
-    hold = Record.hold
+    hold = History.hold
 
-    def bad(record: Record, signed: Signed) -> Outcome:
+    def bad(record: History, signed: Signed) -> Outcome:
         try:
             return hold(record, signed)
         except MisconductError as error:
@@ -232,14 +232,14 @@ def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     def blind(first: Signed, second: Signed) -> str:
         return ""
 
-    with replaced(Record, Record.hold, bad), replaced(replica_module, contradiction, blind):
+    with replaced(History, History.hold, bad), replaced(replica_module, contradiction, blind):
         yield
 
 
 def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
-    judge = Record._judge
+    judge = History._judge
 
-    def bad(record: Record, position: Position, signed: Signed) -> Transition | None:
+    def bad(record: History, position: Position, signed: Signed) -> Transition | None:
         try:
             return judge(record, position, signed)
         except (MisconductError, RejectedMessageError):
@@ -248,7 +248,7 @@ def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
                 return None
             raise
 
-    return replaced(Record, Record._judge, bad)
+    return replaced(History, History._judge, bad)
 
 
 def shares_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
@@ -325,12 +325,12 @@ def every_page_is_the_first(plant: Plant) -> Iterator[None]:
 def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
     """Messages of a step are kept in the order in which they came."""
 
-    def bad(record: Record) -> None:
+    def bad(record: History) -> None:
         if [*record.held] != sorted(record.held):
             plant.runs()
         record._close(dict(record.held), ())
 
-    return replaced(Record, Record.close, bad)
+    return replaced(History, History.close, bad)
 
 
 def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
@@ -450,7 +450,7 @@ def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
 def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
     """Who goes over to another history drops what was said in theirs, and does not look at what had no place there."""
 
-    def bad(replica: Replica, draft: Record, since: int) -> None:
+    def bad(replica: Replica, draft: History, since: int) -> None:
         plant.runs()
         replica.record.adopt(draft)
         replica._forget()
@@ -495,14 +495,14 @@ def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[Non
 
 def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]:
     """A RESIGN before the match is formed is one like any other."""
-    declined = Record.declined
+    declined = History.declined
 
-    def bad(record: Record) -> tuple[int, ...]:
+    def bad(record: History) -> tuple[int, ...]:
         if declined.__get__(record):
             plant.runs()
         return ()
 
-    return replaced_value(Record, declined, property(bad))
+    return replaced_value(History, declined, property(bad))
 
 
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:

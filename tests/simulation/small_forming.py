@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus import history as history_module
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.steps import FORMED
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import (
@@ -284,7 +284,7 @@ class World:
             genesis = Genesis(TABLE, PRESETS["classic"], UNHURRIED, tuple(records[person] for person in roster))
             self.genesis.append(genesis.encoded())
         self.rosters = tuple(sorted_rosters)
-        self._matches = {Record(data).match: number for number, data in enumerate(self.genesis)}
+        self._matches = {History(data).match: number for number, data in enumerate(self.genesis)}
         self._nodes: list[tuple[int, tuple[Event, ...]]] = []
         self._standing: list[Standing] = []
         self._known: dict[object, int] = {}
@@ -306,7 +306,7 @@ class World:
         roster = self.rosters[number]
         if self.liar not in roster:
             return
-        record = Record(self.genesis[number])
+        record = History(self.genesis[number])
         secrets = [match_seed(seed(number), person) for person in roster]
         nodes = [Match(self.genesis[number], author, secrets[author]) for author in range(len(roster))]
         author = roster.index(self.liar)

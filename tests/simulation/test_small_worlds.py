@@ -15,7 +15,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from protocol.consensus import absence as rule
-from protocol.consensus.absence import Absence, Ballot, Entries, History, Place, Vote, elect
+from protocol.consensus.absence import Absence, Ballot, Entries, HistoryView, Place, Vote, elect
 from tests.simulation import courses, small_worlds
 from tests.simulation.replacing import replaced
 from tests.simulation.small_worlds import FIRST, Explorer, Message, State, Table, ViolationError
@@ -265,14 +265,14 @@ class VotesBindNothing(Absence):
     def has_voted(self, tip: bytes) -> bool:
         return False
 
-    def is_reopened(self, history: History) -> bool:
+    def is_reopened(self, history: HistoryView) -> bool:
         return False
 
 
 class MajoritiesBindNobody(Absence):
     """The next round is voted for what one holds, whatever a majority said before."""
 
-    def due(self, history: History, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
+    def due(self, history: HistoryView, expired: Collection[bytes], settling: Collection[bytes]) -> list[Vote]:
         places = {place.tip: place for place in history.tail()}
         votes = []
         for vote in super().due(history, expired, settling):
@@ -286,7 +286,7 @@ class MajoritiesBindNobody(Absence):
 class ClosesOlderRounds(Absence):
     """A majority is closed on that was found when its round was over."""
 
-    def _closes_due(self, me: int, history: History) -> list[Vote]:
+    def _closes_due(self, me: int, history: HistoryView) -> list[Vote]:
         votes = super()._closes_due(me, history)
         place = self.current(history)
         ballot = None if place is None else self.ballots.get(place.tip)
@@ -299,14 +299,14 @@ class ClosesOlderRounds(Absence):
 class CulpritsStandIn(Absence):
     """A proven cheat's vote may make the majority that is closed on."""
 
-    def _closes_due(self, me: int, history: History) -> list[Vote]:
+    def _closes_due(self, me: int, history: HistoryView) -> list[Vote]:
         return super()._closes_due(me, Trusting(history))
 
 
 class Trusting:
     """A history in which nobody is known to cheat."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: HistoryView) -> None:
         self.tail, self.closed, self.held = history.tail, history.closed, history.held
 
     def culprits(self) -> Set[int]:
@@ -323,7 +323,7 @@ class NobodyIsWaitedFor(Absence):
 class ClosedIsClosed(Absence):
     """Who closed a step with a cheat's message stands by it, whatever others say."""
 
-    def _own_entries(self, ballot: Ballot, history: History) -> Entries:
+    def _own_entries(self, ballot: Ballot, history: HistoryView) -> Entries:
         return history.closed(ballot.place.step) or super()._own_entries(ballot, history)
 
 

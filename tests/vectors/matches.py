@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from p2pdice import PRESETS
-from protocol.consensus.history import Outcome, Record
+from protocol.consensus.history import History, Outcome
 from protocol.consensus.steps import Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.wire.canonical import Value, encode
@@ -26,7 +26,7 @@ class Scribe:
 
     def __init__(self, players: int, name: str) -> None:
         table, self._seeds = genesis(ONE_DIE, players, name.encode(), Patience())
-        self.record = Record(table.encoded())
+        self.record = History(table.encoded())
         self._written: list[Signed] = []
 
     def sign(self, author: int, kind: Kind, body: Value) -> Signed:

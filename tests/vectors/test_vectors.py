@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import State
-from protocol.consensus.history import Record
+from protocol.consensus.history import History
 from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
 from protocol.net.link import Link
@@ -29,20 +29,20 @@ def test_the_specification_prints_them() -> None:
     assert text == with_vectors(text), "write it anew: python -m tests.vectors"
 
 
-def folded(name: str) -> tuple[Record, State]:
+def folded(name: str) -> tuple[History, State]:
     record = examine((FOLDER / name).read_bytes()).record
     assert record is not None
     assert record.position.state is not None
     return record, record.position.state
 
 
-def closed_without(record: Record) -> dict[int, list[tuple[Kind, int]]]:
+def closed_without(record: History) -> dict[int, list[tuple[Kind, int]]]:
     """Return who voted how to close which step without somebody."""
     steps = {position.step - 1: position.certificate for position in record.chain if position.certificate}
     return {step: [(vote.message.kind, vote.message.author) for vote in votes] for step, votes in steps.items()}
 
 
-def resigned(record: Record) -> dict[int, int]:
+def resigned(record: History) -> dict[int, int]:
     """Return who resigned in which step."""
     said: list[Signed] = [signed for position in record.chain for signed in position.entries.values()]
     return {signed.message.step: signed.message.author for signed in said if signed.message.kind is Kind.RESIGN}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from protocol.consensus.history import MisconductError, Outcome, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.steps import Purpose
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey
@@ -30,7 +30,7 @@ class Opening(NamedTuple):
     seed: bytes
     """The match seed of player 0."""
     past: tuple[Signed, ...]
-    record: Record
+    record: History
     due: tuple[Signed, ...]
     """What really came next."""
 
@@ -46,7 +46,7 @@ def opening(kind: Kind) -> Opening:
     messages = history(ruleset)
     step = max((each.message.step for each in messages if each.message.kind is ANYWHERE.get(kind, kind)), default=None)
     past = tuple(each for each in messages if step is None or each.message.step < step)
-    record = Record(world(ruleset).data)
+    record = History(world(ruleset).data)
     for signed in past:
         assert record.add(signed) is Outcome.ADDED
     due = tuple(each for each in messages if each.message.step == step)
@@ -84,7 +84,7 @@ def check(kind: Kind, data: bytes) -> None:
                 assert verdict.culprit == match.info[signed.message.author].name
 
 
-def _add(record: Record, signed: Signed) -> bool:
+def _add(record: History, signed: Signed) -> bool:
     """Offer a message to a copy of the record; tell whether it was taken."""
     twin = fork(record)
     try:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from protocol.consensus.history import MisconductError, Record, RejectedMessageError
+from protocol.consensus.history import History, MisconductError, RejectedMessageError
 from protocol.crypto.keys import MatchKey
 from protocol.storage.match_names import is_name
 from protocol.storage.newest import Note
@@ -116,7 +116,7 @@ def read(store: Store) -> None:
         for step, text in store.choices(stored.match).items():
             assert (type(step), type(text)) == (int, str)
         with contextlib.suppress(MalformedGenesisError, RejectedMessageError, MisconductError):
-            record = Record(stored.genesis)
+            record = History(stored.genesis)
             for signed in messages:
                 record.add(signed)
         store.write(stored.match, messages[:1])
