@@ -81,9 +81,9 @@ class Outcome(Enum):
     ADDED = "added"
     DUPLICATE = "duplicate"
     FUTURE = "future"
-    """For a later step than the open one: keep it and offer it again."""
+    """For a later step than the open one: a record wants it offered again, a replica keeps it if there is room."""
     LATE = "late"
-    """For a step that was closed without it, on our history."""
+    """For a step of our history that was closed without it; or a vote that changes nothing, as later ones are here."""
     FOREIGN = "foreign"
     """For this match, but on another history."""
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
-from enum import Enum
 from typing import NamedTuple
 
 from protocol import limits
@@ -38,19 +37,6 @@ from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import read_vote
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.messages import VOTES, Kind, Message, Signed
-
-
-class Reception(Enum):
-    """What became of a message that was not refused."""
-
-    NEWS = "news"
-    KNOWN = "known"
-    LATER = "later"
-    """For a step that is not open yet: kept, if there was room."""
-    LATE = "late"
-    """A vote that changes nothing here: later ones are known."""
-    FOREIGN = "foreign"
-    """Of this match, but on another history."""
 
 
 class Kept(NamedTuple):
@@ -247,7 +233,7 @@ class Replica:
 
     # Taking
 
-    def take(self, signed: Signed) -> Reception:
+    def take(self, signed: Signed) -> Outcome:
         """Take one message, of whomever, and hold it against all that is kept of its author.
 
         :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
@@ -257,13 +243,13 @@ class Replica:
             signed = next((each for each in said if each.id == signed.id), signed)  # its signature was checked
             other = next((each for each in said if contradiction(each, signed)), None)
         if other is None:
-            reception = self._place(signed)
+            outcome = self._place(signed)
         else:
-            signed, reception = self.record.check_signature(signed), Reception.KNOWN
+            signed, outcome = self.record.check_signature(signed), Outcome.DUPLICATE
             with suppress(RejectedMessageError):
-                reception = self._place(signed)
+                outcome = self._place(signed)
             self._prove(MisconductError(message.author, message.step, contradiction(other, signed), (other, signed)))
-        return reception
+        return outcome
 
     def _said(self, message: Message) -> list[Signed]:
         """Return what is kept of an author that may contradict a message, beside what the history has in its place."""
@@ -281,7 +267,7 @@ class Replica:
             said += other.said(message)
         return said
 
-    def _place(self, signed: Signed) -> Reception:
+    def _place(self, signed: Signed) -> Outcome:
         if signed.message.kind in VOTES:
             return self._take_vote(signed)
         is_witness = signed.message.kind is Kind.WITNESS
@@ -292,18 +278,17 @@ class Replica:
         except OtherStateError:
             self._put_aside(signed)
             raise
-        if signed.message.author == self.absence.me and outcome is Outcome.ADDED:
-            self.own[signed.message.tip] = signed
         if outcome is Outcome.ADDED:
+            if signed.message.author == self.absence.me:
+                self.own[signed.message.tip] = signed
             self.news.append(Kept(signed))
-            return Reception.NEWS
         if outcome is Outcome.FUTURE:
             return self._keep_for_later(self.record.check_signature(signed), 0)
-        if outcome is Outcome.DUPLICATE:
-            return Reception.KNOWN
+        if outcome in (Outcome.ADDED, Outcome.DUPLICATE):
+            return outcome
         return self._put_aside(signed)
 
-    def _take_vote(self, signed: Signed) -> Reception:
+    def _take_vote(self, signed: Signed) -> Outcome:
         record, message = self.record, signed.message
         if message.match != record.match:
             raise RejectedMessageError("a message of another match")
@@ -315,7 +300,7 @@ class Replica:
         if message.step < record.position.locked:
             return self._put_aside(record.check_signature(signed))
         if not self.absence.may_be_news(read_vote(signed)):
-            return Reception.KNOWN
+            return Outcome.DUPLICATE
         try:
             vote = record.check_vote(signed)
         except RejectedMessageError:
@@ -323,22 +308,22 @@ class Replica:
             raise
         try:
             if not self.absence.take(vote, record.place(message.step)):
-                return Reception.LATE
+                return Outcome.LATE
         except ContradictionError:
             pass  # it counts all the same
         if vote.author == self.absence.me:
             self.store_votes((vote,))
         else:
             self.news.append(Heard(vote.source))
-        return Reception.NEWS
+        return Outcome.ADDED
 
-    def _put_aside(self, signed: Signed) -> Reception:
+    def _put_aside(self, signed: Signed) -> Outcome:
         """Keep a message, whose signature was checked, though it has no place here."""
         is_vote, is_here = signed.message.kind in VOTES, self.record.goes_through(signed.message)
         if not is_here:
             self._remember_own(signed)
         self._aside.setdefault(signed.message.author, {})[is_vote, is_here] = signed._replace(checked=True)
-        return Reception.KNOWN if is_here else Reception.FOREIGN
+        return Outcome.DUPLICATE if is_here else Outcome.FOREIGN
 
     def store_votes(self, votes: Iterable[Vote]) -> None:
         """Have votes stored on which something rests that this node signs or closes."""
@@ -359,7 +344,7 @@ class Replica:
         elif message.kind is not Kind.RESULT:
             self.own.setdefault(message.tip, signed)
 
-    def _keep_for_later(self, signed: Signed, vote_round: int) -> Reception:
+    def _keep_for_later(self, signed: Signed, vote_round: int) -> Outcome:
         message = signed.message
         self._remember_own(signed)
         kept = self._later.setdefault(message.author, {})
@@ -368,9 +353,9 @@ class Replica:
             kept[slot] = signed
             if len(kept) > limits.FUTURE_PER_AUTHOR:  # the farthest is needed last
                 del kept[max(kept)]
-        return Reception.LATER
+        return Outcome.FUTURE
 
-    def _prove(self, error: MisconductError) -> Reception:
+    def _prove(self, error: MisconductError) -> Outcome:
         last = error.evidence[-1]
         is_first = error.author not in self.proven
         is_second = len(error.evidence) == 2 and last.message.kind not in VOTES and self._is_wanted(last)
@@ -382,7 +367,7 @@ class Replica:
             self._hold_to(last)
         if is_first or is_second:
             self.news += [*(Kept(signed) for signed in error.evidence), Proven(error, is_first)]
-        return Reception.KNOWN
+        return Outcome.DUPLICATE
 
     def _is_wanted(self, signed: Signed) -> bool:
         """Tell whether the second message of an equivocator is kept, for a step that may come to be closed with it.
@@ -723,4 +708,4 @@ class Replica:
         return self.absence.round >= 0 or self.record.is_complete
 
 
-__all__ = ["Heard", "Kept", "News", "Proven", "Reception", "Replaced", "Replica", "Settled", "TakenBack"]
+__all__ = ["Heard", "Kept", "News", "Proven", "Replaced", "Replica", "Settled", "TakenBack"]

@@ -22,8 +22,8 @@ from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, 
 from protocol import limits
 from protocol.consensus import replica as agreed
 from protocol.consensus.absence import Vote, leaves_majority
-from protocol.consensus.history import MisconductError, RejectedMessageError
-from protocol.consensus.replica import Reception, Replica
+from protocol.consensus.history import MisconductError, Outcome, RejectedMessageError
+from protocol.consensus.replica import Replica
 from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
 from protocol.consensus.transcript import write_proof
 from protocol.consensus.votes import spell_vote
@@ -423,17 +423,17 @@ class Match:
 
     # Messages from others
 
-    def _take(self, sender: int, signed: Signed) -> Reception | None:
+    def _take(self, sender: int, signed: Signed) -> Outcome | None:
         """Take a message; return what became of it, None if it was refused."""
         position = self.record.position
         try:
-            reception = self.replica.take(signed)
+            outcome = self.replica.take(signed)
         except RejectedMessageError as error:
             self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
-        if reception is Reception.NEWS and signed.message.author in position.owed:
+        if outcome is Outcome.ADDED and signed.message.author in position.owed:
             self._clock.arrived(signed.message.author, self._now)
-        return reception
+        return outcome
 
     def _fetch_news(self) -> None:
         news, self.replica.news = self.replica.news, []
@@ -502,11 +502,11 @@ class Match:
                 return
         waste, is_foreign = 1.0, False  # a page costs something by itself
         for signed in messages:
-            reception = self._take(sender, signed)
+            outcome = self._take(sender, signed)
             self.replica.settle()
-            is_foreign = is_foreign or reception is Reception.FOREIGN
-            if reception is not Reception.NEWS or signed.message.kind in VOTES:  # of votes there is no end
-                waste += limits.WASTE_KNOWN if reception is Reception.KNOWN else 1
+            is_foreign = is_foreign or outcome is Outcome.FOREIGN
+            if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # of votes there is no end
+                waste += limits.WASTE_KNOWN if outcome is Outcome.DUPLICATE else 1
         if is_foreign or self.replica.is_astray:
             self.replica.follow(sender, messages)
         if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
@@ -743,8 +743,8 @@ class Match:
         self._send(sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key))
 
     def _send(self, signed: Signed) -> None:
-        reception = self.replica.take(signed)
-        assert reception is Reception.NEWS, reception
+        outcome = self.replica.take(signed)
+        assert outcome is Outcome.ADDED, outcome
         self._fetch_news()  # stored before it is sent
         self._emit(Broadcast(Carried(signed.data, signed.signature)))
 

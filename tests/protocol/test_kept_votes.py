@@ -10,8 +10,8 @@ import pytest
 from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.consensus.absence import Ballot
-from protocol.consensus.history import History
-from protocol.consensus.replica import Reception, Replaced, Replica
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.replica import Replaced, Replica
 from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.match.effects import Received
@@ -83,15 +83,15 @@ def test_a_vote_below_the_latest_rounds_is_no_news_and_a_known_one_is_not_even_c
     step = replica.record.position.step
     votes = [vote(world, number, step)._replace(checked=False) for number in range(10)]
     late, latest = votes[: -limits.VOTE_ROUNDS], votes[-limits.VOTE_ROUNDS :]
-    assert {replica.take(signed) for signed in latest} == {Reception.NEWS}
+    assert {replica.take(signed) for signed in latest} == {Outcome.ADDED}
     replica.news.clear()
-    assert Reception.NEWS not in {replica.take(signed) for signed in late * 2}
+    assert Outcome.ADDED not in {replica.take(signed) for signed in late * 2}
 
     def check(record: History, signed: Signed) -> Signed:
         raise AssertionError("nobody needs to know")
 
     with replaced(History, History.check_signature, check):
-        assert {replica.take(signed) for signed in latest * 2} == {Reception.KNOWN}
+        assert {replica.take(signed) for signed in latest * 2} == {Outcome.DUPLICATE}
     assert replica.news == []
 
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from protocol.consensus import verifier
 from protocol.consensus.absence import Absence, Ballot, Entries
-from protocol.consensus.history import History, MisconductError
+from protocol.consensus.history import History, MisconductError, Outcome
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Reception, Replica
+from protocol.consensus.replica import Replica
 from protocol.consensus.steps import Position
 from protocol.consensus.transcript import open_transcript, write_transcript
 from protocol.consensus.verifier import Verdict, verify
@@ -44,7 +44,7 @@ def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractC
     """A proof by two votes counts also for who has that step behind a complete LOCK."""
     take = Replica.take
 
-    def watched(replica: Replica, signed: Signed) -> Reception:
+    def watched(replica: Replica, signed: Signed) -> Outcome:
         author = signed.message.author
         aside = replica._aside.get(author, {})
         last = aside.get((True, True))

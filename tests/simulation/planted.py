@@ -18,7 +18,7 @@ from protocol.consensus import steps as steps_module
 from protocol.consensus.absence import Absence
 from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Heard, Reception, Replica
+from protocol.consensus.replica import Heard, Replica
 from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
@@ -285,13 +285,13 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
     """All messages for later steps are kept, however many."""
 
-    def bad(replica: Replica, signed: Signed, vote_round: int) -> Reception:
+    def bad(replica: Replica, signed: Signed, vote_round: int) -> Outcome:
         message = signed.message
         kept = replica._later.setdefault(message.author, {})
         kept.setdefault((message.step, int(message.kind) if message.kind in VOTES else 0, vote_round), signed)
         if len(kept) > limits.FUTURE_PER_AUTHOR:
             plant.runs()
-        return Reception.LATER
+        return Outcome.FUTURE
 
     return replaced(Replica, Replica._keep_for_later, bad)
 
@@ -439,9 +439,9 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
 def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
     """A message that has no place in the history is not compared with what its author says next."""
 
-    def bad(replica: Replica, signed: Signed) -> Reception:
+    def bad(replica: Replica, signed: Signed) -> Outcome:
         plant.runs()
-        return Reception.KNOWN if replica.record.goes_through(signed.message) else Reception.FOREIGN
+        return Outcome.DUPLICATE if replica.record.goes_through(signed.message) else Outcome.FOREIGN
 
     with replaced(Replica, Replica._put_aside, bad):
         yield

@@ -13,7 +13,8 @@ from typing import Final
 
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
-from protocol.consensus.replica import Reception, Replica
+from protocol.consensus.history import Outcome
+from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
@@ -285,7 +286,7 @@ class Simulation:
 
         taken = Replica.take
 
-        def take(replica: Replica, signed: Signed) -> Reception:
+        def take(replica: Replica, signed: Signed) -> Outcome:
             try:
                 return taken(replica, signed)
             finally:
