@@ -42,7 +42,8 @@ if TYPE_CHECKING:
         TwinSoulJoined,
     )
     from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, Wager
-    from p2pdice.motes import GROUPS, MOTES, TWIN_SOULS, Die, Group, Mischief, Mote, TwinSoul, twin_soul
+    from p2pdice.mischief import Mischief
+    from p2pdice.motes import GROUPS, Die, Group, Mote
     from p2pdice.moves import (
         Bid,
         Concede,
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
         Stake,
         parse_move,
     )
+    from p2pdice.powers import MOTES, POWERS
     from p2pdice.rulesets import OPTIONS, PRESETS, Option, Ruleset
+    from p2pdice.souls import TWIN_SOULS, TwinSoul, twin_soul
     from p2pdice.stakes import NEWCOMER_COINS, Settlement, check_wager, settlement
     from p2pdice.state import Challenge, Exit, Expect, Expectation, StandingBid, State, plain
     from p2pdice.views import View, state_json, view
@@ -72,9 +75,12 @@ _HOME = {
         " PlayerBlocked PlayerOut Pledged PowerFailed PowerPlayed PowerStopped PrizeDrawn"
         " RoundStarted RoundVoid Sided StakesOpened StakesPaid TicketsEarned TwinSoulJoined",
         "inputs": "Evict Hand Hands Input Play Pledges Roll Rolled Stakes Wager",
-        "motes": "GROUPS MOTES TWIN_SOULS Die Group Mischief Mote TwinSoul twin_soul",
+        "mischief": "Mischief",
+        "motes": "GROUPS Die Group Mote",
         "moves": "Bid Concede Crown Exact Liar Lose Move Pass Power Side Stake parse_move",
+        "powers": "MOTES POWERS",
         "rulesets": "OPTIONS PRESETS Option Ruleset",
+        "souls": "TWIN_SOULS TwinSoul twin_soul",
         "stakes": "NEWCOMER_COINS Settlement check_wager settlement",
         "state": "Challenge Exit Expect Expectation StandingBid State plain",
         "views": "View state_json view",
@@ -87,6 +93,7 @@ __all__ = [
     "MOTES",
     "NEWCOMER_COINS",
     "OPTIONS",
+    "POWERS",
     "PRESETS",
     "TWIN_SOULS",
     "AccusationVoid",

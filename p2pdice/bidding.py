@@ -8,9 +8,9 @@ from typing import Final
 from p2pdice.bids import RAISES_IN_WORDS, raises
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event
+from p2pdice.graveyard import playable
 from p2pdice.menus import Menus, menus_of
 from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid, Move
-from p2pdice.powers import playable
 from p2pdice.state import NOBODY, Expect, StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999

@@ -14,7 +14,7 @@ from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import Event, PlayerOut
 from p2pdice.inputs import Evict
-from p2pdice.motes import Mischief
+from p2pdice.mischief import Mischief
 from p2pdice.moves import Concede
 from p2pdice.rounds import clear_cups, pass_lead
 from p2pdice.state import Exit, Expect, Phase, Reason, State, next_live

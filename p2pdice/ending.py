@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from p2pdice.errors import IllegalMove
 from p2pdice.events import Event, MatchOver, StakesPaid, TicketsEarned, TwinSoulJoined
-from p2pdice.motes import Die, Mischief
+from p2pdice.mischief import Mischief
+from p2pdice.motes import Die
 from p2pdice.moves import Crown
 from p2pdice.rounds import clear_table
 from p2pdice.stakes import settlement, ticket_seats

@@ -29,7 +29,8 @@ tables below are all that connects them to the inputs:
 :mod:`p2pdice.opening`         pledges and stakes, before the first round
 :mod:`p2pdice.rounds`          rolling, the passing of the lead, the end of a round
 :mod:`p2pdice.turns`           the phases of a turn, windows and the stack, the prize, the die that is lost
-:mod:`p2pdice.powers`          which dice of the graveyard may be played, and what they do
+:mod:`p2pdice.graveyard`       which of its dice may be played, and Redeemed ones that are played
+:mod:`p2pdice.powers`          what each of the six motes does, one module for each
 :mod:`p2pdice.bidding`         bids, palifico's limits, the menu of moves
 :mod:`p2pdice.challenge`       liar, exact, void accusations, taking sides
 :mod:`p2pdice.showdown`        counting, the verdict also with unopened cups, dice lost and gained, palifico's start
@@ -47,12 +48,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from p2pdice import bidding, challenge, departure, ending, opening, powers, showdown, turns
+from p2pdice import bidding, challenge, departure, ending, graveyard, opening, showdown, turns
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import Event
 from p2pdice.inputs import Evict, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
-from p2pdice.motes import Mischief
+from p2pdice.mischief import Mischief
 from p2pdice.moves import PASS, SIDES, Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State, Table
 
@@ -107,6 +109,9 @@ _CHOICES: Final[Mapping[Phase, str]] = {
     "discard": "name the die that you lose, as in lose red@1",
     "crown": "name the winning die, as in crown dark@1",
 }
+_ANSWERS_IN_WORDS: Final = " or ".join(
+    f"a {power.mote.capitalize()}, as in {power.example}" for power in POWERS.values() if power.is_answer
+)
 
 
 def new_match(ruleset: Ruleset, players: int, first: int = 0) -> State:
@@ -167,7 +172,7 @@ def _out_of_turn(state: State, seat: int, move: Move) -> Transition:
     if seat != state.turn:
         raise IllegalMove(f"seat {seat} cannot play {move}: {_awaited(state)}")
     answering = state.motes is not None and len(state.motes.stack) > 0
-    choice = "answer with a Blue, as in play blue@1, or pass" if answering else _CHOICES[state.phase]
+    choice = f"answer with {_ANSWERS_IN_WORDS}, or pass" if answering else _CHOICES[state.phase]
     raise IllegalMove(f"{move} does not fit here: {choice}")
 
 
@@ -199,4 +204,4 @@ def legal_moves(state: State) -> Sequence[Move]:
         return tuple(map(Lose, motes.cups[state.turn]))
     if phase == "crown":
         return tuple(map(Crown, motes.cups[state.turn]))
-    return (*powers.playable(state, state.turn), PASS)
+    return (*graveyard.playable(state, state.turn), PASS)

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from p2pdice.inputs import Hand, Wager
 from p2pdice.motes import Die, Group, Mote
-from p2pdice.state import Call, Phase, Reason
+
+if TYPE_CHECKING:
+    from p2pdice.inputs import Hand, Wager
+    from p2pdice.state import Call, Phase, Reason
 
 
 class _Event:

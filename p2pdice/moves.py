@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from p2pdice.errors import MalformedMove
-from p2pdice.motes import Die, Mote
+from p2pdice.motes import Die
+from p2pdice.powers import ALIASES, MOTES, POWERS
 
 MAX_QUANTITY: Final = 999
 """The wire's limit, above any number of dice: ten cups of 99 hold 990."""
@@ -73,15 +74,14 @@ class Power:
 
     die: Die
     target: Die | int | None = None
-    """Light: the die to take. Neutral: the die of the cup to swap in. Red: a seat. Dark: the die to destroy."""
+    """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.powers.power.MotePower.target`."""
 
     def __post_init__(self) -> None:
-        _, kind = _TARGETS[self.die.mote]
-        if type(self.target) is not kind:
+        if type(self.target) is not POWERS[self.die.mote].target:
             raise MalformedMove(f"a die of {self.die.mote} has another kind of target: {_EXAMPLES}")
 
     def __str__(self) -> str:
-        verb, _ = _TARGETS[self.die.mote]
+        verb = POWERS[self.die.mote].verb
         return f"play {self.die} {verb} {self.target}" if verb else f"play {self.die}"
 
 
@@ -161,24 +161,17 @@ _WORDS: Final[dict[str, Move]] = {
     "pass": PASS,
     "concede": Concede(),
 }
-_TARGETS: Final[dict[Mote, tuple[str, type]]] = {
-    "light": ("take", Die),
-    "grey": ("", type(None)),
-    "neutral": ("swap", Die),
-    "blue": ("", type(None)),
-    "red": ("on", int),
-    "dark": ("destroy", Die),
-}
-"""By mote: the word before the target of its power, and what the target is."""
-_EXAMPLES: Final = (
-    "play grey@1, play light@1 take dark@2, play neutral@0 swap blue@0, play blue@1, play red@1 on 2 or"
-    " play dark@0 destroy light@1"
-)
-_DIE: Final = r"(light|gr[ea]y|neutral|yellow|blue|red|dark) ?@ ?([0-9])"
-_PLAY: Final = re.compile(rf"play {_DIE}(?: (take|swap|destroy) {_DIE}| (on) ([0-9]))?")
+_EXAMPLES: Final = " or ".join(", ".join(power.example for power in POWERS.values()).rsplit(", ", 1))
+
+
+def _verbs(target: type) -> str:
+    return "|".join(power.verb for power in POWERS.values() if power.target is target)
+
+
+_DIE: Final = rf"({'|'.join((*MOTES, *ALIASES))}) ?@ ?([0-9])"
+_PLAY: Final = re.compile(rf"play {_DIE}(?: ({_verbs(Die)}) {_DIE}| ({_verbs(int)}) ([0-9]))?")
 _CHOICE: Final = re.compile(rf"(lose|crown) {_DIE}")
 _STAKE: Final = re.compile(r"stake 0{0,9}([0-9]{1,13})(?: tickets 0{0,9}([0-9]{1,13}))?")
-_ALIASES: Final = {"yellow": "neutral", "gray": "grey"}
 _BID: Final = re.compile(r"(?:1 )?0{0,9}([1-9][0-9]{0,2}) ?[x×*] ?([1-6])")
 _SPACE: Final = re.compile(r"\s+")
 
@@ -222,11 +215,11 @@ def _spelled(plain: str) -> Move | None:
     if match is None:
         return None
     die = _die(match[1], match[2])
-    if (match[3] or match[6] or "") != _TARGETS[die.mote][0]:
+    if (match[3] or match[6] or "") != POWERS[die.mote].verb:
         return None
     target = _die(match[4], match[5]) if match[3] else int(match[7]) if match[6] else None
     return Power(die, target)
 
 
 def _die(mote: str, seat: str) -> Die:
-    return Die(cast("Mote", _ALIASES.get(mote, mote)), int(seat))
+    return Die(ALIASES.get(mote, mote), int(seat))

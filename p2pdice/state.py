@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from p2pdice.inputs import Hand, Wager
 from p2pdice.menus import Menus
-from p2pdice.motes import Mischief
+from p2pdice.mischief import Mischief
 from p2pdice.rulesets import Ruleset
 
 MIN_PLAYERS: Final = 2

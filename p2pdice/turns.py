@@ -20,15 +20,17 @@ from p2pdice.events import (
     Event,
     Passed,
     PhaseBegun,
-    PlayerBlocked,
     PlayerOut,
+    PowerFailed,
     PowerPlayed,
     PrizeDrawn,
 )
+from p2pdice.graveyard import check_playable, playable, use
 from p2pdice.inputs import Roll, Rolled
-from p2pdice.motes import MOTES, Blocked, Die, Effect, Mischief
+from p2pdice.mischief import Effect, Mischief
+from p2pdice.motes import Die
 from p2pdice.moves import FACES, Lose, Pass, Power
-from p2pdice.powers import check_playable, has_target, playable, take_effect, use
+from p2pdice.powers import MOTES, POWERS
 from p2pdice.rounds import clear_table, pass_lead, shake, start_bidding
 from p2pdice.state import NOBODY, Exit, Expect, Phase, State, live_from, next_live
 
@@ -36,18 +38,13 @@ _Transition = tuple[State, tuple[Event, ...]]
 
 
 def public_die(state: State, item: Roll) -> _Transition:
-    """Take the roll for the prize, or that of a Red on top of the stack."""
+    """Take the roll for the prize, or the one that the top of the stack needs."""
     if type(item.face) is not int or item.face not in FACES:
         raise UnexpectedInput(f"{item.face!r} is no face of a die: it has 1 to 6")
     motes = _mischief(state)
     if state.phase == "prize":
         return _draw_prize(state, motes, item.face)
-    top = motes.stack[-1]
-    assert isinstance(top.target, int)
-    blocked = Blocked(top.target, "cursed" if item.face % 2 else "redeemed", top.by)
-    resolved = motes._replace(stack=motes.stack[:-1], blocked=(*motes.blocked, blocked))
-    event = PlayerBlocked(top.by, top.target, item.face, blocked.group)
-    return _then((event,), _answered(state.with_motes(resolved)))
+    return _take_effect(state, item.face)
 
 
 def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
@@ -128,13 +125,21 @@ def ask_for_answers(state: State) -> _Transition:
 
 
 def resolve(state: State) -> _Transition:
-    """Let the top of the stack take effect; a Red that has its target waits for a roll first."""
+    """Let the top of the stack take effect, or wait for the roll that it needs; without its target it does nothing."""
     motes = _mischief(state)
     top = motes.stack[-1]
-    if top.die.mote == "red" and has_target(state, motes, top):
-        return state._replace(turn=NOBODY, awaits=Expect.ROLL), ()
-    resolved, event = take_effect(state, motes._replace(stack=motes.stack[:-1]), top)
-    return _then((event,), _answered(state.with_motes(resolved)))
+    power = POWERS[top.die.mote]
+    if not power.has_target(state, motes, top):
+        popped = state.with_motes(motes._replace(stack=motes.stack[:-1]))
+        return _then((PowerFailed(top.by, top.die),), _answered(popped))
+    return (state._replace(turn=NOBODY, awaits=Expect.ROLL), ()) if power.needs_roll else _take_effect(state)
+
+
+def _take_effect(state: State, face: int = 0) -> _Transition:
+    motes = _mischief(state)
+    top = motes.stack[-1]
+    resolved, events = POWERS[top.die.mote].take_effect(motes._replace(stack=motes.stack[:-1]), top, face)
+    return _then(events, _answered(state.with_motes(resolved)))
 
 
 def _answered(state: State) -> _Transition:

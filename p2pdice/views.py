@@ -8,7 +8,7 @@ from typing import NamedTuple
 from p2pdice.engine import legal_moves
 from p2pdice.errors import UnexpectedInput
 from p2pdice.inputs import Hand
-from p2pdice.motes import Mischief
+from p2pdice.mischief import Mischief
 from p2pdice.moves import FACES, Move
 from p2pdice.stakes import settlement
 from p2pdice.state import Expect, State

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from p2pdice import Die, Expect
 from p2pdice import events as game
-from p2pdice.motes import GROUP_OF, Effect
+from p2pdice.mischief import Effect
+from p2pdice.powers import GROUP_OF
 from p2pdice.state import NOBODY
 
 if TYPE_CHECKING:
     from p2pdice import State
-    from p2pdice.motes import Mischief
+    from p2pdice.mischief import Mischief
 
 
 def just_after(before: State, event: game.Event) -> State:

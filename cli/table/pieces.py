@@ -17,7 +17,8 @@ from cli.text.narrate import confirmation, narrate_game
 from cli.text.narrate_motes import WINDOWS, ticket_change, window
 from cli.text.seating import display_names
 from p2pdice.events import BidMade, DieGained
-from p2pdice.motes import GROUP_OF, MOTES, Die
+from p2pdice.motes import Die
+from p2pdice.powers import POWERS
 from p2pdice.stakes import settlement
 
 if TYPE_CHECKING:
@@ -32,15 +33,6 @@ _BID: Final = 6
 """Columns of a bid in the row of a player."""
 _FEW: Final = 6
 """Dice up to which they are drawn one by one in the row of a player."""
-CAN: Final = {
-    "light": "take a die of the graveyard",
-    "grey": "the next call on you is void",
-    "neutral": "swap with a die of yours",
-    "blue": "stop the power on top of the stack",
-    "red": "roll to bar a player from a group",
-    "dark": "destroy another die of the graveyard",
-}
-"""What a die in the graveyard does for whoever plays it, in words that fit into 60 columns."""
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 
 
@@ -368,16 +360,16 @@ def purpose(typed: str, seating: Seating) -> str:
     """Return in words what a move with a mote does, and to whom; empty if the line that is typed names none."""
     verb, _, rest = typed.partition(" ")
     named = rest.partition(" ")[0].partition("@")[0]
-    mote = next((mote for mote in MOTES if mote == named), None)
+    mote = next((mote for mote in POWERS if mote == named), None)
     if mote is None:
         return ""
     if verb == "lose":
-        return f"{_WHEN[GROUP_OF[mote]].capitalize()}: {CAN[mote]}."
+        return f"{_WHEN[POWERS[mote].group].capitalize()}: {POWERS[mote].brief}."
     if verb == "crown":
-        return f"It makes a Twin Soul, and its group, {GROUP_OF[mote].capitalize()}, earns run tickets."
+        return f"It makes a Twin Soul, and its group, {POWERS[mote].group.capitalize()}, earns run tickets."
     target = rest.partition(" on ")[2]
     on = f" ({seating.who(int(target))})" if target in map(str, range(len(seating.names))) else ""
-    return f"{CAN[mote].capitalize()}{on}."
+    return f"{POWERS[mote].brief.capitalize()}{on}."
 
 
 def _powers(board: Board, state: State) -> list[Line]:
@@ -391,9 +383,10 @@ def _powers(board: Board, state: State) -> list[Line]:
     mine = sorted((die for die, by in state.motes.graveyard if by == board.me), key=lambda die: die not in now)
     shown: list[Line] = []
     for die in mine:
-        when = "now" if die in now else _WHEN[GROUP_OF[die.mote]]
+        power = POWERS[die.mote]
+        when = "now" if die in now else _WHEN[power.group]
         style = palette.TURN if die in now else palette.QUIET
-        shown.append([(style, f"{'play' if die in now else '    '} {die} "), ("", f"({when}): {CAN[die.mote]}")])
+        shown.append([(style, f"{'play' if die in now else '    '} {die} "), ("", f"({when}): {power.brief}")])
     return shown
 
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from cli.render import listing
 from cli.text.choices import FUNDS
-from p2pdice.motes import GROUP_OF, MOTES, TWIN_SOULS
+from p2pdice import MOTES, POWERS, TWIN_SOULS
+from p2pdice.powers import GROUP_OF
 
 Section = tuple[str, tuple[str, ...]]
 
@@ -35,33 +36,6 @@ _WINDOWS: Final = (
     " anew behind them, until all have passed in a row. Nobody is asked who has nothing to play. Cursed dice can also"
     " be played on your own turn in the bidding, before you bid or call; you stay on turn."
 )
-_POWERS: Final = {
-    "light": "Take any other die of the graveyard into your cup. So a player without dice is saved at sunrise.",
-    "grey": (
-        "You are immune: the next accusation against you is void, true bid or not. No cup is opened, the accuser has to"
-        " raise instead, and the immunity is spent. (If no raise is possible the accusation stands, and you stay"
-        " immune.) It lasts until it is used or you are out, through as many rounds as that takes; while you are"
-        " immune you cannot play another Grey."
-    ),
-    "neutral": (
-        "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
-        " with another Neutral. It is also called Yellow.)"
-    ),
-    "blue": "Answers the power on top of the stack, also another Blue: that one has no effect.",
-    "red": (
-        "Name another player; a die is rolled that all can see. If it is odd, they can play no Cursed dice, if it is"
-        " even no Redeemed ones, until you lead again or are out."
-    ),
-    "dark": "Remove another die of the graveyard from the game.",
-}
-_TYPED: Final = {
-    "light": "play light@1 take dark@2",
-    "grey": "play grey@1",
-    "neutral": "play neutral@0 swap blue@0",
-    "blue": "play blue@1",
-    "red": "play red@1 on 2",
-    "dark": "play dark@0 destroy light@1",
-}
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 _STACK: Final = (
     "A Cursed die does not take effect at once. It goes on a stack, and the others, clockwise from its player, may"
@@ -98,8 +72,8 @@ def motes_sections() -> Iterator[Section]:
     yield "A turn.", (_TURN,)
     yield "The graveyard.", (_GRAVEYARD,)
     yield "Playing dice.", (_WINDOWS,)
-    for mote in MOTES:
-        yield f"{mote.capitalize()} ({_WHEN[GROUP_OF[mote]]}).", (_POWERS[mote], f"Type {_TYPED[mote]}.")
+    for power in POWERS.values():
+        yield f"{power.mote.capitalize()} ({_WHEN[power.group]}).", (power.rule, f"Type {power.example}.")
     yield "The stack.", (_STACK,)
     souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
     yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")

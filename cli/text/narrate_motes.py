@@ -8,7 +8,7 @@ from cli.render import bid, capital, counted, listing
 from cli.text.choices import FUNDS, TICKETS, is_stake
 from cli.text.seating import Seating
 from cli.text.speech import offers
-from p2pdice import Die, Expect, Move, State, View
+from p2pdice import POWERS, Die, Expect, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 
@@ -103,14 +103,7 @@ def narrate_playing(event: Playing, seating: Seating) -> str:
 
 def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
     target = seating.who(event.target) if isinstance(event.target, int) else str(event.target)
-    return {
-        "light": f" to take {target} into the cup",
-        "grey": "",
-        "neutral": f" to swap it with {target}",
-        "blue": f" against {target}",
-        "red": f" on {target}",
-        "dark": f" to destroy {target}",
-    }[event.die.mote]
+    return POWERS[event.die.mote].purpose.format(target=target)
 
 
 def _must_raise(seat: int, seating: Seating) -> str:

@@ -31,6 +31,7 @@ from p2pdice import (
     parse_move,
 )
 from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY
+from p2pdice.powers import ALIASES
 
 WIDTH: Final = 79
 """Columns of a complaint: one line of the narrowest usual terminal."""
@@ -248,7 +249,10 @@ def _faces(token: str) -> list[int]:
 
 def _begun(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
     """Yield the legal moves whose words begin like these, with or without the verb. No bid: a number alone is none."""
-    words = _APOSTROPHES.sub("", plain).replace("yellow", "neutral").replace("gray", "grey").split()
+    plain = _APOSTROPHES.sub("", plain)
+    for alias, mote in ALIASES.items():
+        plain = plain.replace(alias, mote)
+    words = plain.split()
     for move in view.legal:
         forms = () if isinstance(move, Bid) else _forms(move, view, names)
         if words and any(_begins(form.split(), words) for form in forms):

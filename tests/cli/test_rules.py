@@ -28,7 +28,7 @@ from p2pdice import (
     parse_move,
     settlement,
 )
-from p2pdice.motes import GROUP_OF
+from p2pdice.powers import GROUP_OF
 from tests.cli.conftest import Run
 from tests.p2pdice.rulesets import rulesets
 from tests.p2pdice.scripted import play, random_play, rolled, rules

@@ -28,7 +28,7 @@ from p2pdice import (
     parse_move,
 )
 from p2pdice.engine import legal_moves
-from p2pdice.motes import Buried
+from p2pdice.mischief import Buried
 
 
 def rules(preset: str = "classic", **options: str) -> Ruleset:

@@ -33,7 +33,7 @@ from p2pdice import (
     state_json,
     twin_soul,
 )
-from p2pdice.motes import Blocked
+from p2pdice.mischief import Blocked
 
 from .scripted import dealt, die, listed, play, reach, rules, show, table
 

@@ -49,7 +49,7 @@ from p2pdice import (
     state_json,
     view,
 )
-from p2pdice.motes import GROUP_OF
+from p2pdice.powers import GROUP_OF
 
 from .rulesets import rulesets
 from .scripted import play, random_play, roll, rolled, rules, show

@@ -16,8 +16,8 @@ from cli.table.board import Board
 from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
-from cli.table.pieces import CAN, purpose
-from p2pdice import PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves
+from cli.table.pieces import purpose
+from p2pdice import POWERS, PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves
 from protocol.events import (
     LobbyChanged,
     MatchOver,
@@ -160,10 +160,10 @@ def test_who_is_out_is_not_shown_what_dice_of_theirs_could_do() -> None:
     state = laid(3, "light@0", "grey@1")
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
-    assert CAN["light"] in drawn(board)
+    assert POWERS["light"].brief in drawn(board)
     state, _ = apply(state, Play(0, Concede()))
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
-    assert CAN["light"] not in drawn(board)
+    assert POWERS["light"].brief not in drawn(board)
 
 
 def test_a_narrow_screen_says_in_full_what_lies_on_the_stack_and_what_each_die_can_do() -> None:
@@ -172,7 +172,7 @@ def test_a_narrow_screen_says_in_full_what_lies_on_the_stack_and_what_each_die_c
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Maximilian", "Benjamin"]), 0, state))
     shown = drawn(board, (60, 29))
     for mote in ("light", "grey", "neutral", "blue", "red"):
-        assert re.search(rf" {mote}@0 \((night|sunset, sunrise)\): {CAN[mote]}$", shown, re.MULTILINE)
+        assert re.search(rf" {mote}@0 \((night|sunset, sunrise)\): {POWERS[mote].brief}$", shown, re.MULTILINE)
     state, _ = apply(state, Rolled())
     for move in ("play red@0 on 1", "play blue@1"):
         state = play(state, move)

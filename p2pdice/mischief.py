@@ -1,0 +1,107 @@
+"""What a state has besides, when dice have powers: cups, graveyard, stack, and what holds for whom.
+
+Source: the rule text of Motes of Mischief.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from p2pdice.motes import Die, Group, Mote
+from p2pdice.powers import MOTES
+from p2pdice.souls import TwinSoul, twin_soul
+
+
+class Buried(NamedTuple):
+    """A die in the graveyard."""
+
+    die: Die
+    sent_by: int
+    """The seat that put it there, and that alone may play it."""
+
+
+class Effect(NamedTuple):
+    """A power of the night that was played and has not resolved."""
+
+    die: Die
+    by: int
+    target: Die | int
+    """A seat, a die in the graveyard, or the die whose effect an answer is to stop."""
+
+
+class Blocked(NamedTuple):
+    """What a Red forbids, until just before the Sunset of the next turn that ``by`` leads."""
+
+    seat: int
+    group: Group
+    by: int
+
+
+class Mischief(NamedTuple):
+    """What a state has besides, when dice have powers."""
+
+    pledges: tuple[Group, ...] = ()
+    """By seat; () until they are told."""
+    prize: Mote | None = None
+    """None until it is drawn."""
+    cups: tuple[tuple[Die, ...], ...] = ()
+    """By seat, each sorted by mote, then by seat; () until the prize is drawn."""
+    graveyard: tuple[Buried, ...] = ()
+    """In order of arrival."""
+    removed: tuple[Die, ...] = ()
+    """Out of the game, in order of leaving it."""
+    stack: tuple[Effect, ...] = ()
+    """The last one is on top, and resolves first."""
+    actor: int = -1
+    """Who played the effect at the bottom of the stack; -1 while it is empty."""
+    waiting: tuple[int, ...] = ()
+    """Who is still to be asked in this window, or for an answer to the top of the stack, after the seat on turn."""
+    immune: tuple[int, ...] = ()
+    """Seats whose next accuser has to raise instead, ascending."""
+    blocked: tuple[Blocked, ...] = ()
+    """In order of arising."""
+    must_raise: bool = False
+    """Whether the player whose bidding turn it is has accused in vain."""
+    successor: int = -1
+    """Who leads next, from the verdict to the end of the turn; -1 before."""
+    crown: Die | None = None
+    """The winning die, once named."""
+
+    def remove(self, die: Die) -> Mischief:
+        """Take a die out of the graveyard and of the game."""
+        return self.unbury(die)._replace(removed=(*self.removed, die))
+
+    def unbury(self, die: Die) -> Mischief:
+        """Take a die out of the graveyard."""
+        return self._replace(graveyard=tuple(buried for buried in self.graveyard if buried.die != die))
+
+    def bury(self, die: Die, seat: int) -> Mischief:
+        """Send a die from the cup of ``seat`` to the graveyard."""
+        cup = tuple(other for other in self.cups[seat] if other != die)
+        return self.with_cup(seat, cup)._replace(graveyard=(*self.graveyard, Buried(die, seat)))
+
+    def with_cup(self, seat: int, dice: tuple[Die, ...]) -> Mischief:
+        """Put exactly these dice under the cup of ``seat``."""
+        cup = tuple(sorted(dice, key=lambda die: (MOTES.index(die.mote), die.seat)))
+        return self._replace(cups=(*self.cups[:seat], cup, *self.cups[seat + 1 :]))
+
+    def is_buried(self, die: Die) -> bool:
+        """Whether the die is in the graveyard."""
+        return any(buried.die == die for buried in self.graveyard)
+
+    def sender(self, die: Die) -> int | None:
+        """Return the seat that sent a die to the graveyard; None if it is not there."""
+        return next((buried.sent_by for buried in self.graveyard if buried.die == die), None)
+
+    def block(self, seat: int, group: Group, by: int) -> Mischief:
+        """Forbid a seat to play dice of a group until ``by`` leads again."""
+        return self._replace(blocked=(*self.blocked, Blocked(seat, group, by)))
+
+    def is_blocked(self, seat: int, group: Group) -> bool:
+        """Whether a seat may play no dice of a group."""
+        return any(blocked.seat == seat and blocked.group == group for blocked in self.blocked)
+
+    @property
+    def soul(self) -> TwinSoul | None:
+        """The Twin Soul, once the winning die is named."""
+        return None if self.crown is None or self.prize is None else twin_soul(self.crown.mote, self.prize)

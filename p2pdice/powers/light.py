@@ -1,0 +1,44 @@
+"""Light takes a die back from the graveyard."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from p2pdice.events import DieGained, Event
+from p2pdice.motes import Die
+from p2pdice.powers.power import MotePower, others_buried
+
+if TYPE_CHECKING:
+    from p2pdice.mischief import Effect, Mischief
+    from p2pdice.moves import Power
+    from p2pdice.views import View
+
+
+def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
+    seat, target = effect.by, effect.target
+    assert isinstance(target, Die)
+    cup = (*motes.cups[seat], target)
+    return motes.unbury(target).with_cup(seat, cup), (DieGained(seat, len(cup), target),)
+
+
+def _appeal(_view: View, _move: Power, worth: int, _rng: Random) -> float:
+    # A die in the cup is worth the most, and to be alive at all.
+    return 10 + worth / 10
+
+
+LIGHT: Final = MotePower(
+    mote="light",
+    group="redeemed",
+    targets=others_buried,
+    take_effect=_take,
+    verb="take",
+    target=Die,
+    example="play light@1 take dark@2",
+    hint="takes another die of the graveyard, as in {example}",
+    rule="Take any other die of the graveyard into your cup. So a player without dice is saved at sunrise.",
+    brief="take a die of the graveyard",
+    purpose=" to take {target} into the cup",
+    worth=6,  # the most, as it brings a die back
+    appeal=_appeal,
+)

@@ -1,0 +1,59 @@
+"""Neutral comes back into the cup, and another die goes to the graveyard in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from p2pdice.events import Event
+from p2pdice.motes import Die
+from p2pdice.powers.power import MotePower, Target
+
+if TYPE_CHECKING:
+    from p2pdice.mischief import Effect, Mischief
+    from p2pdice.moves import Power
+    from p2pdice.state import State
+    from p2pdice.views import View
+
+
+def _targets(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
+    return (other for other in motes.cups[seat] if other.mote != "neutral")
+
+
+def _swap(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
+    assert isinstance(effect.target, Die)
+    swapped = motes.bury(effect.target, effect.by)
+    return swapped.with_cup(effect.by, (*swapped.cups[effect.by], effect.die)), ()
+
+
+def _appeal(view: View, move: Power, _worth: int, _rng: Random) -> float:
+    motes, target = view.state.motes, move.target
+    assert motes is not None
+    assert isinstance(target, Die)
+    # Worth it for a Light, which then brings another die back.
+    others = any(buried.die != move.die for buried in motes.graveyard)
+    return 8 if target.mote == "light" and others else 0
+
+
+NEUTRAL: Final = MotePower(
+    mote="neutral",
+    group="redeemed",
+    targets=_targets,
+    take_effect=_swap,
+    leaves_game=False,
+    verb="swap",
+    target=Die,
+    example="play neutral@0 swap blue@0",
+    aliases=("yellow",),
+    hint="is swapped with a die of your cup that is no Neutral, as in {example}",
+    rule=(
+        "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
+        " with another Neutral. It is also called Yellow.)"
+    ),
+    brief="swap with a die of yours",
+    purpose=" to swap it with {target}",
+    souls={"light": "Gilded Dawn", "grey": "Quiet Harbour"},
+    worth=1,
+    appeal=_appeal,
+)

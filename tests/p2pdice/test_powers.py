@@ -1,0 +1,62 @@
+"""A record is all that the rules, the notation, the house and the sentences know of a mote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import p2pdice.powers
+from p2pdice import GROUPS, MOTES, POWERS, TWIN_SOULS, Power, parse_move
+from p2pdice.motes import Die
+from p2pdice.powers.power import MotePower
+
+each_power = pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
+
+
+def test_each_face_of_the_roll_for_the_prize_has_a_mote_of_its_own() -> None:
+    assert len(POWERS) == 6
+    assert {power.group for power in POWERS.values()} == set(GROUPS)
+
+
+def test_each_module_of_the_folder_holds_the_power_named_like_it() -> None:
+    folder = Path(p2pdice.powers.__path__[0])
+    assert {path.stem for path in folder.glob("*.py")} == {"__init__", "power", *POWERS}
+
+
+@each_power
+def test_its_example_is_a_move_with_it_spelled_as_moves_are(power: MotePower) -> None:
+    move = parse_move(power.example)
+    assert isinstance(move, Power)
+    assert move.die.mote == power.mote
+    assert str(move) == power.example
+
+
+@each_power
+def test_other_names_of_it_are_read(power: MotePower) -> None:
+    for alias in power.aliases:
+        assert parse_move(f"lose {alias}@1") == parse_move(f"lose {power.mote}@1")
+
+
+@each_power
+def test_its_sentences_are_there_and_fit(power: MotePower) -> None:
+    assert power.example in power.hint.format(example=power.example)
+    assert len(power.brief) <= 50
+    assert power.rule.endswith((".", ")"))
+    has_target = bool(power.verb) or power.is_answer
+    assert ("Ben" in power.purpose.format(target="Ben")) == has_target
+
+
+@each_power
+def test_a_move_takes_a_target_only_if_it_has_a_verb_for_it(power: MotePower) -> None:
+    assert bool(power.verb) == (power.target in (Die, int))
+
+
+@each_power
+def test_only_a_cursed_die_answers_or_waits_for_a_roll(power: MotePower) -> None:
+    assert power.group == "cursed" or not (power.is_answer or power.needs_roll)
+
+
+def test_each_pair_of_motes_has_a_twin_soul_and_no_name_is_there_twice() -> None:
+    assert len(set(TWIN_SOULS.values())) == len(MOTES) * (len(MOTES) - 1) // 2
+    assert sum(len(power.souls) for power in POWERS.values()) == len(TWIN_SOULS)
