@@ -1,4 +1,4 @@
-"""Against one's own programs alone there is no clock: they wait for their person, whatever they are doing."""
+"""A person who plays only against their own programs has no clock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from protocol.match.match import Match
 from protocol.match.timeouts import Party
 from protocol.wire.genesis import Patience
 from tests.simulation.world import World, genesis
+from tests.tiers import thoroughly
 
 PERSON = 0
 HALF_AN_HOUR = 1800
@@ -37,7 +38,7 @@ class Table(World):
         else:
             super().move(me)
 
-    def wait(self, seconds: int) -> None:
+    def wait(self, seconds: float) -> None:
         """Let so much time pass, in which every node wakes when it wants to."""
         until = self.now + seconds
         while True:
@@ -69,7 +70,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3, 5])
-def test_who_thinks_for_half_an_hour_is_still_at_the_table(patient: None, players: int) -> None:
+def test_a_person_may_think_for_half_an_hour(patient: None, players: int) -> None:
     world = Table(players, seed=players)
     world.is_thinking = True
     world.run()
@@ -82,15 +83,16 @@ def test_who_thinks_for_half_an_hour_is_still_at_the_table(patient: None, player
     assert {machine.transcript for machine in world.machines} == {world.machines[PERSON].transcript} != {b""}
 
 
-def test_a_match_may_wait_for_weeks(patient: None) -> None:
-    """One question every five minutes: their number once grew until no float could hold the pause between two."""
+@pytest.mark.parametrize("days", [0.5, *thoroughly([14])])
+def test_a_match_may_wait_for_weeks(patient: None, days: float) -> None:
+    """Nodes say every five seconds what they hold. A pause that doubled each time once outgrew every float."""
     world = Table(2, seed=2)
     world.is_thinking = True
-    world.wait(14 * 24 * 3600)
+    world.wait(days * 24 * 3600)
     assert not world.has_put_out(PERSON)
 
 
-def test_at_a_table_of_people_the_same_person_is_warned_and_out() -> None:
+def test_at_a_table_of_people_the_same_person_is_warned_and_put_out() -> None:
     world = Table(3, seed=3)
     world.is_thinking = True
     world.run()
@@ -100,14 +102,14 @@ def test_at_a_table_of_people_the_same_person_is_warned_and_out() -> None:
 
 
 @pytest.mark.parametrize("delivered", range(60, 420, 40))
-def test_the_programs_wait_for_a_person_whose_node_was_killed(patient: None, delivered: int) -> None:
+def test_programs_wait_for_a_person_whose_node_was_killed(patient: None, delivered: int) -> None:
     world = Table(4, seed=delivered)
     while world.delivered < delivered:
         assert world.step()
     assert world.machines[PERSON].match.is_formed
     world.crash(PERSON)
     world.run()
-    world.wait(300)
+    world.wait(60)
     assert not world.has_put_out(PERSON)
     world.restart(PERSON)
     world.run()
@@ -115,7 +117,7 @@ def test_the_programs_wait_for_a_person_whose_node_was_killed(patient: None, del
     assert PERSON not in world.machines[1].match.record.position.left
 
 
-def test_without_patience_the_same_person_would_be_out() -> None:
+def test_at_a_table_of_people_a_person_whose_node_was_killed_is_put_out() -> None:
     world = Table(4, seed=100)
     while world.delivered < 100:
         assert world.step()
@@ -125,7 +127,7 @@ def test_without_patience_the_same_person_would_be_out() -> None:
     assert world.has_put_out(PERSON)
 
 
-def test_a_program_that_is_gone_is_played_on_without(patient: None) -> None:
+def test_the_match_goes_on_without_a_program_that_is_gone(patient: None) -> None:
     world = Table(4, seed=7)
     while world.delivered < 200:
         assert world.step()
@@ -137,22 +139,22 @@ def test_a_program_that_is_gone_is_played_on_without(patient: None) -> None:
 
 
 @given(st.sets(st.integers(1, 3)), st.integers(0, 3))
-def test_there_is_no_clock_only_where_all_others_are_the_persons_programs(programs: set[int], person: int) -> None:
+def test_the_clock_is_off_only_if_all_others_are_the_persons_programs(programs: set[int], person: int) -> None:
     party = Party(IDENTITIES[person], frozenset(IDENTITIES[each] for each in programs))
     is_alone = {person, *programs} == {0, 1, 2, 3}
     assert party.waited_for(ROSTER) == ({person} if is_alone else set())
 
 
-def test_a_person_whose_programs_are_asked_out_is_no_guest_of_theirs() -> None:
+def test_a_party_without_the_person_at_the_table_waits_for_nobody() -> None:
     party = Party(bytes(32), frozenset(IDENTITIES))
     assert party.waited_for(ROSTER) == set()
 
 
-# Who is back, and alone
+# A player who is back alone
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_who_is_back_alone_is_told_whom_the_match_waits_for(patient: None, players: int) -> None:
+def test_a_player_who_is_back_alone_is_told_whom_the_match_waits_for(patient: None, players: int) -> None:
     world = Table(players, seed=players)
     world.is_thinking = True
     world.run()
@@ -174,7 +176,7 @@ def test_who_is_back_alone_is_told_whom_the_match_waits_for(patient: None, playe
     assert PERSON in world.machines[1].match.record.position.left
 
 
-def test_who_gives_up_on_anothers_turn_is_told_whose_move_comes_first(patient: None) -> None:
+def test_a_player_who_gives_up_on_anothers_turn_is_told_whose_move_comes_first(patient: None) -> None:
     world = Table(3, seed=1)
     world.is_thinking = True
     world.run()
