@@ -7,7 +7,7 @@ import sys
 from io import TextIOWrapper
 from typing import TextIO
 
-from cli.exits import REFUSALS, ExitCode, Failure
+from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, say
 from cli.render import escape, one_line, sentence
 from cli.settings import Settings
@@ -109,9 +109,7 @@ def _node_failure(error: Exception) -> Failure | None:
         return None
     hint = sentence(escape(error.hint)) if error.hint else ""
     choices = [(escape(typed), escape(meaning)) for typed, meaning in error.choices]
-    return Failure(
-        sentence(escape(str(error))), hint=hint, code=REFUSALS.get(error.code, ExitCode.FAILURE), choices=choices
-    )
+    return Failure(sentence(escape(str(error))), hint=hint, code=code_of(error), choices=choices)
 
 
 def _unexpected(error: Exception, settings: Settings) -> Failure:

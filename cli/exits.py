@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from protocol import ErrorCode, NodeError, RefuseCode
     from protocol.events import TableClosed
 
 
@@ -35,20 +36,28 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-REFUSALS: Final = {
-    "unreachable": ExitCode.UNREACHABLE,
-    "not-found": ExitCode.UNREACHABLE,
-    "version": ExitCode.MISMATCH,
-    "rules": ExitCode.MISMATCH,
-    "full": ExitCode.FULL,
-    "refused": ExitCode.REFUSED,
-}
-"""By the words with which a node or a table says why it does not go on."""
+def code_of(error: NodeError) -> ExitCode:
+    """Return the exit code of a command that ends with a node's error."""
+    return _refusal(error.code, ExitCode.FAILURE)
 
 
 def closing_code(event: TableClosed) -> ExitCode:
-    """Return how a command ends whose table was closed; a host who is gone cannot be reached any more."""
-    return REFUSALS.get(event.code, ExitCode.UNREACHABLE)
+    """Return the exit code of a command whose table was closed. A host who is gone counts as unreachable."""
+    return _refusal(event.code, ExitCode.UNREACHABLE)
+
+
+def _refusal(code: ErrorCode | RefuseCode, otherwise: ExitCode) -> ExitCode:
+    from protocol import ErrorCode  # only now: most commands end well
+
+    found: dict[str, ExitCode] = {  # REFUSE has the same codes for the same reasons
+        ErrorCode.UNREACHABLE: ExitCode.UNREACHABLE,
+        ErrorCode.NOT_FOUND: ExitCode.UNREACHABLE,
+        ErrorCode.VERSION: ExitCode.MISMATCH,
+        ErrorCode.RULES: ExitCode.MISMATCH,
+        ErrorCode.FULL: ExitCode.FULL,
+        ErrorCode.REFUSED: ExitCode.REFUSED,
+    }
+    return found.get(code, otherwise)
 
 
 class Failure(Exception):

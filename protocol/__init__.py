@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from protocol.consensus.verifier import Judgement, Verdict, examine, verify
     from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, fingerprint, parse_fingerprint
-    from protocol.errors import NodeError
+    from protocol.errors import ErrorCode, NodeError, RefuseCode
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
     from protocol.match.progress import Clock, Progress, Stage
@@ -33,7 +33,7 @@ _HOME = {
     name: module
     for module, names in {
         "crypto.keys": "IDENTITY_FILE Identity KeyFileError fingerprint parse_fingerprint",
-        "errors": "NodeError",
+        "errors": "ErrorCode NodeError RefuseCode",
         "match.lobby": "TableSettings",
         "match.match": "Match",
         "match.progress": "Clock Progress Stage",
@@ -64,6 +64,7 @@ __all__ = [
     "Clock",
     "Discovery",
     "DiscoveryUnavailable",
+    "ErrorCode",
     "Home",
     "Identity",
     "Judgement",
@@ -76,6 +77,7 @@ __all__ = [
     "Party",
     "Patience",
     "Progress",
+    "RefuseCode",
     "Replay",
     "Sighting",
     "Stage",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 Choices = tuple[tuple[str, str], ...]
@@ -12,14 +13,37 @@ SEE_MATCHES: Final[Choices] = (("p2pdice matches", "See all of them"),)
 LOOK_ON: Final[Choices] = (("p2pdice watch", "Look on"),)
 
 
+class ErrorCode(StrEnum):
+    """The kinds of :class:`NodeError`."""
+
+    UNREACHABLE = "unreachable"
+    NOT_FOUND = "not-found"
+    VERSION = "version"
+    RULES = "rules"
+    FULL = "full"
+    REFUSED = "refused"
+    HOME_IN_USE = "home-in-use"
+    NO_MATCH = "no-match"
+    FAILED = "failed"
+
+
+class RefuseCode(StrEnum):
+    """The codes of REFUSE, as SPEC lists them. A peer may send others."""
+
+    VERSION = "version"
+    NO_TABLE = "no-table"
+    PLAYING = "playing"
+    FULL = "full"
+    REFUSED = "refused"
+    RULES = "rules"
+    NO_MATCH = "no-match"
+    CLOSED = "closed"
+
+
 class NodeError(Exception):
-    """Something a person must know about; ``code`` says what kind of thing, for exit codes.
+    """Something a person must know about; ``code`` says what kind of thing, for exit codes."""
 
-    ``unreachable``, ``not-found``, ``version``, ``rules``, ``full``, ``refused``, ``home-in-use``, ``no-match``,
-    ``failed``.
-    """
-
-    def __init__(self, code: str, reason: str, hint: str = "", choices: Choices = ()) -> None:
+    def __init__(self, code: ErrorCode, reason: str, hint: str = "", choices: Choices = ()) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason

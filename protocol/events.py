@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from p2pdice import Event as GameEvent
     from p2pdice import Hand, Ruleset, State, View
+from protocol.errors import RefuseCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class LobbyChanged:
 class TableClosed:
     """The table is gone before a match began (its host left, or refused us)."""
 
-    code: str
-    """``closed``, ``full``, ``refused``, ``rules``, ``version`` or ``no-table``."""
+    code: RefuseCode
+    """Any but ``playing`` and ``no-match``."""
     reason: str
 
 

@@ -13,7 +13,7 @@ from cli.exits import Failure, closing_code
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice import Concede, Move
-from protocol import Node, NodeError
+from protocol import ErrorCode, Node, NodeError
 from protocol.events import Happened, MatchOver, MatchStarted, NodeEvent, Stopped, TableClosed, YourTurn
 
 Show = Callable[[NodeEvent, Seating], None]
@@ -56,7 +56,7 @@ async def _opened(home: Path, name: str, interface: str | None, grace: float) ->
         try:
             return await Node.open(home, name, interface=interface)
         except NodeError as error:
-            if error.code != "home-in-use" or asyncio.get_running_loop().time() > deadline:
+            if error.code is not ErrorCode.HOME_IN_USE or asyncio.get_running_loop().time() > deadline:
                 raise
         await asyncio.sleep(BUSY)
 

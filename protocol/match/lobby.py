@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2pdice import Ruleset
+from protocol.errors import RefuseCode
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
 from protocol.wire.genesis import (
@@ -44,7 +45,7 @@ def check_token(table: bytes, token: str) -> None:
     :raises NotAdmittedError: if the table is private and the token is wrong.
     """
     if not admits(table, token):
-        raise NotAdmittedError("refused", "this table is private: it takes the whole join line of its host")
+        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: it takes the whole join line of its host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class HostedTable:
         """
         wanted = aim.id if isinstance(aim, WatchAim) else aim.table
         if wanted not in (b"", self.table):
-            raise NotAdmittedError("no-table", "the table is gone; another one is open at this address")
+            raise NotAdmittedError(RefuseCode.NO_TABLE, "the table is gone; another one is open at this address")
         check_token(self.table, aim.token)
 
     def check_room(self, identity: bytes) -> None:
@@ -105,9 +106,11 @@ class HostedTable:
         if identity in self._guests:
             return
         if self.is_full:
-            raise NotAdmittedError("full", "all seats are taken")
+            raise NotAdmittedError(RefuseCode.FULL, "all seats are taken")
         if identity not in self.expected and self.settings.seats - len(self.records) <= len(self.expected):
-            raise NotAdmittedError("full", "the last seats are kept for a moment for those who have just played here")
+            raise NotAdmittedError(
+                RefuseCode.FULL, "the last seats are kept for a moment for those who have just played here"
+            )
 
     def admit(self, identity: bytes, value: Value) -> None:
         """Give the player behind a link a seat; again for whoever already sits here replaces the join record.
@@ -119,14 +122,14 @@ class HostedTable:
             record = parse_join_record(value)
             _check_names((record.join.nickname,))
         except MalformedGenesisError as error:
-            raise NotAdmittedError("refused", str(error)) from None
+            raise NotAdmittedError(RefuseCode.REFUSED, str(error)) from None
         if record.join.identity != identity:
-            raise NotAdmittedError("refused", "the request for a seat has another key than the connection")
+            raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has another key than the connection")
         if record.join.table != self.table:
-            raise NotAdmittedError("no-table", "the request for a seat is for another table")
+            raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         others = [known for known in self.records if known.join.identity != identity]
         if any(known.join.match_key == record.join.match_key for known in others):
-            raise NotAdmittedError("refused", "the request for a seat has the key of another player")
+            raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has the key of another player")
         self.check_room(identity)
         self._guests[identity] = record
         self.expected.discard(identity)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from protocol import limits
 from protocol.crypto.tls import Credentials
+from protocol.errors import RefuseCode
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody, dial_any
@@ -47,7 +48,7 @@ def check_version(link: Link) -> None:
     :raises RefusedError: saying so.
     """
     if link.version != PROTOCOL_VERSION:
-        raise RefusedError("version", versions_differ(link.version))
+        raise RefusedError(RefuseCode.VERSION, versions_differ(link.version))
 
 
 class MeshOwner(Protocol):
@@ -269,7 +270,7 @@ class Mesh:
     def frame_received(self, link: Link, data: bytes) -> None:
         if link.version != PROTOCOL_VERSION:  # what it says is of another form
             reason = versions_differ(PROTOCOL_VERSION, link.version)
-            link.send(encode_frame(Refuse("version", reason)))
+            link.send(encode_frame(Refuse(RefuseCode.VERSION, reason)))
             link.close()
             return
         try:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from protocol.crypto.keys import fingerprint
+from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
 from protocol.match.lobby import Seat
 from protocol.net.dialer import DialError
@@ -81,7 +82,7 @@ class Guest:
         finally:
             self._admission = None
         if self._seat is None:
-            raise self._refused or RefusedError("closed", "the seat was given up")
+            raise self._refused or RefusedError(RefuseCode.CLOSED, "the seat was given up")
         frame = self._seat.table
         assert frame is not None
         assert self._seat.ruleset is not None
@@ -95,7 +96,7 @@ class Guest:
         """Ask for a seat, as the convenor has welcomed us."""
         if self._admission is not None and self._wanted is not None:
             if self._wanted.id not in (b"", aim.table):
-                self._close("refused", "another table is open there")
+                self._close(RefuseCode.REFUSED, "another table is open there")
                 self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table)
@@ -122,7 +123,7 @@ class Guest:
                 elif before is not None:
                     self._runtime.tell(self._runtime.lobby_changed(before, frame))
         except MalformedGenesisError as error:
-            code = "rules" if isinstance(error, UnknownRulesError) else "refused"
+            code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
 
     def lost(self, identity: bytes, reason: str) -> None:
@@ -130,14 +131,14 @@ class Guest:
         if self._seat is None or identity != self._seat.convenor or self._has_begun:
             return
         if reason == LEFT or all(each.match.replica.is_called_off for each in self._proposals):
-            self._close("closed", host_gone(reason))
+            self._close(RefuseCode.CLOSED, host_gone(reason))
         else:
             self._runtime.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
 
     def _give_up(self, convenor: bytes, reason: str) -> None:
         """Close, unless the convenor came back or the match was formed after all."""
         if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(convenor):
-            self._close("closed", host_gone(reason))
+            self._close(RefuseCode.CLOSED, host_gone(reason))
 
     def floor(self) -> Floor | None:
         """Return where words are said at the table at which this node has a seat: all come through its convenor."""
@@ -181,13 +182,13 @@ class Guest:
 
     def _close(self, code: str, reason: str) -> None:
         """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
-        code = closing_code(code)
+        known = closing_code(code)
         seat, self._seat = self._seat, None
         if self._admission is not None:
-            self._refused = RefusedError(code, reason)
+            self._refused = RefusedError(known, reason)
             if not self._admission.done():
                 self._admission.set_result(None)
         else:
-            self._runtime.tell(TableClosed(code, reason))
+            self._runtime.tell(TableClosed(known, reason))
         if seat is not None:
             self._runtime.mesh.disconnect(seat.convenor)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from protocol import limits
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
@@ -86,9 +86,9 @@ class Hosting:
         :raises NodeError: if nobody else does, or the match has begun.
         """
         if self.has_begun:
-            raise NodeError("failed", "the match has begun")
+            raise NodeError(ErrorCode.FAILED, "the match has begun")
         if len(self.table.records) < 2:
-            raise NodeError("failed", "a match needs two players", "wait until somebody joins")
+            raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
         if self._proposal is not None and self._proposal.match.record.genesis == self.table.genesis():
             return  # it was proposed, and some have not signed yet
         self._withdraw()
@@ -120,7 +120,7 @@ class Hosting:
             self._withdraw()
             for identity in silent:
                 if identity != self._runtime.identity.public:
-                    self._runtime.post(identity, Refuse("closed", SILENT))
+                    self._runtime.post(identity, Refuse(RefuseCode.CLOSED, SILENT))
                     self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
                     self._give_away(identity)
             if len(self.table.records) > 1:
@@ -155,7 +155,7 @@ class Hosting:
     def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
         """Answer who wants a seat."""
         if self.has_begun:
-            return Refuse("no-table", NO_TABLE)
+            return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         try:
             self.table.check_aim(aim)
             self.table.check_room(identity)
@@ -170,9 +170,9 @@ class Hosting:
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if self._is_guest(identity):
-            return Refuse("refused", "you already have a seat at this table, so you cannot watch it too")
+            return Refuse(RefuseCode.REFUSED, "you already have a seat at this table, so you cannot watch it too")
         if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
-            return Refuse("full", "there is no room for more spectators before the match begins")
+            return Refuse(RefuseCode.FULL, "there is no room for more spectators before the match begins")
         return TableAim(self.table.table, "")
 
     def greet_spectator(self, identity: bytes) -> None:
@@ -194,7 +194,7 @@ class Hosting:
         """Give a peer a seat, or say why not; propose the match when all are taken."""
         try:
             if self.has_begun:
-                raise NotAdmittedError("no-table", NO_TABLE)
+                raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
             self._runtime.post(identity, Refuse(error.code, str(error)))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.tls import Credentials
-from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
+from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError, RefuseCode
 from protocol.limits import Limits
 from protocol.match.lobby import Lobby
 from protocol.net.addresses import Address, format_address
@@ -101,7 +101,9 @@ class Inquiry:
             before, places = places, await resolve()
             if places == before:
                 return (found,)
-        raise NodeError("refused", f'what is told of the table "{places[0].name}" changes all the time', BY_LINE)
+        raise NodeError(
+            ErrorCode.REFUSED, f'what is told of the table "{places[0].name}" changes all the time', BY_LINE
+        )
 
     async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
         answers, problems = await self._ask_all(told)
@@ -112,7 +114,7 @@ class Inquiry:
             choices = tuple((f"p2pdice {verb} {each.join_line}", _description(each)) for each in having)
             many = "two" if len(having) == 2 else str(len(having))
             problem = f'{many} different players answer for the table "{told[0].name}"'
-            raise NodeError("refused", problem, BY_LINE, choices)
+            raise NodeError(ErrorCode.REFUSED, problem, BY_LINE, choices)
         (answer,) = having
         place = next(place for place in told if answer.is_of(place))
         return Target(answer.addresses, answer.table or place.id, fingerprint(answer.identity), name=place.name)
@@ -154,7 +156,9 @@ class Inquiry:
                 task.cancel()
         # Each identity is asked once, and maybe by a way that a forger leads: whoever shows nothing may have the table.
         silent = seen.keys() - {answer.identity for answer in answers}
-        answers += (_Answer(each, seen[each], Refuse("refused", "it shows nothing"), b"") for each in sorted(silent))
+        answers += (
+            _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)
+        )
         return answers, list(dict.fromkeys(problems))
 
     async def _ask(
@@ -219,7 +223,7 @@ def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
         case Table(name=name):
             return any((place.id, place.name) == (answer.table, name) for place in told) and _is_sound(answer)
         case Refuse(code=code):
-            return code in ("full", "refused")
+            return code in (RefuseCode.FULL, RefuseCode.REFUSED)
         case Propose():
             return False
 
@@ -245,11 +249,11 @@ def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str
             case Table() if _is_sound(answer):
                 there = f"{_description(answer)} ({fingerprint(answer.identity)})"
                 problem = f'"{name}" is not at the address it advertises; that is {there}'
-                return NodeError("not-found", problem, choices=SEE_TABLES)
+                return NodeError(ErrorCode.NOT_FOUND, problem, choices=SEE_TABLES)
             case Propose():
-                return NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
-            case Refuse(code=code, reason=reason) if code != "no-table":
+                return NodeError(ErrorCode.REFUSED, f'the match at "{name}" has begun already', choices=LOOK_ON)
+            case Refuse(code=code, reason=reason) if code != RefuseCode.NO_TABLE:
                 return refusal(RefusedError(code, reason))
     if answers:
-        return NodeError("not-found", f'"{name}" is not open any more', choices=SEE_TABLES)
+        return NodeError(ErrorCode.NOT_FOUND, f'"{name}" is not open any more', choices=SEE_TABLES)
     return unreachable(DialError("; ".join(problems)))

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.errors import LOOK_ON, SEE_TABLES, NodeError
+from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
 from protocol.match.match import Match
@@ -141,7 +141,7 @@ class Locator:
         ids = _ids(matches)
         if len(ids) > 1:
             hint = "name one by its id: " + ", ".join(each[:8] for each in ids)
-            raise NodeError("not-found", f'{len(ids)} matches are called "{wanted}"', hint)
+            raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
 
     async def _find(
@@ -172,12 +172,12 @@ class Locator:
         try:
             return tuple(each for each in discovery.told() if each.advertisement.name in by_name)
         except DiscoveryUnavailable as error:
-            raise NodeError("refused", str(error), BY_LINE) from None
+            raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
 
     async def _working(self) -> Discovery:
         await self.start()
         if self._discovery is None:
-            raise NodeError("unreachable", f"cannot look for tables: {self.problem}", BY_LINE)
+            raise NodeError(ErrorCode.UNREACHABLE, f"cannot look for tables: {self.problem}", BY_LINE)
         return self._discovery
 
     def playing(self, match: bytes) -> tuple[Address, ...]:
@@ -225,9 +225,9 @@ def _direct(wanted: str) -> Target | None:
         line = parse_join_line(wanted)
     except ValueError as error:
         if "/" not in wanted and isinstance(error, PortError):
-            raise NodeError("not-found", f"{wanted!r} is no address: {error}") from None
+            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is no address: {error}") from None
         if "/" in wanted:
-            raise NodeError("not-found", f"{wanted!r} is no join line: {error}") from None
+            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is no join line: {error}") from None
         return None
     return Target(line.addresses, b"", line.fingerprint, line.token)
 
@@ -274,7 +274,7 @@ def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
     meant = " or ".join(f'"{by_fold[each]}"' for each in near[:_NEAR])
     hint = f"did you mean {meant}?" if near else ""
     problem = f'no table called "{wanted}" is advertised on this network'
-    return NodeError("not-found", problem, hint, SEE_TABLES)
+    return NodeError(ErrorCode.NOT_FOUND, problem, hint, SEE_TABLES)
 
 
 def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
@@ -285,12 +285,12 @@ def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
     name = told[0].advertisement.name
     open_ones = [each for each in told if each.advertisement.status == LOBBY]
     if not open_ones:
-        raise NodeError("refused", f'the match at "{name}" has begun already', choices=LOOK_ON)
+        raise NodeError(ErrorCode.REFUSED, f'the match at "{name}" has begun already', choices=LOOK_ON)
     tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
     if not tables:
-        raise NodeError("not-found", f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
+        raise NodeError(ErrorCode.NOT_FOUND, f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
     if len({address for each in tables for address in each.addresses}) > ADDRESSES_PER_NAME:
-        raise NodeError("refused", f'"{name}" is advertised at more addresses than can be asked', BY_LINE)
+        raise NodeError(ErrorCode.REFUSED, f'"{name}" is advertised at more addresses than can be asked', BY_LINE)
     places = (
         Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name) for each in tables
     )

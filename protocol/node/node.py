@@ -22,7 +22,7 @@ from protocol import limits
 from protocol.consensus.history import MisconductError, RejectedMessageError
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.crypto.tls import credentials
-from protocol.errors import SEE_MATCHES, NodeError
+from protocol.errors import SEE_MATCHES, ErrorCode, NodeError, RefuseCode
 from protocol.events import NodeEvent, TableMoved, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
@@ -157,15 +157,17 @@ class Node:
             check_nickname(name)
             store = archive.open_store(Home(home))
         except NicknameError as error:
-            raise NodeError("failed", f"{name!r} cannot be a nickname: {error}", "choose another with --name") from None
+            raise NodeError(
+                ErrorCode.FAILED, f"{name!r} cannot be a nickname: {error}", "choose another with --name"
+            ) from None
         except StoreError as error:
-            raise NodeError("failed", str(error)) from None
+            raise NodeError(ErrorCode.FAILED, str(error)) from None
         try:
             if identity is None:
                 identity, _ = archive.unlock(Home(home), store)
         except (KeyFileError, StoreError) as error:
             store.close()
-            raise NodeError("failed", str(error)) from None
+            raise NodeError(ErrorCode.FAILED, str(error)) from None
         locator = Locator(interface, is_enabled=discovery)
         return cls(Home(home), name, identity, store, port, interface, locator, bounds or Limits())
 
@@ -222,7 +224,7 @@ class Node:
         """
         if not is_table_name(settings.name):
             raise NodeError(
-                "failed", f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
+                ErrorCode.FAILED, f"{settings.name!r} cannot be a table's name", "take up to 40 printable characters"
             )
         self._leave_behind()
         await self._listen(self._port)
@@ -265,7 +267,7 @@ class Node:
         :raises NodeError: if this node hosts no table or nobody else is there.
         """
         if self._hosting is None:
-            raise NodeError("failed", "only the host of a table starts the match")
+            raise NodeError(ErrorCode.FAILED, "only the host of a table starts the match")
         self._hosting.propose()
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
@@ -298,12 +300,12 @@ class Node:
             player is not admitted. It can be tried again.
         """
         if self._hosting is not None:
-            raise NodeError("failed", "the table is your own", "open it again")
+            raise NodeError(ErrorCode.FAILED, "the table is your own", "open it again")
         if self._joining.is_waiting:
-            raise NodeError("failed", "you already sit at the table", "wait for the host to begin")
+            raise NodeError(ErrorCode.FAILED, "you already sit at the table", "wait for the host to begin")
         self._leave_behind()
         if self._way_back is None:
-            raise NodeError("failed", "there is no table to go back to", "join one, or host one of your own")
+            raise NodeError(ErrorCode.FAILED, "there is no table to go back to", "join one, or host one of your own")
         await self._listen(self._port)
         await self._locator.withdraw()
         while place := await come_back(self._runtime, self._way_back, self._joining.try_to_enter):
@@ -328,9 +330,9 @@ class Node:
         """
         playing, watching = self._playing, self._watching
         if self._hosting is not None and not self._hosting.has_begun:
-            raise NodeError("failed", "your table is already open")
+            raise NodeError(ErrorCode.FAILED, "your table is already open")
         if playing is not None and playing.match.is_formed and not playing.is_over:
-            raise NodeError("failed", "the match is not over yet", "play it to its end first")
+            raise NodeError(ErrorCode.FAILED, "the match is not over yet", "play it to its end first")
         if watching is not None:
             self._way_back = watching.way_back() or self._way_back
             watching.leave()
@@ -390,11 +392,11 @@ class Node:
         loss = self._store.loss
         if loss is not None and not any(each.match == loss.match for each in (*unfinished[:1], *self._finished())):
             hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
-            raise NodeError("no-match", self.loss, hint, SEE_MATCHES)
+            raise NodeError(ErrorCode.NO_MATCH, self.loss, hint, SEE_MATCHES)
         if not unfinished:
             for old in (stored for stored in matches if stored.formed and not stored.over):
                 archive.check_version(old)
-            raise NodeError("no-match", "there is no unfinished match here", choices=SEE_MATCHES)
+            raise NodeError(ErrorCode.NO_MATCH, "there is no unfinished match here", choices=SEE_MATCHES)
         return unfinished[0]
 
     async def resume(self, match: str | None = None) -> str:
@@ -409,7 +411,7 @@ class Node:
         try:
             archive.check_owner(stored, self.identity)
         except (MalformedGenesisError, StoreError) as error:
-            raise NodeError("failed", f"the stored match is damaged: {error}") from None
+            raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
         self._leave_behind()
         try:
             await self._listen(self._port or stored.port)
@@ -432,7 +434,7 @@ class Node:
         try:
             self._playing.feed(Played(move, token))
         except StaleMoveError as error:
-            raise NodeError("failed", str(error)) from None
+            raise NodeError(ErrorCode.FAILED, str(error)) from None
 
     def concede(self) -> None:
         """Give up: this player is out with the next message that this node owes, also after a restart."""
@@ -450,7 +452,7 @@ class Node:
             words (five at once, then one a second), or if nobody is there.
         """
         if self._watching is not None:
-            raise NodeError("refused", "spectators cannot speak", "sit down for the next match")
+            raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")
         self._talking.say(self._runtime.player(self.name, self.identity.public), self._floors(), text)
 
     def _floors(self) -> tuple[Floor, ...]:
@@ -537,12 +539,16 @@ class Node:
             hosts = hosts_to_listen_at(self._interface) if self._interface else EVERYWHERE
             if not hosts:
                 raise NodeError(
-                    "failed", f"this machine has no network interface {self._interface}", "leave --interface away"
+                    ErrorCode.FAILED,
+                    f"this machine has no network interface {self._interface}",
+                    "leave --interface away",
                 )
             await self._mesh.listen(port, hosts)
         except OSError as error:
             problem = error.strerror or str(error)
-            raise NodeError("failed", f"cannot listen: {problem}", "choose another --port or --interface") from None
+            raise NodeError(
+                ErrorCode.FAILED, f"cannot listen: {problem}", "choose another --port or --interface"
+            ) from None
 
     def _advertise(self) -> None:
         """Advertise the open table or the running match, whatever it has become."""
@@ -581,13 +587,13 @@ class Node:
             for session in self._sessions:
                 if aim.match == session.match.record.match and identity in session.authors:
                     return session.aim()
-            return Refuse("no-match", "that match is not played at this address")
+            return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
         if self._playing is not None and self._playing.match.is_formed and not self._playing.match.is_ended:
-            return Refuse("playing", "a match is being played at this address")
+            return Refuse(RefuseCode.PLAYING, "a match is being played at this address")
         if self._hosting is None:
-            return Refuse("no-table", NO_TABLE)
+            return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         return self._hosting.welcome(identity, aim)
 
     def _welcome_spectator(self, identity: bytes, aim: WatchAim) -> Aim | Refuse:
@@ -596,7 +602,7 @@ class Node:
             return playing.welcome_spectator(identity, aim)
         if self._hosting is not None:
             return self._hosting.welcome_spectator(identity, aim)
-        return Refuse("no-table", "there is nothing to be seen at this address")
+        return Refuse(RefuseCode.NO_TABLE, "there is nothing to be seen at this address")
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         with self._runtime.stopping_at_disk_errors():
@@ -663,7 +669,7 @@ class Node:
 
     def _take_join(self, identity: bytes, frame: JoinTable) -> None:
         if self._hosting is None:
-            self._runtime.post(identity, Refuse("no-table", NO_TABLE))
+            self._runtime.post(identity, Refuse(RefuseCode.NO_TABLE, NO_TABLE))
         else:
             self._hosting.take_join(identity, frame)
 
@@ -716,7 +722,7 @@ class Node:
             MalformedMessageError,
             StoreError,
         ) as error:
-            raise NodeError("failed", f"the stored match is damaged: {error}") from None
+            raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:
         seated = self._hosting.seated if self._hosting is not None else (self._joining.convenor,)

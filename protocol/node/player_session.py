@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
+from protocol.errors import RefuseCode
 from protocol.events import NodeEvent
 from protocol.match.effects import (
     CalledOff,
@@ -129,13 +130,13 @@ class PlayerSession(Session):
         """Answer who wants to watch."""
         record = self.match.record
         if aim.id not in (b"", record.match, record.genesis.table):
-            return Refuse("no-match", "that match is not played at this address")
+            return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         try:
             check_token(record.genesis.table, aim.token)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if identity in self.authors:
-            return Refuse("refused", "you have a seat in this match: resume it, you cannot watch it")
+            return Refuse(RefuseCode.REFUSED, "you have a seat in this match: resume it, you cannot watch it")
         return self.aim()
 
     def hear(self, identity: bytes, frame: Carried | Need | Page | Cut | Have) -> None:

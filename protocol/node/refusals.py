@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocol.errors import LOOK_ON, NodeError
+from protocol.errors import LOOK_ON, ErrorCode, NodeError, RefuseCode
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 
-_CLOSING: Final = ("closed", "full", "refused", "rules", "version", "no-table")
+_CLOSING: Final = frozenset(RefuseCode) - {RefuseCode.PLAYING, RefuseCode.NO_MATCH}
+_KEPT: Final = {each.value: each for each in (ErrorCode.VERSION, ErrorCode.RULES, ErrorCode.FULL)}
 
 
-def closing_code(code: str) -> str:
+def closing_code(code: str) -> RefuseCode:
     """Return the code of :class:`~protocol.events.TableClosed` for what a peer may have written."""
-    return code if code in _CLOSING else "refused"
+    return RefuseCode(code) if code in _CLOSING else RefuseCode.REFUSED
 
 
 LEFT: Final = "they have left"
@@ -30,11 +31,11 @@ def unreachable(error: DialError) -> NodeError:
     hint = "check the address, and that no firewall is in between; the host's join line is the surest"
     if error.is_other:
         hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
-    return NodeError("unreachable", str(error), hint)
+    return NodeError(ErrorCode.UNREACHABLE, str(error), hint)
 
 
 def refusal(error: RefusedError) -> NodeError:
     """Return what it means to a person that the other node said no."""
-    if error.code == "playing":
-        return NodeError("refused", str(error), choices=LOOK_ON)
-    return NodeError(error.code if error.code in ("version", "rules", "full") else "refused", str(error))
+    if error.code == RefuseCode.PLAYING:
+        return NodeError(ErrorCode.REFUSED, str(error), choices=LOOK_ON)
+    return NodeError(_KEPT.get(error.code, ErrorCode.REFUSED), str(error))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import AwaitingHost, HostIs, PlayerInfo
 from protocol.net.addresses import Address
 from protocol.net.dialer import DialError
@@ -20,7 +20,11 @@ AGAIN: Final = 2.0
 GONE: Final = 20.0
 """Seconds after which a host who cannot be reached is given up. It takes a laptop that long to change networks."""
 
-_LATER: Final[dict[str, HostIs]] = {"no-table": "there", "full": "full", "playing": "playing"}
+_LATER: Final[dict[str, HostIs]] = {
+    RefuseCode.NO_TABLE: "there",
+    RefuseCode.FULL: "full",
+    RefuseCode.PLAYING: "playing",
+}
 """Codes of a refusal after which it is worth asking again, and how it stands with the host then. If several may host,
 the first counts that one of them has answered."""
 
@@ -78,12 +82,14 @@ async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Aw
             told = awaiting
             runtime.tell(told)
         if host_is == "playing":
-            return refused["playing"]
+            return refused[RefuseCode.PLAYING]
         await asyncio.sleep(AGAIN)
     if runtime.is_silent:
-        raise NodeError("failed", "this program has stopped")
+        raise NodeError(ErrorCode.FAILED, "this program has stopped")
     who = way.hosts[0].player.name if len(way.hosts) == 1 else "anybody who played"
-    raise NodeError("unreachable", f"{who} cannot be reached any more", "host a table of your own, or join another one")
+    raise NodeError(
+        ErrorCode.UNREACHABLE, f"{who} cannot be reached any more", "host a table of your own, or join another one"
+    )
 
 
 def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:

@@ -17,7 +17,7 @@ from typing import Final
 from p2pdice import events as game
 from protocol import limits
 from protocol.crypto.keys import fingerprint
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import (
     Continued,
     Happened,
@@ -88,7 +88,7 @@ class SpectatorSession:
                 problem = refusal(error)
             else:
                 return
-        raise problem or NodeError("unreachable", "nobody is known to dial")
+        raise problem or NodeError(ErrorCode.UNREACHABLE, "nobody is known to dial")
 
     async def _enter(self, place: Target) -> None:
         def accept(identity: bytes) -> bool:
@@ -126,7 +126,7 @@ class SpectatorSession:
         if self.followed is not None:
             self.followed.lost(identity, reason)
         elif identity == self._source:
-            self._close("closed", host_gone(reason))
+            self._close(RefuseCode.CLOSED, host_gone(reason))
 
     def take(self, identity: bytes, frame: Frame) -> None:
         """Take what a player says, or before the match whoever answered first."""
@@ -151,7 +151,7 @@ class SpectatorSession:
             self._close_for(error)
 
     def _close_for(self, error: MalformedGenesisError) -> None:
-        code = "rules" if isinstance(error, UnknownRulesError) else "refused"
+        code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
         self._close(code, f"what is shown there cannot be accepted: {error}")
 
     def _may_host(self, identity: bytes) -> bool:
@@ -247,12 +247,12 @@ class SpectatorSession:
 
     def _close(self, code: str, reason: str) -> None:
         """Nothing is to be seen there. The code may be a peer's, so any text."""
-        code = closing_code(code)
+        known = closing_code(code)
         source, self._source = self._source, b""
         if self._arrival is None:
-            self._runtime.tell(TableClosed(code, reason))
+            self._runtime.tell(TableClosed(known, reason))
         elif not self._arrival.done():
-            self._arrival.set_exception(RefusedError(code, reason))
+            self._arrival.set_exception(RefusedError(known, reason))
         self._runtime.mesh.disconnect(source)
 
     def _follow(self, data: bytes) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.crypto.keys import fingerprint
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError
 from protocol.events import PlayerInfo, Said
 from protocol.match.words import Hearing, MalformedWordError, WordError, parse_word, sign_word, speakable
 from protocol.node.runtime import Runtime
@@ -57,13 +57,13 @@ class Talking:
         try:
             spoken = speakable(text)
         except WordError as error:
-            raise NodeError("failed", f"what you say {error}", "say it in other words") from None
+            raise NodeError(ErrorCode.FAILED, f"what you say {error}", "say it in other words") from None
         heard_at = [floor for floor in floors if floor.reach]
         if not heard_at:
-            raise NodeError("failed", "nobody is there to hear it")
+            raise NodeError(ErrorCode.FAILED, "nobody is there to hear it")
         now = self._runtime.loop.time()
         if self._pace.wait(now) > 0:
-            raise NodeError("failed", "too many words at once: the others would not hear them", "wait a second")
+            raise NodeError(ErrorCode.FAILED, "too many words at once: the others would not hear them", "wait a second")
         self._pace.take()
         # By the clock, so that a program that was restarted goes on above its last number, which is not stored.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)

@@ -18,7 +18,7 @@ from protocol.consensus.history import RejectedMessageError
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
-from protocol.errors import SEE_MATCHES, NodeError
+from protocol.errors import SEE_MATCHES, ErrorCode, NodeError
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
 from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError, copy_store
@@ -37,7 +37,7 @@ def open_store(home: Home) -> Store:
         return Store(home.store)
     except HomeInUseError as error:
         hint = "close it, or give this one a home of its own with --home DIR"
-        raise NodeError("home-in-use", str(error), hint) from None
+        raise NodeError(ErrorCode.HOME_IN_USE, str(error), hint) from None
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def check_version(stored: StoredMatch) -> None:
     if is_old(stored):
         hint = "the program that played it can go on with it and show it"
         what = f"{stored.name or short_id(stored.match, [])} was {written_by(version_of(stored.genesis))}"
-        raise NodeError("version", what, hint)
+        raise NodeError(ErrorCode.VERSION, what, hint)
 
 
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
@@ -102,7 +102,7 @@ def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
         wanted = name.strip().lower()
         what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
         near = get_close_matches(wanted, [each.name for each in matches if each.name], 1)
-        raise NodeError("no-match", what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
+        raise NodeError(ErrorCode.NO_MATCH, what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
     return next(each for each in matches if each.match == found)
 
 
@@ -139,14 +139,16 @@ def transcript_named(home: Home, text: str) -> Path:
     if (named := meant(text, [(match, "") for match in kept])) is not None:
         return kept[named]
     if not home.store.exists():
-        raise NodeError("no-match", f"there is no file {text} here, and no transcript in {home.path} is called so")
+        raise NodeError(
+            ErrorCode.NO_MATCH, f"there is no file {text} here, and no transcript in {home.path} is called so"
+        )
     with read_store(home) as store:
         matches = store.matches()
     stored = find(matches, text)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
         choices = ((save, "Write down what there is of the match"),)
-        raise NodeError("no-match", f"{text} has no transcript yet", choices=choices)
+        raise NodeError(ErrorCode.NO_MATCH, f"{text} has no transcript yet", choices=choices)
     return kept[stored.match]
 
 
@@ -199,7 +201,7 @@ def check_owner(stored: StoredMatch, identity: Identity) -> None:
     """
     if (begun := owner(stored)) != identity.public:
         raise NodeError(
-            "failed",
+            ErrorCode.FAILED,
             f"match {stored.match.hex()[:8]} was begun as {fingerprint(begun)}, "
             f"but the key of this home is now that of {identity.fingerprint}",
             f"put the {IDENTITY_FILE} of that time back from a backup: only its owner can return",

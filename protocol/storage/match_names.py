@@ -13,7 +13,7 @@ from datetime import date
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from protocol.errors import SEE_MATCHES, NodeError
+from protocol.errors import SEE_MATCHES, ErrorCode, NodeError
 from protocol.storage.home import TRANSCRIPT_SUFFIX
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
     """
     wanted = name.strip().lower()
     if not wanted:
-        raise NodeError("no-match", "the name of the match is empty", choices=SEE_MATCHES)
+        raise NodeError(ErrorCode.NO_MATCH, "the name of the match is empty", choices=SEE_MATCHES)
     if wanted == LAST:
         return matches[0][0] if matches else None
     file = _FILE_NAME.fullmatch(wanted)
@@ -114,5 +114,5 @@ def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
         match for match, _ in matches if match.hex().startswith(digits)
     ]
     if len(found) > 1:
-        raise NodeError("no-match", f"{len(found)} matches begin with {name}", "give more digits", SEE_MATCHES)
+        raise NodeError(ErrorCode.NO_MATCH, f"{len(found)} matches begin with {name}", "give more digits", SEE_MATCHES)
     return found[0] if found else None

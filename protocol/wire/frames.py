@@ -88,7 +88,7 @@ class Refuse(NamedTuple):
     """The dialled node does not want the link, or the convenor not the player."""
 
     code: str
-    """``version``, ``full``, ``refused``, ``rules``, ``no-match``, ``no-table``, ``playing``."""
+    """A :class:`~protocol.errors.RefuseCode`, or any text of a peer."""
     reason: str
 
 
@@ -232,7 +232,7 @@ def encode_frame(frame: Frame) -> bytes:
         return _MESSAGE + pair
     if isinstance(frame, Unknown):
         return encode((frame.type, *frame.fields))
-    fields: tuple[object, ...] = tuple(frame)
+    fields: tuple[object, ...] = (str(frame.code), frame.reason) if isinstance(frame, Refuse) else tuple(frame)
     if isinstance(frame, Hello | Welcome):
         aim = frame.aim
         fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from p2pdice import PRESETS, Bid, Die, Event, Liar, Play, Rolled, State, Wager, apply, events, new_match, view
+from protocol import RefuseCode
 from protocol import events as node
 
 FINGERPRINT = "QZYM-KVHF-TQFB-G7RM-MHXD"
@@ -103,7 +104,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.LobbyChanged((me,), 3),
         node.LobbyChanged((me, peer), 3, joined=(peer,)),
         node.LobbyChanged((me,), 3, left=(peer, peer)),
-        node.TableClosed("closed", reason),
+        node.TableClosed(RefuseCode.CLOSED, reason),
         node.AwaitingHost(peer, "asked", 20.0),
         node.AwaitingHost(peer, "silent", 20.0),
         node.AwaitingHost(peer, "full", 20.0),

@@ -13,6 +13,7 @@ import pytest
 
 from cli.boundary import as_failure, report
 from cli.exits import ExitCode, Failure
+from protocol import ErrorCode
 from protocol.crypto.keys import KeyFileError
 from protocol.node.node import NodeError
 from protocol.storage.archive import find
@@ -29,14 +30,14 @@ from tests.programs import PATIENCE, ROOT, environment
         (KeyFileError("can be read by others"), ExitCode.FAILURE),
         (PermissionError(13, "Permission denied", "/x"), ExitCode.FAILURE),
         (ModuleNotFoundError("No module named 'nacl'", name="nacl"), ExitCode.FAILURE),
-        (NodeError("unreachable", "nobody answers"), ExitCode.UNREACHABLE),
-        (NodeError("not-found", "no such table"), ExitCode.UNREACHABLE),
-        (NodeError("version", "other version"), ExitCode.MISMATCH),
-        (NodeError("rules", "other rules"), ExitCode.MISMATCH),
-        (NodeError("full", "all seats are taken"), ExitCode.FULL),
-        (NodeError("refused", "the table is private"), ExitCode.REFUSED),
-        (NodeError("home-in-use", "in use"), ExitCode.FAILURE),
-        (NodeError("no-match", "none"), ExitCode.FAILURE),
+        (NodeError(ErrorCode.UNREACHABLE, "nobody answers"), ExitCode.UNREACHABLE),
+        (NodeError(ErrorCode.NOT_FOUND, "no such table"), ExitCode.UNREACHABLE),
+        (NodeError(ErrorCode.VERSION, "other version"), ExitCode.MISMATCH),
+        (NodeError(ErrorCode.RULES, "other rules"), ExitCode.MISMATCH),
+        (NodeError(ErrorCode.FULL, "all seats are taken"), ExitCode.FULL),
+        (NodeError(ErrorCode.REFUSED, "the table is private"), ExitCode.REFUSED),
+        (NodeError(ErrorCode.HOME_IN_USE, "in use"), ExitCode.FAILURE),
+        (NodeError(ErrorCode.NO_MATCH, "none"), ExitCode.FAILURE),
     ],
     ids=repr,
 )
@@ -52,7 +53,7 @@ def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -
 
 
 def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
-    failure = as_failure(NodeError("refused", "go away\x1b[2J\u202e", "or\x07 else"))
+    failure = as_failure(NodeError(ErrorCode.REFUSED, "go away\x1b[2J\u202e", "or\x07 else"))
     assert failure is not None
     assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "or\\x07 else.")
 
@@ -80,7 +81,7 @@ def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
 
 def test_what_can_be_typed_is_listed_below_why_and_what_a_peer_wrote_in_it_is_escaped() -> None:
     choices = (("p2pdice join 192.0.2.1:7000/A", '"Fri\x1b[2Jday", hosted by Ada'), ("p2pdice join x/B", "Eve's"))
-    failure, told = as_failure(NodeError("refused", "two answer", "ask the host", choices)), StringIO()
+    failure, told = as_failure(NodeError(ErrorCode.REFUSED, "two answer", "ask the host", choices)), StringIO()
     assert failure is not None
     report(failure, told)
     assert told.getvalue().splitlines() == [
@@ -102,9 +103,9 @@ def test_what_can_be_typed_is_listed_below_why_and_what_a_peer_wrote_in_it_is_es
             StoreError("ro/store.sqlite3 was written by a newer p2pdice"),
             "ro/store.sqlite3 was written by a newer p2pdice.",
         ),
-        (NodeError("unreachable", "laptop:7000 did not answer"), "laptop:7000 did not answer."),
-        (NodeError("unreachable", "'friday' is no table"), "'friday' is no table."),
-        (NodeError("unreachable", "nobody's table, it seems"), "Nobody's table, it seems."),
+        (NodeError(ErrorCode.UNREACHABLE, "laptop:7000 did not answer"), "laptop:7000 did not answer."),
+        (NodeError(ErrorCode.UNREACHABLE, "'friday' is no table"), "'friday' is no table."),
+        (NodeError(ErrorCode.UNREACHABLE, "nobody's table, it seems"), "Nobody's table, it seems."),
     ],
 )
 def test_what_begins_with_a_path_an_address_or_a_quotation_is_left_as_it_is(error: Exception, what: str) -> None:

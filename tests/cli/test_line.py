@@ -16,6 +16,7 @@ from cli.settings import Settings
 from cli.table.face import Face
 from cli.table.table import Table as PlayerTable
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
+from protocol import ErrorCode
 from protocol import events as node
 from protocol.match.progress import Clock
 from protocol.node.node import NodeError
@@ -82,7 +83,7 @@ class Table:
         self.conceded += 1
 
     def _start(self) -> None:
-        raise NodeError("failed", "a match needs two players", "wait until somebody joins")
+        raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
 
     def types(self, *lines: str) -> list[str]:
         self.paper.said.clear()
