@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 3.0
 """Seconds that a child gets to say goodbye before it is killed; a finished node lingers for two."""
-TOLD: Final = ("BotFailed", "BotFault", "BotDone")
-"""Types of what a child tells of the program that plays, and not of the match: :mod:`cli.bots.program_reporter`."""
 _EXITS: Final[dict[int, str]] = {
     ExitCode.UNREACHABLE: "could not reach the table",
     ExitCode.FULL: "found no free seat",

@@ -17,10 +17,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.bots.bot_processes import TOLD, Order, describe_exit, end, start_house_bot
+from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
 from cli.bots.ndjson import read_object
 from cli.output import complain
 from cli.render import escape
+from cli.text.event_json import OF_BOTS
 from protocol.storage.home import private_opener
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Eve
     if process.stdout is not None:
         async for line in process.stdout:
             said = json.loads(line)
-            if said["type"] in TOLD:
+            if said["type"] in OF_BOTS:
                 print(said["sentence"], flush=True)
     if (code := await process.wait()) and not is_ending.is_set():
         complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {escape(str(node.home.log))}")

@@ -15,6 +15,8 @@ from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
 from cli.bots.names import BOT_NAMES
 from cli.exits import ExitCode, Failure
 from cli.log import log_path
+from cli.text.event_json import NAMES
+from protocol.events import MatchOver, TableOpened
 
 STALLED: Final = 60.0
 """Seconds without any news after which a match between programs is given up."""
@@ -99,9 +101,9 @@ class DemoMatch:
         return await process.wait()
 
     def _take(self, contestant: Contestant, event: dict[str, Any]) -> None:
-        if event["type"] == "TableOpened":
+        if event["type"] == NAMES[TableOpened]:
             self._join_line = event["join_line"]
-        if event["type"] == "MatchOver":
+        if event["type"] == NAMES[MatchOver]:
             contestant.transcript = Path(event["transcript"])
         if contestant is self.contestants[0]:
             self._show(event)

@@ -13,7 +13,7 @@ from cli.bots.names import program_name
 from cli.bots.programs import ProgramError
 from cli.exits import Failure
 from cli.render import command_line, escape, sentence
-from cli.text.event_json import event_line
+from cli.text.event_json import BOT_DONE, BOT_FAILED, BOT_FAULT, event_line
 from cli.text.narrate import narrate
 
 if TYPE_CHECKING:
@@ -42,16 +42,16 @@ class ProgramReporter:
         """Tell a fault."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
-        self._say("BotFault", sentence, kind=fault.kind, faults=self._faults)
+        self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults)
 
     def failed(self, failure: Failure) -> None:
         """Tell a supervisor why the program does not play; anybody else is told when the command ends."""
         if self._as_json:
-            self._say("BotFailed", failure.what)
+            self._say(BOT_FAILED, failure.what)
 
     def sum_up(self, bot: ProgramBot) -> None:
         """Tell how the program did."""
-        self._say("BotDone", fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
+        self._say(BOT_DONE, fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
 
     def _say(self, what: str, text: str, **data: Any) -> None:
         print(json.dumps({"type": what, "sentence": text, **data}) if self._as_json else text, flush=True)

@@ -20,7 +20,9 @@ from cli.front import application
 from cli.render import command_line, counted, escape, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.table.play import run
+from cli.text.event_json import NAMES
 from cli.text.round_summary import RoundSummary
+from protocol.events import Continued, MatchStarted, Misbehaved, Notice, Overdue, PeerBack, PeerLost, Suspended
 
 if TYPE_CHECKING:
     from protocol import Verdict
@@ -113,15 +115,9 @@ def demo(
 
 
 _TOLD: Final = {
-    "MatchStarted",
-    "PeerLost",
-    "PeerBack",
-    "Suspended",
-    "Continued",
-    "Overdue",
-    "Misbehaved",
-    "Notice",
+    NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
 }
+"""Events that are told beside the rounds."""
 
 
 def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:

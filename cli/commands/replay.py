@@ -150,11 +150,11 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
     """Yield the whole match as NDJSON: the verdict, then what happened."""
     from cli.table.board import Board
-    from cli.text.event_json import event_line
+    from cli.text.event_json import VERDICT, event_line
     from cli.text.hindsight import weigh
     from protocol.events import Happened
 
-    yield json.dumps({"type": "Verdict", **Report(path, replayed.verdict).to_json()})
+    yield json.dumps({"type": VERDICT, **Report(path, replayed.verdict).to_json()})
     board = Board()
     for step, event in replayed.tell(seat):
         board.take(event)

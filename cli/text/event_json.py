@@ -1,31 +1,68 @@
-"""A node's events as NDJSON: one JSON object a line, for the program that started a house bot."""
+"""A node's events as NDJSON, one JSON object a line, and the names of all that is told like this."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cli.text.narrate import narrate
 from p2pdice import Ruleset
+from protocol import events as node
 from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
 
 if TYPE_CHECKING:
     from cli.text.seating import Seating
 
-_LEFT_OUT = {"state", "view", "is_last"}
+NAMES: Final[dict[type[NodeEvent], str]] = {
+    node.TableOpened: "TableOpened",
+    node.TableMoved: "TableMoved",
+    node.TableJoined: "TableJoined",
+    node.TableWatched: "TableWatched",
+    node.LobbyChanged: "LobbyChanged",
+    node.TableClosed: "TableClosed",
+    node.AwaitingHost: "AwaitingHost",
+    node.MatchFormed: "MatchFormed",
+    node.MatchStarted: "MatchStarted",
+    node.DiceRolled: "DiceRolled",
+    node.CupsSeen: "CupsSeen",
+    node.Happened: "Happened",
+    node.YourTurn: "YourTurn",
+    node.ConcedeAccepted: "ConcedeAccepted",
+    node.PeerLost: "PeerLost",
+    node.PeerBack: "PeerBack",
+    node.Suspended: "Suspended",
+    node.Overdue: "Overdue",
+    node.TakenBack: "TakenBack",
+    node.Continued: "Continued",
+    node.Misbehaved: "Misbehaved",
+    node.MatchOver: "MatchOver",
+    node.Said: "Said",
+    node.Stopped: "Stopped",
+    node.Diverged: "Diverged",
+    node.Notice: "Notice",
+}
+"""The ``type`` of each event. Programs rely on these names."""
+BOT_FAILED: Final = "BotFailed"
+BOT_FAULT: Final = "BotFault"
+BOT_DONE: Final = "BotDone"
+OF_BOTS: Final = (BOT_FAILED, BOT_FAULT, BOT_DONE)
+"""What is told of a program that plays, and not of the match."""
+VERDICT: Final = "Verdict"
+"""What a file was judged, before the events in it."""
+_LEFT_OUT: Final = {"state", "view", "is_last"}
 """Positions, which follow from the events and would be most of the bytes, and which event a position comes after."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
-    """Return an event as one line of JSON: ``type`` (the event's name), ``sentence``, and its fields.
+    """Return an event as one line of JSON: ``type`` (its name), ``sentence``, and its fields.
 
     What happened in the game is an object of its own, ``event``, as the engine writes it.
 
     :param beside: further keys.
     """
-    data: dict[str, Any] = {"type": type(event).__name__, "sentence": narrate(event, seating)}
+    data: dict[str, Any] = {"type": NAMES[type(event)], "sentence": narrate(event, seating)}
     for field in fields(event):
         if field.name not in _LEFT_OUT:
             data[field.name] = _data(getattr(event, field.name))

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cli.text.event_json import NAMES
 from p2pdice import twin_soul
+from protocol.events import Happened, TakenBack
 
 ALONE: Final = "    "
 """What a line begins with that is no part of a paragraph, such as an opened cup."""
@@ -62,10 +64,10 @@ class RoundSummary:
     def take(self, data: dict[str, Any]) -> list[str]:
         """Note an event; return the lines that are finished with it."""
         told: str = data["sentence"]
-        if data["type"] == "TakenBack":
+        if data["type"] == NAMES[TakenBack]:
             self.events.append({"type": "taken-back"})
             return [*self._paragraphs.end(), told]
-        if data["type"] != "Happened":
+        if data["type"] != NAMES[Happened]:
             return []
         event = data["event"]
         self.events.append(event)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.text.event_json import event_line
+from cli.text.event_json import NAMES, OF_BOTS, VERDICT, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
 from p2pdice import PRESETS, events
@@ -176,11 +176,20 @@ def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> Non
     assert display_names(names) == ("Ada", "Ben", "You [QZYM]")
 
 
+def test_every_event_has_the_name_that_programs_know() -> None:
+    assert " ".join(NAMES[event] for event in get_args(node.NodeEvent)) == (
+        "TableOpened TableMoved TableJoined TableWatched LobbyChanged TableClosed AwaitingHost MatchFormed MatchStarted"
+        " DiceRolled CupsSeen Happened YourTurn ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued"
+        " Misbehaved MatchOver Said Stopped Diverged Notice"
+    )
+    assert (*OF_BOTS, VERDICT) == ("BotFailed", "BotFault", "BotDone", "Verdict")
+
+
 @pytest.mark.parametrize("event", node_events("Ben\u202e", "\x1b[2J"), ids=lambda event: type(event).__name__)
 def test_a_stream_is_one_ascii_line_an_event(event: node.NodeEvent) -> None:
     line = event_line(event, NOBODY)
     assert line.isascii()
     assert line.isprintable()
     data = json.loads(line)
-    assert (data["type"], data["sentence"]) == (type(event).__name__, narrate(event, NOBODY))
+    assert (data["type"], data["sentence"]) == (NAMES[type(event)], narrate(event, NOBODY))
     assert not {"state", "view"} & set(data)
