@@ -1,7 +1,7 @@
 """The agreement: how laptops that do not trust each other play one game.
 
-The names below are loaded when they are first used: whoever asks for one pays for no other. Beside them,
-:mod:`protocol.events` is what a node tells, and :mod:`protocol.limits` what a peer can make it do.
+Each name below is loaded when it is first used, so a program pays only for the names that it uses. Two more modules are
+public: :mod:`protocol.events` has what a node tells, :mod:`protocol.limits` has what a peer can make it do.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from protocol.consensus.verifier import Judgement, Verdict, examine, verify
     from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, fingerprint, parse_fingerprint
-    from protocol.errors import ErrorCode, NodeError, RefuseCode
+    from protocol.errors import ErrorCode, LocalError, NodeError, PeerError, ProtocolError, RefuseCode
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
     from protocol.match.progress import Clock, Progress, Stage
@@ -33,7 +33,7 @@ _HOME = {
     name: module
     for module, names in {
         "crypto.keys": "IDENTITY_FILE Identity KeyFileError fingerprint parse_fingerprint",
-        "errors": "ErrorCode NodeError RefuseCode",
+        "errors": "ErrorCode LocalError NodeError PeerError ProtocolError RefuseCode",
         "match.lobby": "TableSettings",
         "match.match": "Match",
         "match.progress": "Clock Progress Stage",
@@ -69,6 +69,7 @@ __all__ = [
     "Identity",
     "Judgement",
     "KeyFileError",
+    "LocalError",
     "MalformedGenesisError",
     "Match",
     "NicknameError",
@@ -76,7 +77,9 @@ __all__ = [
     "NodeError",
     "Party",
     "Patience",
+    "PeerError",
     "Progress",
+    "ProtocolError",
     "RefuseCode",
     "Replay",
     "Sighting",

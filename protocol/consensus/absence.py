@@ -73,6 +73,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from protocol import limits
+from protocol.errors import PeerError
 
 Entries = tuple[bytes, ...]
 """What a step is closed with: for each author who owes a message, in ascending order, its id; empty if it is absent."""
@@ -139,7 +140,7 @@ def conflict(one: Vote, other: Vote) -> str:
     return ""
 
 
-class ContradictionError(Exception):
+class ContradictionError(PeerError):
     """A voter signed two votes of which an honest one signs only one."""
 
     def __init__(self, first: Vote, second: Vote, reason: str) -> None:

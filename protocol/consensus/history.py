@@ -47,12 +47,13 @@ from protocol.consensus.votes import read_vote
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import PublicKey
+from protocol.errors import PeerError
 from protocol.limits import CHECKED, STATES_APART
 from protocol.wire.genesis import match_id, parse_genesis
 from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, message_id
 
 
-class RejectedMessageError(ValueError):
+class RejectedMessageError(PeerError, ValueError):
     """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
 
 
@@ -63,7 +64,7 @@ class OtherStateError(RejectedMessageError):
         super().__init__("a LOCK on another state: one of the two programs has a bug")
 
 
-class MisconductError(Exception):
+class MisconductError(PeerError):
     """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
 
     def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:

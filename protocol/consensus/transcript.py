@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 from protocol import limits
 from protocol.consensus.history import History, MisconductError
 from protocol.crypto.keys import SIGNATURE_BYTES
+from protocol.errors import PeerError
 from protocol.version import tag
 from protocol.wire.canonical import encode
 from protocol.wire.messages import MalformedMessageError, Signed, parse_signed, read_pair
@@ -36,7 +37,7 @@ TRANSCRIPT_TAG: Final = tag("transcript")
 PROOF_TAG: Final = tag("proof")
 
 
-class MalformedTranscriptError(ValueError):
+class MalformedTranscriptError(PeerError, ValueError):
     """The bytes are not a transcript, or stop being one at some point."""
 
 

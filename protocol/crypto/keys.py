@@ -33,6 +33,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from protocol.crypto.hashing import tagged_hash
+from protocol.errors import LocalError
 from protocol.limits import KEY_FILE_BYTES, KEYS_REMEMBERED
 
 KEY_BYTES: Final = 32
@@ -192,7 +193,7 @@ def parse_fingerprint(text: str) -> str:
     return "-".join(compact[i : i + 4] for i in range(0, len(compact), 4))
 
 
-class KeyFileError(Exception):
+class KeyFileError(LocalError):
     """The identity key file cannot be read, written or trusted. The text says why and what to do."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2pdice import Ruleset
-from protocol.errors import RefuseCode
+from protocol.errors import PeerError, RefuseCode
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
 from protocol.wire.genesis import (
@@ -31,10 +31,10 @@ from protocol.wire.table_id import admits
 NO_TABLE: Final = "no table is open at this address"
 
 
-class NotAdmittedError(Exception):
+class NotAdmittedError(PeerError):
     """The convenor does not admit a player; ``code`` is that of the REFUSE frame."""
 
-    def __init__(self, code: str, reason: str) -> None:
+    def __init__(self, code: RefuseCode, reason: str) -> None:
         super().__init__(reason)
         self.code = code
 

@@ -29,6 +29,7 @@ from protocol.consensus.transcript import write_proof
 from protocol.consensus.votes import spell_vote
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import MatchKey, fingerprint
+from protocol.errors import LocalError
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
 from protocol.limits import OVERSLEPT
 from protocol.match.catch_up import CatchUp
@@ -75,7 +76,7 @@ CONCESSION: Final = 0
 """The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
 
 
-class StaleMoveError(Exception):
+class StaleMoveError(LocalError):
     """The move answers a turn that is over, or none."""
 
 

@@ -20,12 +20,13 @@ from p2pdice import Hand
 from protocol.consensus.steps import Position, Purpose
 from protocol.consensus.verifier import Examined, Verdict
 from protocol.crypto.keys import fingerprint
+from protocol.errors import PeerError
 from protocol.events import CupsSeen, MatchOver, Misbehaved, NodeEvent, Notice, PlayerInfo
 from protocol.match.event_feed import Course
 from protocol.wire.messages import Kind, Signed
 
 
-class NoMatchError(ValueError):
+class NoMatchError(PeerError, ValueError):
     """The file holds no match that can be told: it was altered, or it is a proof of two messages."""
 
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from protocol import limits
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, PublicKey
+from protocol.errors import LocalError, PeerError
 from protocol.rate_limit import Bucket
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, decode, encode
@@ -29,12 +30,16 @@ NUMBERS: Final = 2**63
 """Numbers of words are below this."""
 
 
-class MalformedWordError(ValueError):
+class MalformedWordError(PeerError, ValueError):
     """The bytes are no word of this protocol; their sender is cut off."""
 
 
-class WordError(ValueError):
-    """The text cannot be said, or a word is not to be heard; it says why, as the rest of a sentence."""
+class WordError(LocalError, ValueError):
+    """The text cannot be said. The error says why, as the rest of a sentence."""
+
+
+class UnheardWordError(PeerError, ValueError):
+    """A peer's word is not to be heard. The error says why, as the rest of a sentence."""
 
 
 class Word(NamedTuple):
@@ -121,28 +126,28 @@ class Hearing:
         """Hear a word.
 
         :param now: monotonic time in seconds.
-        :raises WordError: if it is not to be heard: it was before, comes too fast, has a wrong signature, or is not
-            fit to be shown.
+        :raises UnheardWordError: if it was heard before, comes too fast, has a wrong signature, or is not fit to be
+            shown.
         """
         last, bucket = self._authors.get(word.author) or (
             -1,
             Bucket(limits.WORD_RATE, limits.WORD_BURST_HEARD, now),
         )
         if word.number <= last:
-            raise WordError("was said before")
+            raise UnheardWordError("was said before")
         if bucket.wait(now) > 0:
-            raise WordError("comes too fast after others")
+            raise UnheardWordError("comes too fast after others")
         floor = self._floors.get(word.context) or Bucket(limits.FLOOR_RATE, limits.FLOOR_BURST, now)
         if floor.wait(now) > 0:
-            raise WordError("comes too fast after those of others")
+            raise UnheardWordError("comes too fast after those of others")
         try:
             is_signed = PublicKey(word.author).verifies(word.signature, word.data)
         except ValueError:
             is_signed = False
         if not is_signed:
-            raise WordError("has a wrong signature")
+            raise UnheardWordError("has a wrong signature")
         if problem := flaw(word.text):
-            raise WordError(problem)
+            raise UnheardWordError(problem)
         bucket.take()
         self._authors[word.author] = word.number, bucket
         self._authors.move_to_end(word.author)

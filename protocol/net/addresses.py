@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import ifaddr
 
+from protocol.errors import LocalError
 
-class PortError(ValueError):
+
+class PortError(LocalError, ValueError):
     """An address has a port that is none."""
 
 

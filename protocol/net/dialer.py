@@ -10,6 +10,7 @@ from typing import Any
 
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.tls import Credentials
+from protocol.errors import PeerError
 from protocol.limits import ADDRESSES_PER_PEER, Limits
 from protocol.net.addresses import Address, format_address, from_socket_name, hosts_to_dial
 from protocol.net.link import Link, LinkHandler, secure
@@ -23,7 +24,7 @@ def anybody(_: bytes) -> bool:
     return True
 
 
-class DialError(Exception):
+class DialError(PeerError):
     """No link could be made; the text is one sentence for a person and may contain what a peer advertised.
 
     :param is_other: somebody answers who is not the player that was wanted.

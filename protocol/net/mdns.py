@@ -32,6 +32,7 @@ from zeroconf import (
     ServiceInfo,
 )
 
+from protocol.errors import LocalError
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     ADDRESSES_WATCHED,
@@ -69,7 +70,7 @@ _IN, _UNIQUE = 1, 0x8000
 _ANSWER, _QUESTION = 0x8400, 0
 
 
-class DiscoveryUnavailable(Exception):
+class DiscoveryUnavailable(LocalError):
     """Multicast discovery cannot be used here; the text says why. Direct addresses still work."""
 
 

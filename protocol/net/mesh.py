@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from protocol import limits
 from protocol.crypto.tls import Credentials
-from protocol.errors import RefuseCode
+from protocol.errors import PeerError, RefuseCode
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody, dial_any
@@ -34,8 +34,8 @@ from protocol.wire.frames import (
 )
 
 
-class RefusedError(Exception):
-    """The other node answered, and said no. ``code`` is that of its REFUSE frame."""
+class RefusedError(PeerError):
+    """The other node answered, and said no. ``code`` is that of its REFUSE frame, so perhaps no :class:`RefuseCode`."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)

@@ -19,10 +19,9 @@ from typing import Final
 
 from p2pdice import Move
 from protocol import limits
-from protocol.consensus.history import MisconductError, RejectedMessageError
 from protocol.crypto.keys import Identity, KeyFileError, MatchKey, fingerprint
 from protocol.crypto.tls import credentials
-from protocol.errors import SEE_MATCHES, ErrorCode, NodeError, RefuseCode
+from protocol.errors import SEE_MATCHES, ErrorCode, NodeError, PeerError, RefuseCode
 from protocol.events import NodeEvent, TableMoved, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
@@ -72,7 +71,6 @@ from protocol.wire.frames import (
     WatchAim,
 )
 from protocol.wire.genesis import PLEDGES, Genesis, Join, JoinRecord, MalformedGenesisError, make_join_record, match_id
-from protocol.wire.messages import MalformedMessageError
 from protocol.wire.nicknames import NicknameError, check_nickname
 from protocol.wire.table_id import open_table_id, private_table_id
 
@@ -715,13 +713,7 @@ class Node:
             )
             self.name = match.record.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
             self._take_part(match, Occasion(stored.created, stored.table), resumed=True)
-        except (
-            RejectedMessageError,
-            MisconductError,
-            MalformedGenesisError,
-            MalformedMessageError,
-            StoreError,
-        ) as error:
+        except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
 
     def _take_part(self, match: Match, occasion: Occasion, *, resumed: bool) -> PlayerSession:

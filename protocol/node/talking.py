@@ -16,7 +16,15 @@ from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import PlayerInfo, Said
-from protocol.match.words import Hearing, MalformedWordError, WordError, parse_word, sign_word, speakable
+from protocol.match.words import (
+    Hearing,
+    MalformedWordError,
+    UnheardWordError,
+    WordError,
+    parse_word,
+    sign_word,
+    speakable,
+)
 from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket
 from protocol.wire.frames import Say, encode_frame
@@ -88,7 +96,7 @@ class Talking:
             return
         try:
             self._hearing.take(word, runtime.loop.time())
-        except WordError as error:
+        except UnheardWordError as error:
             log.info("a word of %s, sent by %s, %s", fingerprint(word.author), fingerprint(sender), error)
             return
         others = tuple(identity for identity in floor.onward if identity not in (sender, word.author))

@@ -14,11 +14,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from protocol.consensus.history import RejectedMessageError
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
-from protocol.errors import SEE_MATCHES, ErrorCode, NodeError
+from protocol.errors import SEE_MATCHES, ErrorCode, NodeError, PeerError
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
 from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError, copy_store
@@ -225,6 +224,6 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
     try:
         replica = Replica(stored.genesis, seat(stored))
         replica.take_stored(store.messages(stored.match))
-    except (MalformedGenesisError, RejectedMessageError, StoreError) as error:
+    except (PeerError, StoreError) as error:
         raise StoreError(f"the stored match is damaged: {error}") from None
     return write_transcript(replica.record, replica.proven.values())

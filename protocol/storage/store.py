@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from protocol.crypto.hashing import HASH_BYTES
+from protocol.errors import LocalError
 from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
 from protocol.storage.match_names import day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
@@ -80,11 +81,11 @@ _UPGRADES: Final = (
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
-class HomeInUseError(Exception):
+class HomeInUseError(LocalError):
     """Another process has this home open."""
 
 
-class StoreError(Exception):
+class StoreError(LocalError):
     """The store cannot be read or written (disk full, file damaged, or holding what this program never put there).
 
     What was not stored must not be sent.

@@ -12,6 +12,7 @@ from typing import Final, cast
 
 import msgpack
 
+from protocol.errors import PeerError
 from protocol.limits import ARRAY, DEPTH
 
 _ALLOWED: Final = "only arrays, integers, byte strings and text are canonical"
@@ -19,7 +20,7 @@ _ALLOWED: Final = "only arrays, integers, byte strings and text are canonical"
 Value = int | bytes | str | tuple["Value", ...]
 
 
-class NotCanonicalError(ValueError):
+class NotCanonicalError(PeerError, ValueError):
     """The bytes are not the canonical encoding of a value, or the value has no canonical encoding."""
 
 

@@ -33,13 +33,14 @@ from enum import IntEnum
 from typing import Final, NamedTuple, cast
 
 from protocol.crypto.hashing import HASH_BYTES
+from protocol.errors import PeerError
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import read_pair, spell_pair
 from protocol.wire.table_id import TABLE_ID_BYTES
 
 
-class MalformedFrameError(ValueError):
+class MalformedFrameError(PeerError, ValueError):
     """The bytes are no frame of this protocol; whoever sent them is cut off."""
 
 

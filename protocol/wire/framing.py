@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from protocol.errors import PeerError
+
 _LENGTH: Final = struct.Struct(">I")
 LENGTH_BYTES: Final = _LENGTH.size
 
@@ -18,7 +20,7 @@ def frame_header(message: bytes) -> bytes:
     return _LENGTH.pack(len(message))
 
 
-class FrameTooLong(ValueError):
+class FrameTooLong(PeerError, ValueError):
     """A peer announced a frame above the limit."""
 
 

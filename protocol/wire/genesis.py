@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 from p2pdice import RulesError, Ruleset
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
+from protocol.errors import PeerError
 from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
@@ -29,7 +30,7 @@ NONCE_BYTES: Final = 32
 PLEDGES: Final = ("redeemed", "cursed")
 
 
-class MalformedGenesisError(ValueError):
+class MalformedGenesisError(PeerError, ValueError):
     """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
 
 

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple, cast
 
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey
+from protocol.errors import PeerError
 from protocol.limits import MESSAGE, MOVE_CHARACTERS, PLAYERS, STEPS
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
@@ -30,7 +31,7 @@ from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 MESSAGE_TAG: Final = tag("message")
 
 
-class MalformedMessageError(ValueError):
+class MalformedMessageError(PeerError, ValueError):
     """The bytes are no message of this protocol. They prove nothing about anybody."""
 
 

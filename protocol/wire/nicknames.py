@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
+from protocol.errors import LocalError
 from protocol.limits import COMBINING_MARKS, NICKNAME_CHARACTERS
 
 UNSEEN: Final = (
@@ -67,7 +68,7 @@ def is_unseen(character: str) -> bool:
     return place > 0 and code <= UNSEEN[place - 1][1]
 
 
-class NicknameError(ValueError):
+class NicknameError(LocalError, ValueError):
     """The text is no nickname; it says why."""
 
 

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from importlib import import_module
+from pkgutil import walk_packages
 
 import pytest
 
 import protocol
+from protocol import LocalError, PeerError, ProtocolError
 
 
 def test_importing_the_package_imports_none_of_its_modules() -> None:
@@ -20,3 +23,16 @@ def test_every_public_name_is_there_and_no_other() -> None:
         assert getattr(protocol, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         protocol.nothing  # noqa: B018
+
+
+def test_every_public_error_is_of_exactly_one_family() -> None:
+    modules = [import_module(each.name) for each in walk_packages(protocol.__path__, "protocol.")]
+    errors = {
+        value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == module.__name__
+        if not name.startswith("_") and value is not ProtocolError
+    }
+    assert len(errors) > 20
+    assert [each for each in errors if issubclass(each, LocalError) == issubclass(each, PeerError)] == []

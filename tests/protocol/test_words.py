@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from protocol import limits
 from protocol.crypto.keys import SMALL_ORDER, Identity
-from protocol.match.words import SAY_TAG, Hearing, MalformedWordError, Word, WordError, parse_word, sign_word, speakable
+from protocol.match.words import (
+    SAY_TAG,
+    Hearing,
+    MalformedWordError,
+    UnheardWordError,
+    Word,
+    WordError,
+    parse_word,
+    sign_word,
+    speakable,
+)
 from protocol.wire.canonical import Value, encode
 from protocol.wire.nicknames import UNSEEN
 
@@ -27,7 +37,7 @@ def heard(hearing: Hearing, word: Word, now: float = 0.0) -> str:
     """Return why a word is not heard; empty if it is."""
     try:
         hearing.take(word, now)
-    except WordError as error:
+    except UnheardWordError as error:
         return str(error)
     return ""
 

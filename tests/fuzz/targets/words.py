@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from protocol.limits import WORD, WORD_CHARACTERS
-from protocol.match.words import Hearing, MalformedWordError, Word, WordError, parse_word, sign_word, speakable
+from protocol.match.words import Hearing, MalformedWordError, UnheardWordError, Word, parse_word, sign_word, speakable
 from tests.fuzz.samples import IDENTITIES
 from tests.fuzz.target import Target
 
@@ -31,12 +31,12 @@ def is_heard(word: Word) -> bool:
     hearing = Hearing()
     try:
         hearing.take(word, 0.0)
-    except WordError as error:
+    except UnheardWordError as error:
         assert str(error)
         return False
     try:
         hearing.take(word, 1.0)
-    except WordError:
+    except UnheardWordError:
         return True
     raise AssertionError("a word was heard twice")
 
