@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from p2pdice.bidding import exact_refused, lowest_raise
+from p2pdice.changes import after
 from p2pdice.errors import IllegalMove
 from p2pdice.events import AccusationVoid, ChallengeCalled, Event, Sided
 from p2pdice.moves import Exact, Liar, Side
@@ -30,9 +31,8 @@ def call(state: State, seat: int, move: Liar | Exact) -> tuple[State, tuple[Even
     challenge = Challenge(seat, name, ())
     event = _challenge_called(seat, name, standing.seat, standing.quantity, standing.face)
     if motes is not None and standing.seat in motes.immune and lowest_raise(state):
-        immune = tuple(other for other in motes.immune if other != standing.seat)
-        spent = state.with_motes(motes._replace(immune=immune, must_raise=True))
-        return spent, (event, AccusationVoid(seat, standing.seat))
+        void = AccusationVoid(seat, standing.seat)
+        return after(state, void), (event, void)
     return await_sides(state, challenge), (event,)
 
 

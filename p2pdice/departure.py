@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdice.challenge import await_sides
+from p2pdice.changes import after
 from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import UnexpectedInput
 from p2pdice.events import Event, PlayerOut
@@ -18,7 +19,7 @@ from p2pdice.mischief import Mischief
 from p2pdice.moves import Concede
 from p2pdice.rounds import clear_cups, pass_lead
 from p2pdice.state import Exit, Expect, Phase, Reason, State, next_live
-from p2pdice.turns import ask, ask_for_answers, dawn, free_turn, resolve, resume, without
+from p2pdice.turns import ask, ask_for_answers, dawn, free_turn, resolve, resume
 
 
 def evicted(state: State, item: Evict) -> tuple[State, tuple[Event, ...]]:
@@ -36,11 +37,8 @@ def _leave(state: State, seat: int, reason: Reason) -> tuple[State, tuple[Event,
         raise UnexpectedInput("the match is over: nobody can leave it any more")
     if seat not in state.live:
         raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {_listed(state.live)}")
-    live = tuple(other for other in state.live if other != seat)
-    left = state._replace(table=state.table._replace(live=live, exits=(*state.exits, Exit((seat,), reason))))
-    if state.motes is not None:
-        left = left.with_motes(without(left, seat))
     out = PlayerOut(seat, reason)
+    left = after(state._replace(table=state.table._replace(exits=(*state.exits, Exit((seat,), reason)))), out)
     if is_decided(left):
         over, events = end_match(left)
         return over, (out, *events)

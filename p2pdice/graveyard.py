@@ -7,8 +7,10 @@ see :mod:`p2pdice.turns`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Final
 
+from p2pdice.changes import after
 from p2pdice.errors import IllegalMove
 from p2pdice.events import Event, PowerPlayed
 from p2pdice.mischief import Effect, Mischief
@@ -72,11 +74,11 @@ def _obstacle(state: State, motes: Mischief, seat: int, die: Die) -> str:
 
 def use(state: State, seat: int, power: Power) -> tuple[State, tuple[Event, ...]]:
     """Let a Redeemed die take effect."""
-    motes = check_playable(state, seat, power)
+    check_playable(state, seat, power)
     die, target = power.die, power.target
-    rules = POWERS[die.mote]
-    motes = motes.remove(die) if rules.leaves_game else motes.unbury(die)
-    motes, events = rules.take_effect(motes, Effect(die, seat, seat if target is None else target), 0)
-    dice = (*state.dice[:seat], len(motes.cups[seat]), *state.dice[seat + 1 :])
-    state = state._replace(table=state.table._replace(dice=dice, motes=motes))
-    return state, (PowerPlayed(seat, die, target), *events)
+    played = PowerPlayed(seat, die, target)
+    state = after(state, played)
+    assert state.motes is not None
+    effect = Effect(die, seat, seat if target is None else target)
+    events = POWERS[die.mote].take_effect(state.motes, effect, 0)
+    return reduce(after, events, state), (played, *events)

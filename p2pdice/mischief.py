@@ -93,10 +93,6 @@ class Mischief(NamedTuple):
         """Return the seat that sent a die to the graveyard; None if it is not there."""
         return next((buried.sent_by for buried in self.graveyard if buried.die == die), None)
 
-    def block(self, seat: int, group: Group, by: int) -> Mischief:
-        """Forbid a seat to play dice of a group until ``by`` leads again."""
-        return self._replace(blocked=(*self.blocked, Blocked(seat, group, by)))
-
     def is_blocked(self, seat: int, group: Group) -> bool:
         """Whether a seat may play no dice of a group."""
         return any(blocked.seat == seat and blocked.group == group for blocked in self.blocked)

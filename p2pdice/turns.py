@@ -12,6 +12,9 @@ Source: the rule text of Motes of Mischief; priority and answers are this packag
 
 from __future__ import annotations
 
+from functools import reduce
+
+from p2pdice.changes import after
 from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import (
@@ -27,7 +30,7 @@ from p2pdice.events import (
 )
 from p2pdice.graveyard import check_playable, playable, use
 from p2pdice.inputs import Roll, Rolled
-from p2pdice.mischief import Effect, Mischief
+from p2pdice.mischief import Mischief
 from p2pdice.motes import Die
 from p2pdice.moves import FACES, Lose, Pass, Power
 from p2pdice.powers import MOTES, POWERS
@@ -59,10 +62,8 @@ def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
 
 def _begin_turn(state: State) -> _Transition:
     motes = _mischief(state)
-    ended = tuple(blocked for blocked in motes.blocked if blocked.by == state.leader)
-    kept = tuple(blocked for blocked in motes.blocked if blocked.by != state.leader)
-    events = tuple(BlockEnded(by, seat, group) for seat, group, by in ended)
-    return _then(events, _open_window(state.with_motes(motes._replace(blocked=kept)), "sunset"))
+    events = tuple(BlockEnded(by, seat, group) for seat, group, by in motes.blocked if by == state.leader)
+    return _then(events, _open_window(reduce(after, events, state), "sunset"))
 
 
 def rolled(state: State, _input: Rolled) -> _Transition:
@@ -110,10 +111,10 @@ def power_stacked(state: State, seat: int, move: Power) -> _Transition:
     motes = check_playable(state, seat, move)
     target = motes.stack[-1].die if motes.stack else move.target
     assert target is not None
-    stack = (*motes.stack, Effect(move.die, seat, target))
-    actor = motes.actor if motes.stack else seat
-    stacked = state.with_motes(motes.remove(move.die)._replace(stack=stack, actor=actor))
-    return _then((PowerPlayed(seat, move.die, target),), ask_for_answers(stacked))
+    if not motes.stack:
+        state = state.with_motes(motes._replace(actor=seat))
+    played = PowerPlayed(seat, move.die, target)
+    return _then((played,), ask_for_answers(after(state, played)))
 
 
 def ask_for_answers(state: State) -> _Transition:
@@ -130,16 +131,16 @@ def resolve(state: State) -> _Transition:
     top = motes.stack[-1]
     power = POWERS[top.die.mote]
     if not power.has_target(state, motes, top):
-        popped = state.with_motes(motes._replace(stack=motes.stack[:-1]))
-        return _then((PowerFailed(top.by, top.die),), _answered(popped))
+        failed = PowerFailed(top.by, top.die)
+        return _then((failed,), _answered(after(state, failed)))
     return (state._replace(turn=NOBODY, awaits=Expect.ROLL), ()) if power.needs_roll else _take_effect(state)
 
 
 def _take_effect(state: State, face: int = 0) -> _Transition:
     motes = _mischief(state)
     top = motes.stack[-1]
-    resolved, events = POWERS[top.die.mote].take_effect(motes._replace(stack=motes.stack[:-1]), top, face)
-    return _then(events, _answered(state.with_motes(resolved)))
+    events = POWERS[top.die.mote].take_effect(motes, top, face)
+    return _then(events, _answered(reduce(after, events, state)))
 
 
 def _answered(state: State) -> _Transition:
@@ -191,10 +192,8 @@ def lost(state: State, seat: int, move: Lose) -> _Transition:
 
 
 def _bury(state: State, seat: int, die: Die) -> _Transition:
-    motes = _mischief(state).bury(die, seat)
-    left = len(motes.cups[seat])
-    dice = (*state.dice[:seat], left, *state.dice[seat + 1 :])
-    return _then((DieLost(seat, left, die),), dawn(state._replace(table=state.table._replace(dice=dice, motes=motes))))
+    lost = DieLost(seat, len(_mischief(state).cups[seat]) - 1, die)
+    return _then((lost,), dawn(after(state, lost)))
 
 
 def dawn(state: State) -> _Transition:
@@ -205,27 +204,14 @@ def dawn(state: State) -> _Transition:
 def _end_turn(state: State) -> _Transition:
     gone = tuple(seat for seat in state.live if not state.dice[seat])
     events: tuple[Event, ...] = tuple(PlayerOut(seat, "lost") for seat in gone)
-    for seat in gone:
-        live = tuple(other for other in state.live if other != seat)
-        exits = (*state.exits, Exit((seat,), "lost"))
-        state = state._replace(table=state.table._replace(live=live, exits=exits, motes=without(state, seat)))
+    exits = (*state.exits, *(Exit((seat,), "lost") for seat in gone))
+    state = reduce(after, events, state._replace(table=state.table._replace(exits=exits)))
     if is_decided(state):
         return _then(events, end_match(state))
     motes = _mischief(state)
     led, lead = pass_lead(state, motes.successor)
     table = led.table._replace(round=state.round + 1, motes=motes._replace(successor=NOBODY))
     return _then((*events, *lead), _begin_turn(led._replace(table=table)))
-
-
-def without(state: State, seat: int) -> Mischief:
-    """Return the table without a player: no place in the queue, no effects, no immunity, no Reds by and on them."""
-    motes = _mischief(state)
-    return motes._replace(
-        stack=tuple(effect for effect in motes.stack if effect.by != seat),
-        waiting=tuple(other for other in motes.waiting if other != seat),
-        immune=tuple(other for other in motes.immune if other != seat),
-        blocked=tuple(blocked for blocked in motes.blocked if seat not in (blocked.seat, blocked.by)),
-    )
 
 
 def _mischief(state: State) -> Mischief:

@@ -10,10 +10,11 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cli.table.moment import just_after
 from cli.text.seating import Seating
-from p2pdice import Hand
+from p2pdice import Expect, Hand
 from p2pdice import events as game
+from p2pdice.changes import after
+from p2pdice.state import NOBODY
 from protocol.events import (
     Continued,
     CupsSeen,
@@ -212,7 +213,7 @@ class Board:
                 if isinstance(event.event, game.HandsShown) and self.showdown is None:
                     self._open(event.event)
                 assert self.state is not None
-                self.state = event.state if event.is_last else just_after(self.state, event.event)
+                self.state = event.state if event.is_last else _unasked(after(self.state, event.event))
                 self.turn = None
                 self._happen(event.event)
 
@@ -235,3 +236,8 @@ class Board:
                 self.showdown.verdict = event
             case game.DieLost() | game.DieGained() | game.PlayerOut() if self.showdown is not None:
                 self.showdown.consequences.append(event)
+
+
+def _unasked(state: State) -> State:
+    """Return the state in the middle of a move's events: nobody is asked for anything before the last one is told."""
+    return state._replace(turn=NOBODY, awaits=Expect.HANDS)

@@ -22,10 +22,9 @@ def _has_target(_state: State, motes: Mischief, effect: Effect) -> bool:
     return any(other.die == effect.target for other in motes.stack)
 
 
-def _stop(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
+def _stop(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, Die)
-    stack = tuple(other for other in motes.stack if other.die != effect.target)
-    return motes._replace(stack=stack), (PowerStopped(effect.by, effect.target),)
+    return (PowerStopped(effect.by, effect.target),)
 
 
 BLUE: Final = MotePower(

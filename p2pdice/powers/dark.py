@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from p2pdice.views import View
 
 
-def _destroy(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
+def _destroy(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, Die)
-    return motes.remove(effect.target), (DieDestroyed(effect.by, effect.target),)
+    return (DieDestroyed(effect.by, effect.target),)
 
 
 def _appeal(view: View, move: Power, worth: int, rng: Random) -> float:

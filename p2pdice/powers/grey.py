@@ -21,9 +21,8 @@ def _targets(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[T
     return () if seat in motes.immune else (None,)
 
 
-def _protect(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
-    immune = tuple(sorted((*motes.immune, effect.by)))
-    return motes._replace(immune=immune), (ImmunityGained(effect.by),)
+def _protect(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    return (ImmunityGained(effect.by),)
 
 
 def _appeal(view: View, _move: Power, _worth: int, _rng: Random) -> float:

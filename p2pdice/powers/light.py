@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from p2pdice.views import View
 
 
-def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
-    seat, target = effect.by, effect.target
-    assert isinstance(target, Die)
-    cup = (*motes.cups[seat], target)
-    return motes.unbury(target).with_cup(seat, cup), (DieGained(seat, len(cup), target),)
+def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
+    assert isinstance(effect.target, Die)
+    return (DieGained(effect.by, len(motes.cups[effect.by]) + 1, effect.target),)
 
 
 def _appeal(_view: View, _move: Power, worth: int, _rng: Random) -> float:

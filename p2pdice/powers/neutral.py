@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from p2pdice.events import Event
 from p2pdice.motes import Die
 from p2pdice.powers.power import MotePower, Target
 
 if TYPE_CHECKING:
+    from p2pdice.events import Event, PowerPlayed
     from p2pdice.mischief import Effect, Mischief
     from p2pdice.moves import Power
     from p2pdice.state import State
@@ -21,10 +21,14 @@ def _targets(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[T
     return (other for other in motes.cups[seat] if other.mote != "neutral")
 
 
-def _swap(motes: Mischief, effect: Effect, _face: int) -> tuple[Mischief, tuple[Event, ...]]:
-    assert isinstance(effect.target, Die)
-    swapped = motes.bury(effect.target, effect.by)
-    return swapped.with_cup(effect.by, (*swapped.cups[effect.by], effect.die)), ()
+def _swap(motes: Mischief, played: PowerPlayed) -> Mischief:
+    assert isinstance(played.target, Die)
+    swapped = motes.unbury(played.die).bury(played.target, played.seat)
+    return swapped.with_cup(played.seat, (*swapped.cups[played.seat], played.die))
+
+
+def _nothing_more(_motes: Mischief, _effect: Effect, _face: int) -> tuple[Event, ...]:
+    return ()
 
 
 def _appeal(view: View, move: Power, _worth: int, _rng: Random) -> float:
@@ -40,8 +44,8 @@ NEUTRAL: Final = MotePower(
     mote="neutral",
     group="redeemed",
     targets=_targets,
-    take_effect=_swap,
-    leaves_game=False,
+    take_effect=_nothing_more,
+    play=_swap,
     verb="swap",
     target=Die,
     example="play neutral@0 swap blue@0",

@@ -12,7 +12,7 @@ from p2pdice.motes import Die, Group, Mote
 if TYPE_CHECKING:
     from random import Random
 
-    from p2pdice.events import Event
+    from p2pdice.events import Event, PowerPlayed
     from p2pdice.mischief import Effect, Mischief
     from p2pdice.moves import Power
     from p2pdice.state import State
@@ -26,6 +26,11 @@ RESTRAINT: Final = 0.4
 def has_target(state: State, motes: Mischief, effect: Effect) -> bool:
     """Whether the seat is still live, or the die still in the graveyard."""
     return effect.target in state.live if isinstance(effect.target, int) else motes.is_buried(effect.target)
+
+
+def leave_game(motes: Mischief, played: PowerPlayed) -> Mischief:
+    """Take the die that was played out of the graveyard and of the game."""
+    return motes.remove(played.die)
 
 
 def never(_view: View, _move: Power, _worth: int, _rng: Random) -> float:
@@ -47,18 +52,18 @@ class MotePower:
     # Rules
     targets: Callable[[State, Mischief, int, Die], Iterable[Target]]
     """From the state, the table, a seat and its die: what that seat may play the die on now, in the order of a menu."""
-    take_effect: Callable[[Mischief, Effect, int], tuple[Mischief, tuple[Event, ...]]]
-    """From the table, the effect and the face of the public die (0 without a roll): the next table and what happened.
+    take_effect: Callable[[Mischief, Effect, int], tuple[Event, ...]]
+    """From the table, the effect and the face of the public die (0 without a roll): what happens.
 
-    By then the die has left the graveyard, and a Cursed one the stack, too. A Redeemed effect without a target is on
-    the seat that played it.
+    What the events change is in :mod:`p2pdice.changes`. A Redeemed effect without a target is on the seat that played
+    it. That of a Cursed die is still on top of the stack, and its event takes it off.
     """
+    play: Callable[[Mischief, PowerPlayed], Mischief] = leave_game
+    """What becomes of the die itself when it is played."""
     is_answer: bool = False
     """Whether it is played as an answer to the top of the stack, and only so; that die is then its target."""
     needs_roll: bool = False
     """Whether a public die is rolled when it resolves; for Cursed dice only."""
-    leaves_game: bool = True
-    """Whether the die is out of the game once played; if not, :attr:`take_effect` puts it somewhere."""
     has_target: Callable[[State, Mischief, Effect], bool] = has_target
     """Whether an effect of the night still has what it was played on; without it, it does nothing."""
 

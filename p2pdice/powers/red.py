@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from p2pdice.events import Event, PlayerBlocked
-from p2pdice.motes import Die, Group
+from p2pdice.motes import Die
 from p2pdice.powers.power import RESTRAINT, MotePower, Target
 
 if TYPE_CHECKING:
@@ -21,10 +21,9 @@ def _targets(state: State, _motes: Mischief, seat: int, _die: Die) -> Iterable[T
     return (other for other in state.live if other != seat)
 
 
-def _block(motes: Mischief, effect: Effect, face: int) -> tuple[Mischief, tuple[Event, ...]]:
+def _block(_motes: Mischief, effect: Effect, face: int) -> tuple[Event, ...]:
     assert isinstance(effect.target, int)
-    group: Group = "cursed" if face % 2 else "redeemed"
-    return motes.block(effect.target, group, effect.by), (PlayerBlocked(effect.by, effect.target, face, group),)
+    return (PlayerBlocked(effect.by, effect.target, face, "cursed" if face % 2 else "redeemed"),)
 
 
 def _appeal(view: View, move: Power, _worth: int, rng: Random) -> float:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from random import Random
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from cli.table.board import Board
 from cli.table.drawing import Sight, picture
 from cli.table.fragments import plain
-from cli.table.moment import just_after
 from cli.table.pace import beats
 from cli.table.palette import PICTURES
-from p2pdice import Event, Expect, Hands, Play, State, apply, parse_move
-from p2pdice.events import PhaseBegun
+from p2pdice import Event, Hands, Play, State, apply, parse_move
 from protocol.events import MatchStarted
 from tests.cli.table.boards import people, told
-from tests.p2pdice.scripted import play, random_play, reach, rules, table
+from tests.p2pdice.scripted import play, reach, table
 
 
 def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[str, str]]:
@@ -57,20 +49,3 @@ def test_a_window_opens_when_it_is_told() -> None:
         assert f"red@{losing.turn}" in text.partition("Graveyard: ")[2]
     assert "to move" not in first
     assert "Ben is to move" in second
-
-
-@given(st.integers(0, 2**32), st.integers(2, 4))
-@settings(max_examples=20, deadline=None)
-def test_what_all_events_of_an_input_say_together_is_where_the_dice_are_in_the_end(seed: int, players: int) -> None:
-    for before, after, events in random_play(rules("motes"), players, Random(seed), departures=0.01):
-        if before.motes is None or after.motes is None or not before.motes.prize or after.awaits is Expect.OVER:
-            continue
-        state = reduce(just_after, events, before)
-        assert state.motes is not None
-        assert state.live == after.live
-        assert state.motes.graveyard == after.motes.graveyard
-        assert state.motes.stack == after.motes.stack or after.phase == "crown"
-        assert [state.dice[seat] for seat in state.live] == [after.dice[seat] for seat in after.live]
-        assert [state.motes.cups[seat] for seat in state.live] == [after.motes.cups[seat] for seat in after.live]
-        if begun := [event.phase for event in events if isinstance(event, PhaseBegun)]:
-            assert state.phase == begun[-1] == after.phase
