@@ -175,7 +175,7 @@ async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
     await evening.end(host, guest)
 
 
-async def test_what_is_advertised_is_the_table_then_its_match_and_the_table_again(evening: Evening) -> None:
+async def test_the_table_then_its_match_then_the_table_again_is_advertised(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2))
 
     def told(player: Player) -> tuple[str, str] | None:
@@ -211,7 +211,7 @@ async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
     await evening.end(host, guest, newcomer)
 
 
-async def test_who_comes_back_before_the_table_is_open_waits_for_the_host(
+async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.node.returning.GONE", 0.1)  # a host who is there is waited for longer than that
@@ -242,7 +242,7 @@ async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(even
         await evening.end(host, *guests)
 
 
-async def test_who_misses_a_match_sits_down_for_the_one_after_it(evening: Evening) -> None:
+async def test_a_player_who_misses_a_match_sits_down_for_the_next(evening: Evening) -> None:
     _, (host, quick, slow) = await evening.begin(friday(3))
     await evening.end(host, quick, slow)
     await evening.open(host, friday(2))
@@ -331,7 +331,7 @@ async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_sea
     await guest.node.join(opened.join_line)
 
 
-async def test_who_gives_up_in_the_instant_of_the_admission_keeps_no_seat(evening: Evening) -> None:
+async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(3))
@@ -358,7 +358,7 @@ async def test_who_gives_up_in_the_instant_of_the_admission_keeps_no_seat(evenin
 # Killed in the second match
 
 
-async def test_who_is_killed_in_the_second_match_returns_to_that_one(evening: Evening) -> None:
+async def test_a_player_killed_in_the_second_match_returns_to_it(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(2, dice="5"))
@@ -374,7 +374,7 @@ async def test_who_is_killed_in_the_second_match_returns_to_that_one(evening: Ev
     assert {stored.match.hex() for stored in back.node._store.matches()} == set(evening.ids)
 
 
-async def test_who_was_restarted_in_a_match_comes_back_without_knowing_who_hosts(evening: Evening) -> None:
+async def test_a_player_restarted_in_a_match_returns_without_knowing_the_host(evening: Evening) -> None:
     _, (host, b, c) = await evening.begin(friday(3, dice="5"))
     await in_mid_match(host)
     back = await evening.people.sit("B", home=await b.kill())
@@ -389,7 +389,7 @@ async def test_who_was_restarted_in_a_match_comes_back_without_knowing_who_hosts
     await evening.end(host, back, c)
 
 
-async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_played(evening: Evening) -> None:
+async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evening: Evening) -> None:
     """The others have left that match behind, and still show its end to whoever comes back for it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
@@ -430,7 +430,7 @@ async def test_who_lacks_the_end_of_the_first_match_gets_it_while_the_second_is_
         assert len(player.node._store.messages(bytes.fromhex(first.match_id))) > 4
 
 
-async def test_who_resumes_a_match_keeps_its_name_for_the_next_one(evening: Evening) -> None:
+async def test_a_player_who_resumes_a_match_keeps_its_table_name_for_the_next(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2), guests=["Ben"])
     await evening.told(host, MatchStarted)
     host.hold()
@@ -447,7 +447,7 @@ async def test_who_resumes_a_match_keeps_its_name_for_the_next_one(evening: Even
     assert {player.name for player in started.players} == {"A", "Ben"}
 
 
-async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening) -> None:
+async def test_a_player_hears_no_more_of_a_match_left_behind(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     match = guest.node.match
@@ -465,7 +465,7 @@ async def test_who_has_left_a_match_behind_hears_no_more_of_it(evening: Evening)
 # Spectators
 
 
-async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(evening: Evening) -> None:
+async def test_a_spectator_watches_the_next_match_without_doing_anything(evening: Evening) -> None:
     _, (host, guest, early) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     late = await evening.people.sit("W")
@@ -484,7 +484,7 @@ async def test_who_watches_goes_on_watching_the_next_match_by_doing_nothing(even
     assert early.told(TableClosed) == late.told(TableClosed) == []
 
 
-async def test_who_watches_is_told_the_end_before_the_next_table(evening: Evening) -> None:
+async def test_a_spectator_is_told_the_end_before_the_next_table(evening: Evening) -> None:
     """The host is often the first to know that a match is over."""
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(2))
@@ -530,7 +530,7 @@ async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> N
     assert len(host.node._audience) == 0
 
 
-async def test_who_watched_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
+async def test_a_spectator_of_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(guest, friday(2))
@@ -558,7 +558,7 @@ async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Ev
 # What cannot be done
 
 
-async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
+async def test_an_untimely_command_is_refused_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
     host = await evening.people.sit("A")
     with pytest.raises(NodeError, match="no table to go back to"):
         await host.node.rejoin()
@@ -584,7 +584,7 @@ async def test_what_cannot_be_done_now_is_answered_with_a_sentence_and_changes_n
     await evening.end(host, guest)
 
 
-async def test_who_joins_another_table_gives_the_first_seat_up(evening: Evening) -> None:
+async def test_joining_another_table_gives_up_the_first_seat(evening: Evening) -> None:
     hosts = [await evening.people.sit(name) for name in "AB"]
     lines = [(await evening.open(host, friday(3))).join_line for host in hosts]
     guest = await evening.sit("C", lines[0])
@@ -595,7 +595,7 @@ async def test_who_joins_another_table_gives_the_first_seat_up(evening: Evening)
     assert guest.told(TableClosed) == []
 
 
-async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(evening: Evening) -> None:
+async def test_leaving_the_second_table_before_it_begins_frees_the_seat(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await evening.open(host, friday(3))
@@ -607,7 +607,7 @@ async def test_who_leaves_the_second_table_before_it_begins_frees_the_seat(eveni
     await evening.end(host, *others)
 
 
-async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each_once(evening: Evening) -> None:
+async def test_words_reach_everybody_once_while_the_table_fills_again(evening: Evening) -> None:
     _, (host, seated, idle, watching) = await evening.begin(friday(3), is_watched=True)
     await evening.end(host, seated, idle, watching)
     await evening.open(host, friday(3))
@@ -623,7 +623,7 @@ async def test_words_reach_who_sits_at_the_table_again_and_who_does_not_yet_each
         assert sorted(said.text for said in player.told(Said)) == ["another one?", "yes"]
 
 
-async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules(evening: Evening) -> None:
+async def test_a_guest_who_waited_in_vain_opens_a_table_with_the_same_rules(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await host.node.close()
@@ -638,7 +638,7 @@ async def test_who_has_waited_for_a_host_in_vain_opens_a_table_by_the_same_rules
     assert (table.name, table.ruleset) == ("B's table", opened.ruleset)
 
 
-async def test_who_resumes_a_match_is_known_to_have_hosted_it_or_not(evening: Evening) -> None:
+async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Evening) -> None:
     """Both would wait for each other's table else."""
     _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)

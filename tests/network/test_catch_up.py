@@ -57,7 +57,7 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
     assert onlooker.record.position.tip == source.record.position.tip
 
 
-def test_an_onlooker_whom_a_liar_shows_another_message_follows_the_players_who_know_of_one() -> None:
+def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> None:
     """It may not close the step, and has no vote on it; what it hears from then on is for later steps."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
@@ -97,7 +97,7 @@ def deaf_now_and_then(world: World, share: float) -> None:
 
 
 @pytest.mark.parametrize(("players", "seed"), [(2, 0), (3, 1), (5, 2)])
-def test_whatever_one_linked_player_holds_reaches_all_others(players: int, seed: int) -> None:
+def test_every_message_that_one_linked_player_holds_reaches_all_others(players: int, seed: int) -> None:
     """Every third message is lost, those to their only witness included: HAVE, NEED and PAGE bring them all."""
     world = World(CLASSIC.with_options({"dice": "2"}), players, seed, patience=Patience(120, 60))
     deaf_now_and_then(world, 1 / 3)
@@ -110,7 +110,7 @@ def test_whatever_one_linked_player_holds_reaches_all_others(players: int, seed:
     assert len({machine.match._catch_up.have() for machine in world.machines}) == 1
 
 
-def test_who_holds_the_same_is_asked_for_nothing() -> None:
+def test_a_peer_that_holds_the_same_is_asked_for_nothing() -> None:
     world = World(CLASSIC, 3, seed=1)
     asked: list[Frame] = []
     send = world.send
@@ -157,7 +157,7 @@ def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
     return votes
 
 
-def test_a_restarted_player_signs_again_in_time_beside_two_of_six_who_flood_and_answer_nobody() -> None:
+def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_answer() -> None:
     world = World(CLASSIC, 6, seed=4, patience=HURRIED)
     in_a_round(world, 8)
     send = world.send
@@ -187,7 +187,7 @@ def test_a_restarted_player_signs_again_in_time_beside_two_of_six_who_flood_and_
     assert machine.match.record.position.step >= position.step
 
 
-def test_a_restarted_player_hears_all_who_are_linked_before_it_signs_also_who_has_left() -> None:
+def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
     """What its store has lost may have reached nobody else."""
     world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
     in_a_round(world, 2)
@@ -239,7 +239,7 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
     assert first(record.position.step + 1, bytes(32)) == locked
 
 
-def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
+def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
     world = World(CLASSIC, 6, seed=4)
     in_a_round(world, 8)
     for liar in (4, 5):
@@ -267,9 +267,7 @@ def test_a_page_shows_what_is_missing_before_what_a_liar_has_voted() -> None:
 
 
 @pytest.mark.parametrize(("is_ahead", "is_voting"), [(True, False), (False, False), (False, True)])
-def test_a_peer_who_shows_a_history_of_its_own_making_or_ever_new_votes_costs_a_bounded_number_of_checks(
-    is_ahead: bool, is_voting: bool
-) -> None:
+def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is_ahead: bool, is_voting: bool) -> None:
     """It says that it holds more, and every page that it is asked for says that more follows."""
     world = World(CLASSIC, 4, seed=2)
     in_a_round(world, 4)
@@ -306,7 +304,7 @@ def test_a_peer_who_shows_a_history_of_its_own_making_or_ever_new_votes_costs_a_
     assert checks <= number
 
 
-def test_what_is_held_is_told_when_it_changes_and_now_and_then() -> None:
+def test_a_node_tells_what_it_holds_after_a_change_and_periodically() -> None:
     world = World(CLASSIC, 2, seed=1)
     in_a_round(world, 3)
     match, now = world.machines[0].match, world.now + 100

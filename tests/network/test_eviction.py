@@ -42,9 +42,7 @@ async def verify_command(people: Company, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("dying", ["A", "C"], ids=["the convenor", "a guest"])
-async def test_the_others_end_a_match_without_who_is_gone_for_good_and_nobody_can_prove_why(
-    people: Company, dying: str
-) -> None:
+async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(people: Company, dying: str) -> None:
     players, _ = await people.table(3, patience=IMPATIENT)
     gone = next(player for player in players if player.name == dying)
     others = [player for player in players if player is not gone]
@@ -68,7 +66,7 @@ async def test_the_others_end_a_match_without_who_is_gone_for_good_and_nobody_ca
     assert f"{dying} was silent" in shown
 
 
-async def test_who_comes_back_too_late_sees_that_they_are_out_and_how_it_goes_on(people: Company) -> None:
+async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Company) -> None:
     players, _ = await people.table(3, patience=Patience(10, 5))  # the one who holds must not be put out as well
     late, *others = players
     await in_mid_match(late)
@@ -94,7 +92,7 @@ def are_out(player: Player) -> set[str]:
     return {match.by_seat()[seat].name for gone in state.exits for seat in gone.seats}
 
 
-async def test_of_two_players_none_can_put_the_other_out(people: Company) -> None:
+async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> None:
     """However long it lasts: who is left waits, and the match goes on when the other is back."""
     players, _ = await people.table(2, patience=IMPATIENT)
     dying, other = players

@@ -60,7 +60,7 @@ def nobody_was_evicted(*players: Player) -> bool:
 
 
 @pytest.mark.parametrize("shown", [Kind.LOCK, Kind.COMMIT])
-async def test_who_signs_for_all_but_the_host_and_sits_down_anew_puts_nobody_out(people: Company, shown: Kind) -> None:
+async def test_a_guest_who_hides_a_signature_from_the_host_puts_nobody_out(people: Company, shown: Kind) -> None:
     """The host proposed anew and followed the old match no more; the others had begun it, and voted the host absent."""
     host, line = await open_table(people, 4)
     honest = await sit_down(people, line, "Ada", "Ben")
@@ -113,7 +113,7 @@ async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Co
     assert nobody_was_evicted(host, *honest, victim)
 
 
-async def test_who_fills_the_last_seat_and_leaves_at_once_is_not_in_the_match(people: Company) -> None:
+async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(people: Company) -> None:
     host, line = await open_table(people, 3)
     (ada,) = await sit_down(people, line, "Ada")
     (eve,) = await sit_down(people, line, "Eve")
@@ -176,7 +176,7 @@ def show(liar: Player, to: Player, what: Kind) -> None:
     liar.node._mesh.flush()
 
 
-async def test_who_was_shown_a_withdrawal_comes_back_to_those_who_were_shown_a_commitment(people: Company) -> None:
+async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(people: Company) -> None:
     """They had called the match off while they could not hear each other, and were voted out of it."""
     host, line = await open_table(people, 3)
     bend(host, lambda _, frame: step_of(frame) == 0 and not isinstance(frame, Have))
@@ -210,7 +210,7 @@ async def test_who_was_shown_a_withdrawal_comes_back_to_those_who_were_shown_a_c
         assert {started.players[event.seat].name for event in out if isinstance(event, PlayerOut)} <= {"Host"}
 
 
-async def test_who_is_killed_amid_two_proposals_returns_to_the_one_that_was_formed(people: Company) -> None:
+async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(people: Company) -> None:
     """They returned to the newest, and were voted out of the other."""
     host, line = await open_table(people, 4)
     honest = await sit_down(people, line, "Ada", "Ben")
@@ -236,7 +236,7 @@ async def test_who_is_killed_amid_two_proposals_returns_to_the_one_that_was_form
     assert nobody_was_evicted(host, *honest, victim)
 
 
-async def test_who_has_resigned_has_no_seat_any_more_though_the_link_stays(people: Company) -> None:
+async def test_a_guest_who_resigned_has_no_seat_though_the_link_stays(people: Company) -> None:
     host, line = await open_table(people, 3)
     (ada,) = await sit_down(people, line, "Ada")
     eve = await people.sit("Eve")
@@ -266,7 +266,7 @@ async def test_a_proposal_is_withdrawn_when_a_guest_of_it_sits_down_anew_though_
     assert host.told(MatchStarted) == []
 
 
-async def test_who_asks_for_a_seat_after_the_match_has_begun_is_refused_and_the_link_ends(people: Company) -> None:
+async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(people: Company) -> None:
     slow = Limits(handshake=3600)  # who is welcome and says nothing has time
     host = await people.sit("Host", bounds=slow)
     settings = TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), 3, IMPATIENT)

@@ -139,7 +139,7 @@ async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(pe
     await agree(*players)
 
 
-async def test_who_is_welcomed_to_a_table_and_asks_for_no_seat_is_sent_away(people: Company) -> None:
+async def test_a_welcomed_guest_who_asks_for_no_seat_is_sent_away(people: Company) -> None:
     host, line = await open_table(people)
     idle = await Stranger.tls(host.node.port)
     await idle.say(framed(hello()))

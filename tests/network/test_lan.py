@@ -160,7 +160,7 @@ async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("laptops", [3, 4])
-async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
+async def test_two_players_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
     with lan(laptops) as wire:
         wire.keep_apart(2, 3)
         async with processes(tmp_path) as at:
@@ -172,7 +172,7 @@ async def test_two_who_never_reach_each_other_play_through_the_others(tmp_path: 
 
 
 @pytest.mark.thorough
-async def test_two_who_lose_sight_of_each_other_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
+async def test_two_players_who_lose_their_link_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
     """Longer than it takes to find a link dead: that nobody can be heard directly must cost nobody their seat."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
@@ -242,7 +242,7 @@ async def test_on_a_lan_with_ipv6_only_one_interface_can_be_chosen(tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [(), ("--interface", "127.0.0.1")], ids=["no network", "loopback"])
-async def test_who_has_no_network_is_told_so_instead_of_a_line_that_helps_nobody(
+async def test_a_host_without_a_network_is_told_so_instead_of_a_useless_join_line(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with lan(1) as wire:

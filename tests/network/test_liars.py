@@ -123,7 +123,7 @@ def are_out(player: Player) -> set[str]:
 
 
 @pytest.mark.thorough
-async def test_who_votes_truthfully_on_every_closed_step_is_out_after_one_patience_and_one_round(
+async def test_a_truthful_voter_on_every_closed_step_is_out_after_one_patience_and_one_round(
     people: Company,
 ) -> None:
     """Each of these steps was voted on, one after another, before the one on which the liar is silent."""
@@ -136,7 +136,7 @@ async def test_who_votes_truthfully_on_every_closed_step_is_out_after_one_patien
 
 
 @pytest.mark.thorough
-async def test_who_votes_against_every_closed_step_is_out_after_one_patience_and_two_decisions(people: Company) -> None:
+async def test_a_voter_against_every_closed_step_is_out_after_one_patience_and_two_decisions(people: Company) -> None:
     *honest, liar = await stopped(people, 4, after_bids(6))
     place, steps = place_of(liar), closed_steps(liar)
     throw(liar, (signed(liar, each, Kind.ABSENT, (0, (b"",) * len(each.owed), -1)) for each in steps), *honest)
@@ -199,9 +199,7 @@ async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_sta
 
 
 @pytest.mark.parametrize("seats", [4, *thoroughly([10])])
-async def test_finalists_go_on_at_once_though_all_who_went_out_in_earlier_segments_are_gone(
-    people: Company, seats: int
-) -> None:
+async def test_finalists_go_on_at_once_though_all_earlier_players_are_gone(people: Company, seats: int) -> None:
     """They waited for ever, as those who are gone were more than half of the base."""
     *others, last = await stopped(
         people, seats, lambda state: len(state.live) == 2, patience=WAITING, ruleset={"dice": "1"}
@@ -220,7 +218,7 @@ async def test_finalists_go_on_at_once_though_all_who_went_out_in_earlier_segmen
 
 
 @pytest.mark.thorough
-async def test_a_restarted_player_signs_again_beside_two_of_six_who_flood_and_show_nothing(people: Company) -> None:
+async def test_a_restarted_player_signs_again_although_two_of_six_flood_and_show_nothing(people: Company) -> None:
     *honest, one, other = await stopped(people, 6, after_bids(8), patience=IMPATIENT)
     for liar in (one, other):
         bend(liar, lambda _, frame: not isinstance(frame, Page))

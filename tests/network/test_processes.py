@@ -81,7 +81,7 @@ async def test_a_nap_within_the_patience_of_the_others_costs_nothing(tmp_path: P
 
 
 @cannot_sleep
-async def test_all_sleep_and_whoever_wakes_first_blames_nobody(tmp_path: Path) -> None:
+async def test_the_first_player_to_wake_blames_nobody(tmp_path: Path) -> None:
     async with processes(tmp_path) as at:
         players = await in_motion(at, tmp_path, patience=(5, 5))
         for player in players.values():
@@ -97,9 +97,7 @@ async def test_all_sleep_and_whoever_wakes_first_blames_nobody(tmp_path: Path) -
 @cannot_sleep
 @pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [9, 25])
-async def test_who_oversleeps_the_patience_of_the_others_is_out_and_blames_nobody(
-    tmp_path: Path, seconds: float
-) -> None:
+async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, seconds: float) -> None:
     """In the short time the links survive, and what the others said lies there when the sleeper wakes."""
     async with processes(tmp_path) as at:
         players = await in_motion(at, tmp_path, patience=(5, 5), delay=0.3)

@@ -19,9 +19,7 @@ async def until_no_seat(player: Player) -> None:
     await player.until(AwaitingHost, lambda event: event.host_is == "full")
 
 
-async def test_seats_are_kept_for_a_moment_for_those_who_have_played_and_then_given_to_others(
-    evening: Evening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_seats_are_kept_briefly_for_the_last_players(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     opened = await evening.open(host, friday(2))
@@ -41,7 +39,7 @@ async def test_seats_are_kept_for_a_moment_for_those_who_have_played_and_then_gi
     await evening.end(host, watching)
 
 
-async def test_whoever_finds_no_seat_watches_the_match_and_sits_down_for_the_next_one(evening: Evening) -> None:
+async def test_a_player_without_a_seat_watches_and_sits_down_for_the_next_match(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(host, friday(2, dice="5"))
@@ -64,7 +62,7 @@ async def test_whoever_finds_no_seat_watches_the_match_and_sits_down_for_the_nex
     await evening.end(host, guest, watching)
 
 
-async def test_who_has_left_keeps_no_seat(evening: Evening) -> None:
+async def test_a_player_who_left_keeps_no_seat(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await guest.leave()

@@ -92,7 +92,7 @@ def test_false_tables_by_multicast_cost_bounded_memory(tmp_path: Path, calm: Cos
     assert_bounded(asyncio.run(measure(tmp_path, siege)), calm)
 
 
-async def test_of_false_tables_without_end_a_node_lists_as_many_as_the_limit(tmp_path: Path) -> None:
+async def test_a_node_lists_no_more_false_tables_than_the_limit(tmp_path: Path) -> None:
     discovery = Discovery()
     await discovery.start(LOOPBACK)
     async with processes(tmp_path) as at:

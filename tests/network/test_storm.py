@@ -34,7 +34,7 @@ def test_in_a_flood_a_match_goes_on_and_nobody_loses_the_seat_or_memory_without_
 
 
 @pytest.mark.thorough
-async def test_where_names_are_taken_over_a_guest_is_told_or_finds_the_true_host_and_the_join_line_leads_there(
+async def test_a_takeover_of_names_is_told_and_the_join_line_still_works(
     tmp_path: Path,
 ) -> None:
     with lan(FORGER) as wire:

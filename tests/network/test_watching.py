@@ -80,9 +80,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
 
 
 @pytest.mark.parametrize("players", [2, 3, 5])
-async def test_who_watches_from_before_the_start_sees_all_of_it_and_no_hand_too_early(
-    people: Company, players: int
-) -> None:
+async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, players))
     watching = await watcher(people, opened.join_line)
@@ -106,7 +104,7 @@ async def test_who_watches_from_before_the_start_sees_all_of_it_and_no_hand_too_
     assert not watching.told(Misbehaved)
 
 
-async def test_who_comes_late_is_told_where_the_match_stands_and_then_what_happens(people: Company) -> None:
+async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[0], events=25)
     watching = await watcher(people, address(players[1]))
@@ -123,7 +121,7 @@ async def test_who_comes_late_is_told_where_the_match_stands_and_then_what_happe
     assert watching.node.match.record.results
 
 
-async def test_who_comes_when_it_is_over_sees_the_end_and_gets_the_transcript(people: Company) -> None:
+async def test_a_spectator_after_the_end_gets_the_transcript(people: Company) -> None:
     players, _ = await people.table(2)
     ends = [await player.until(MatchOver) for player in players]
     watching = await watcher(people, address(players[0]))
@@ -159,9 +157,7 @@ async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the
 
 
 @pytest.mark.parametrize("returning", ["host", "guest"])
-async def test_who_returns_to_a_match_knows_and_tells_others_what_its_table_is_called(
-    people: Company, returning: str
-) -> None:
+async def test_a_returning_player_knows_and_tells_the_table_name(people: Company, returning: str) -> None:
     players, _ = await people.table(2)
     lost = players[0 if returning == "host" else 1]
     await in_mid_match(lost)
@@ -177,7 +173,7 @@ async def test_who_returns_to_a_match_knows_and_tells_others_what_its_table_is_c
     assert (stored.table, stored.name) == ("Friday", f"{date.fromtimestamp(stored.created)}-friday")
 
 
-async def test_a_private_match_is_shown_to_who_has_the_join_line_by_every_player_and_after_a_restart(
+async def test_every_player_shows_a_private_match_to_spectators_with_the_join_line(
     people: Company,
 ) -> None:
     host, guest = await people.sit("A"), await people.sit("B")
@@ -420,7 +416,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
 # Hostile sources
 
 
-async def test_a_genesis_is_taken_only_from_who_plays_in_it(people: Company) -> None:
+async def test_a_genesis_is_taken_only_from_its_players(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     record = players[0].node.match.record  # type: ignore[union-attr]
@@ -431,7 +427,7 @@ async def test_a_genesis_is_taken_only_from_who_plays_in_it(people: Company) -> 
     await agree(*players)
 
 
-async def test_who_asks_for_one_match_is_not_shown_another(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     """Anybody can advertise a match that is played elsewhere: the next place that is advertised is tried then."""
     players, _ = await people.table(2)
     others = [await people.sit(name) for name in "YZ"]

@@ -52,7 +52,7 @@ async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, 
 # Who hears what
 
 
-async def test_at_a_table_all_hear_what_guests_and_host_say_through_the_host(people: Company) -> None:
+async def test_all_at_a_table_hear_guests_and_host_through_the_host(people: Company) -> None:
     players, watching, _ = await lobby(people)
     host, one, other = players
     await all_hear(one, "hello there", host, other, watching)
@@ -94,7 +94,7 @@ async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> Non
             assert path.is_dir() or b"nobody-keeps-this" not in path.read_bytes(), path
 
 
-async def test_who_comes_back_in_mid_match_is_heard_again(people: Company) -> None:
+async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company) -> None:
     """The number of a word grows over a restart, though nothing of it was stored."""
     players, _ = await people.table(2)
     await in_mid_match(players[0])
@@ -111,7 +111,7 @@ async def test_who_comes_back_in_mid_match_is_heard_again(people: Company) -> No
 # What cannot be said
 
 
-async def test_what_cannot_be_said_is_answered_with_a_sentence(people: Company) -> None:
+async def test_words_that_cannot_be_said_are_refused_with_a_sentence(people: Company) -> None:
     (host, guest, _), watching, _ = await lobby(people)
     for player, text, reason in (
         (host, "x" * 201, "what you say has 201 characters, and at most 200 can be said at once"),
@@ -126,7 +126,7 @@ async def test_what_cannot_be_said_is_answered_with_a_sentence(people: Company) 
     assert heard(host) == heard(guest) == heard(watching) == []
 
 
-async def test_who_says_too_much_at_once_is_told_so_and_what_was_said_is_heard(people: Company) -> None:
+async def test_a_player_who_says_too_much_is_told_so_and_their_earlier_words_are_heard(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
     for number in range(limits.WORD_BURST):
         guest.node.say(f"word {number}")
@@ -183,7 +183,7 @@ async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Co
     await agree(*players)
 
 
-async def test_a_host_cannot_say_for_a_guest_what_the_guest_did_not_say_or_say_it_twice(people: Company) -> None:
+async def test_a_host_cannot_invent_or_repeat_words_of_a_guest(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
     table = host.node.table
     await all_hear(guest, "hello", host, other, watching)
@@ -228,7 +228,7 @@ async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Comp
     await agree(*players)
 
 
-async def test_what_is_no_word_cuts_the_link_and_the_match_goes_on(people: Company) -> None:
+async def test_a_malformed_word_cuts_the_link_and_the_match_goes_on(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     honest, hostile = players

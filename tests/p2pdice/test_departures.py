@@ -27,7 +27,7 @@ from .scripted import play, reach, rolled, rules, show, table
 CLASSIC = PRESETS["classic"]
 
 
-def test_the_turn_of_who_left_goes_to_the_next_live_player() -> None:
+def test_the_turn_of_a_leaver_goes_to_the_next_live_player() -> None:
     state = play(rolled(CLASSIC, (5, 5, 5, 5)), "1x2", "evict 1")
     assert state.expects.seats == (2,)
     assert play(state, "evict 2").expects.seats == (3,)
@@ -37,7 +37,7 @@ def test_the_turn_stays_when_somebody_else_leaves() -> None:
     assert play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2").expects.seats == (1,)
 
 
-def test_conceding_is_leaving_at_any_time_whoever_is_on_turn() -> None:
+def test_conceding_is_leaving_at_any_time() -> None:
     left = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "concede 2")
     evicted = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2")
     assert left.live == evicted.live == (0, 1)
@@ -45,14 +45,14 @@ def test_conceding_is_leaving_at_any_time_whoever_is_on_turn() -> None:
     assert play(new_match(CLASSIC, 3), "concede 2").live == (0, 1)
 
 
-def test_dice_of_who_left_stay_in_play_until_the_round_is_settled() -> None:
+def test_the_dice_of_a_leaver_stay_in_play_until_the_round_is_settled() -> None:
     state = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2")
     assert state.dice == (5, 5, 5)
     state, _ = show(play(state, "liar"), "22222", "33333", "?")
     assert state.dice == (5, 4, 0)
 
 
-def test_dice_of_who_leaves_before_the_roll_go_at_once() -> None:
+def test_the_dice_of_a_leaver_before_the_roll_go_at_once() -> None:
     state = play(new_match(CLASSIC, 3), "evict 2")
     assert (state.dice, state.expects.kind, state.expects.seats) == ((5, 5, 0), Expect.ROLLED, (0, 1))
 
@@ -89,7 +89,7 @@ def test_everybody_else_still_loses_when_the_right_caller_of_exact_left() -> Non
     assert (state.awaits, state.places, state.winners) == (Expect.OVER, ((2, 0), (1,)), (2, 0))
 
 
-def test_the_side_of_who_left_is_not_waited_for() -> None:
+def test_the_side_of_a_leaver_is_not_waited_for() -> None:
     state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "1x2", "liar", "evict 2")
     assert state.expects.seats == (3,)
     assert play(state, "evict 3").expects.kind is Expect.HANDS
@@ -110,7 +110,7 @@ def test_one_player_left_ends_the_match() -> None:
 
 
 @pytest.mark.parametrize("goal", ["last-standing", "first-out"])
-def test_who_leaves_takes_the_lowest_open_place_whatever_the_goal(goal: str) -> None:
+def test_a_leaver_takes_the_lowest_open_place_under_every_goal(goal: str) -> None:
     state = play(rolled(rules(goal=goal), (5, 5, 5, 5)), "evict 3", "concede 0", "evict 1")
     assert state.places == ((2,), (1,), (0,), (3,))
 
@@ -180,7 +180,7 @@ def test_a_void_palifico_is_repeated() -> None:
 
 
 @pytest.mark.parametrize("ruleset", PRESETS.values(), ids=PRESETS)
-def test_a_referee_who_knows_the_cup_of_who_left_may_open_it(ruleset: Ruleset) -> None:
+def test_a_referee_who_knows_the_cup_of_a_leaver_may_open_it(ruleset: Ruleset) -> None:
     state = play(rolled(ruleset, (2, 2, 2)), "4x2", "liar", "evict 2")
     _, events = show(state, "22", "22", "33")
     assert not any(isinstance(event, RoundVoid) for event in events)
@@ -193,7 +193,7 @@ def test_nothing_is_listed_while_no_move_is_awaited() -> None:
 # In every state of a turn with motes; those on the stack are in test_stack.py
 
 
-def test_motes_in_the_opening_who_leaves_is_dealt_nothing() -> None:
+def test_motes_a_leaver_in_the_opening_is_dealt_nothing() -> None:
     state = play(new_match(rules("motes"), 3), "evict 1")
     state, _ = apply(state, Pledges(("redeemed",) * 3))
     state, _ = apply(state, Stakes(((1, 1000, 0, 0), None, (5, 1000, 0, 0))))
@@ -213,7 +213,7 @@ def test_motes_one_player_left_in_the_opening_has_won_without_a_winning_die(stag
     assert state_json(state)["twin_soul"] is None
 
 
-def test_motes_dice_of_who_left_stay_in_play_until_the_verdict_and_are_removed_then() -> None:
+def test_motes_the_dice_of_a_leaver_stay_in_play_until_the_verdict() -> None:
     state = play(reach(table(3), "bidding"), "9x2", "evict 2")
     assert state.dice == (5, 5, 5)
     state, _ = show(play(state, "liar"), "22222", "33333", "22222")
@@ -222,7 +222,7 @@ def test_motes_dice_of_who_left_stay_in_play_until_the_verdict_and_are_removed_t
     assert [str(die) for die in state.motes.removed] == ["light@2", "grey@2", "neutral@2", "blue@2", "red@2"]
 
 
-def test_motes_the_lost_die_of_who_left_is_void() -> None:
+def test_motes_the_lost_die_of_a_leaver_is_void() -> None:
     state = play(reach(table(3, "grey@1"), "discard"), "evict 0")
     assert state.motes is not None
     assert (state.phase, state.turn, state.leader, state.dice) == ("sunrise", 1, 1, (0, 4, 5))
@@ -234,7 +234,7 @@ def test_motes_a_lost_die_still_owed_is_void_when_the_match_is_decided() -> None
     assert (state.phase, state.turn, state.dice) == ("crown", 0, (5, 0))
 
 
-def test_motes_who_leaves_a_window_is_not_waited_for() -> None:
+def test_motes_a_leaver_in_a_window_is_not_waited_for() -> None:
     state = reach(table(4, "red@0", "red@1", "red@2", "red@3"), "night")
     assert play(state, "evict 0").turn == 1
     assert play(state, "pass", "evict 2").turn == 1
@@ -257,7 +257,7 @@ def test_motes_immunity_and_reds_end_with_their_players() -> None:
         assert (motes.immune, len(motes.blocked)) == (immune, blocks)
 
 
-def test_motes_an_accuser_in_vain_who_leaves_hands_on_a_free_turn() -> None:
+def test_motes_a_wrong_accuser_who_leaves_passes_on_a_free_turn() -> None:
     state = reach(table(4, "grey@0"), "sunset", loses="blue@0")
     state = play(reach(play(state, "play grey@0"), "bidding"), "1x2", "liar", "evict 1")
     assert state.motes is not None
@@ -276,7 +276,7 @@ def test_motes_an_accuser_in_vain_may_leave_behind_a_stack_as_well() -> None:
     assert "liar" in map(str, legal_moves(state))
 
 
-def test_motes_a_winner_who_leaves_before_naming_the_winning_die_has_won_without() -> None:
+def test_motes_a_winner_who_leaves_before_naming_the_winning_die_wins_without_it() -> None:
     for leaving in ("evict 0", "concede 0"):
         state = play(reach(table(2), "bidding"), "evict 1")
         assert (state.phase, state.expects.seats) == ("crown", (0,))
@@ -286,7 +286,7 @@ def test_motes_a_winner_who_leaves_before_naming_the_winning_die_has_won_without
         assert state_json(state)["ticket_delta"] == [0, 0]
 
 
-def test_motes_the_dying_who_is_left_alone_has_won_without_a_winning_die() -> None:
+def test_motes_a_dying_player_left_alone_wins_without_a_winning_die() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "44444")

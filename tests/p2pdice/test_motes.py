@@ -133,7 +133,7 @@ def test_only_the_groups_dice_are_played_in_each_phase() -> None:
         assert {move.split()[1] for move in listed(state) if move != "pass"} == redeemed
 
 
-def test_who_has_nothing_to_play_is_passed_over() -> None:
+def test_a_player_with_nothing_to_play_is_passed_over() -> None:
     state = reach(table(4, "red@1", "red@3", prize=6), "night")
     assert (state.turn, play(state, "pass").turn) == (1, 3)
     assert play(state, "pass", "pass").phase == "bidding"
@@ -228,7 +228,7 @@ def test_a_player_who_would_die_is_saved_by_light_in_sunrise() -> None:
     assert (lost.phase, lost.live, lost.turn) == ("crown", (1,), 1)
 
 
-def test_who_has_no_dice_when_sunrise_ends_is_out_and_their_dice_stay_as_targets() -> None:
+def test_a_player_without_dice_when_sunrise_ends_is_out_and_their_dice_stay_as_targets() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = play(reach(table(3, *buried, "dark@1", prize=5), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "4444", "55555")
@@ -340,7 +340,7 @@ def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: str
     assert state_json(state)["blocked"] == [{"seat": 2, "group": group, "by": 0}]
 
 
-def test_who_is_blocked_is_passed_over_and_refused() -> None:
+def test_a_blocked_player_is_passed_over_and_refused() -> None:
     state = play(reach(table(3, "red@0", "dark@1", "light@0", prize=2), "night"), "play red@0 on 1")
     state, _ = apply(state, Roll(1))
     assert state.phase == "bidding"

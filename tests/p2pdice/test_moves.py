@@ -92,7 +92,7 @@ def test_aliases(text: str, canonical: str) -> None:
         *(f"stake {10**12 + 1}", "stake ١"),
     ],
 )
-def test_what_is_no_move_is_malformed(text: str) -> None:
+def test_text_that_is_no_move_is_malformed(text: str) -> None:
     with pytest.raises(MalformedMove):
         parse_move(text)
 

@@ -95,7 +95,7 @@ def test_exact(value: str, right: tuple[int, ...], wrong: tuple[int, ...]) -> No
     assert show(state, "12", "33", "44")[0].dice == wrong
 
 
-def test_others_who_go_out_at_once_share_a_place_and_are_named_clockwise_from_the_caller() -> None:
+def test_players_who_go_out_at_once_share_a_place_clockwise_from_the_caller() -> None:
     state = play(rolled(rules(exact="others-lose"), (1, 1, 1), first=1), "1x2", "exact")
     state, _ = show(state, "3", "3", "2")
     assert (state.out, state.places, state.winners) == ((0, 1), ((2,), (0, 1)), (2,))
@@ -189,7 +189,7 @@ def test_dice_cap() -> None:
 PALIFICO = rules("perudo")
 
 
-def test_palifico_follows_a_first_drop_to_one_die_and_is_led_by_who_dropped() -> None:
+def test_palifico_follows_a_first_drop_to_one_die_and_is_led_by_that_player() -> None:
     state, events = show(play(rolled(PALIFICO, (2, 4, 4)), "5x2", "liar"), "22", "3333", "3333")
     assert PalificoBegins(0) in events
     assert (state.palifico, state.leader, state.dropped) == (True, 0, (0,))

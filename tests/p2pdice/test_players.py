@@ -81,7 +81,7 @@ def test_it_beats_chance_at_every_preset(name: str) -> None:
     assert wins >= 9
 
 
-def test_where_the_wrong_are_rewarded_it_means_to_be_wrong() -> None:
+def test_it_plays_to_be_wrong_if_the_rules_reward_that() -> None:
     hand = (2, 3, 3, 4, 5)
 
     def sound_openings(goal: str) -> int:

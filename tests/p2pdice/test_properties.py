@@ -102,7 +102,7 @@ def test_listed_moves_apply_and_all_others_in_range_are_refused(
 
 @matches
 @few
-def test_what_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+def test_a_move_that_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
     for state, _, _ in random_play(ruleset, players, Random(seed), departures=departures):
         if state.awaits is not Expect.ROLLED:
             with pytest.raises(UnexpectedInput):
@@ -286,9 +286,7 @@ def test_json_is_json_and_its_moves_are_the_legal_ones(
 
 @matches
 @few
-def test_whatever_is_expected_is_expected_from_live_players_with_dice(
-    ruleset: Ruleset, players: int, seed: int, departures: float
-) -> None:
+def test_only_live_players_with_dice_are_awaited(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
     for _, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
         kind, seats = state.expects
         assert set(seats) <= set(state.live)

@@ -101,7 +101,7 @@ def test_joker_no_overbids(old: str, new: str) -> None:
     assert not raised("joker", old, new)
 
 
-def test_joker_everybody_takes_a_side_clockwise_and_whoever_is_right_puts_a_die_away() -> None:
+def test_joker_all_take_sides_clockwise_and_the_right_side_discards_a_die() -> None:
     state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "5x6", "liar")
     assert state.expects.seats == (2,)
     state = play(state, "accuser")
@@ -145,7 +145,7 @@ def test_spot_on_bs_right_costs_the_bidder_and_its_caller_leads() -> None:
     assert (state.count, state.dice, state.leader) == (3, (2, 3, 3), 1)
 
 
-def test_spot_on_bs_wrong_costs_its_caller_who_still_leads() -> None:
+def test_spot_on_a_wrong_bs_costs_its_caller_a_die_and_keeps_the_lead() -> None:
     state, _ = show(play(rolled(PRESETS["spot-on"], (3, 3, 3)), "5x4", "bs"), "144", "144", "666")
     assert (state.count, state.dice, state.leader) == (6, (3, 2, 3), 1)
 

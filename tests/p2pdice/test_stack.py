@@ -147,7 +147,7 @@ def test_on_a_bidding_turn_the_next_live_player_is_on_turn_then() -> None:
     assert (state.phase, state.turn, stacked(state)) == ("bidding", 2, [])
 
 
-def test_who_owed_an_answer_is_not_waited_for() -> None:
+def test_a_leaver_who_owed_an_answer_is_not_waited_for() -> None:
     state = play(night(*BLUES), "play dark@0 destroy light@0", "evict 1")
     assert state.turn == 2
     assert "light@0" not in buried(play(state, "pass"))

@@ -78,23 +78,23 @@ def test_tied_winners_split_equally_and_the_rest_goes_clockwise_from_the_last_le
     assert settlement(state) == ((0, 5, 6), (-10, 5, 5), (-1, 1, 0))
 
 
-def test_who_never_opened_a_stake_is_out_before_play() -> None:
+def test_a_player_who_never_opened_a_stake_is_out_before_play() -> None:
     state, events = apply(new_match(BETTING, 3), Stakes(((100, 1000, 0, 0), None, (1, 1, 0, 0))))
     assert events[0] == StakesOpened((Wager(100, 1000, 0, 0), Wager(0, 0, 0, 0), Wager(1, 1, 0, 0)))
     assert (state.live, state.out, state.dice, state.expects.kind) == ((0, 2), (1,), (1, 0, 1), Expect.ROLLED)
 
 
-def test_one_who_opened_alone_has_won_and_several_who_did_not_share_a_place() -> None:
+def test_a_lone_opener_wins_and_players_who_did_not_open_share_a_place() -> None:
     state = staked(None, (100, 1000, 0, 0), None)
     assert (state.awaits, state.winners, state.places) == (Expect.OVER, (1,), ((1,), (0, 2)))
     assert settlement(state).delta == (0, 10, 0)
 
 
-def test_the_lead_of_who_never_opened_goes_on() -> None:
+def test_the_lead_passes_on_from_a_player_who_never_opened() -> None:
     assert staked(None, (0, 1000, 0, 0), (0, 1000, 0, 0)).leader == 1
 
 
-def test_who_left_before_stakes_nothing() -> None:
+def test_a_player_who_left_before_stakes_nothing() -> None:
     state = play(new_match(BETTING, 3), "evict 1")
     assert state.expects == (Expect.STAKES, (0, 2))
     with pytest.raises(UnexpectedInput, match="seat 1 is not in the match"):
@@ -118,7 +118,7 @@ def test_a_match_that_ends_before_the_stakes_pays_nothing() -> None:
         ((1, 10, 0), "four whole numbers"),
     ],
 )
-def test_what_one_does_not_have_cannot_be_staked(stake: tuple[int, ...], message: str) -> None:
+def test_nobody_can_stake_more_than_they_have(stake: tuple[int, ...], message: str) -> None:
     with pytest.raises(UnexpectedInput, match=message):
         check_wager(stake)
     with pytest.raises(UnexpectedInput, match=message):

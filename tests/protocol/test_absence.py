@@ -63,11 +63,11 @@ def test_nobody_votes_before_their_patience_ends() -> None:
     assert voter(absent(1, WITHOUT_C)).due(Past(held={0: b"a", 1: b"b"}), (), ()) == []
 
 
-def test_who_waited_in_vain_votes_for_what_they_hold() -> None:
+def test_a_node_whose_patience_ends_votes_for_the_messages_it_holds() -> None:
     assert voter().due(Past(held={0: b"a", 1: b"b"}), {TIP}, ()) == [absent(0, WITHOUT_C)]
 
 
-def test_who_has_no_vote_never_votes() -> None:
+def test_a_node_outside_the_base_never_votes() -> None:
     assert voter(me=None).due(Past(held={0: b"a", 1: b"b"}), {TIP}, ()) == []
 
 
@@ -77,7 +77,7 @@ def test_entries_that_leave_no_majority_are_not_voted_for() -> None:
     assert not leaves_majority(STEP, (b"a", b"", b""))
 
 
-def test_who_closed_the_step_joins_at_once_and_votes_as_it_was_closed() -> None:
+def test_a_node_that_closed_the_step_joins_a_vote_at_once_and_votes_as_it_closed() -> None:
     assert voter(absent(1, WITHOUT_C)).due(Past(ALL), (), ()) == [absent(0, ALL)]
 
 
@@ -116,7 +116,7 @@ def test_a_vote_that_refers_to_an_unknown_majority_does_not_count() -> None:
     assert absence.ballots[TIP].certificates.keys() == {0, 1}
 
 
-def test_votes_that_all_refer_to_an_unknown_majority_count_as_one_of_them_is_honest() -> None:
+def test_votes_count_if_all_refer_to_the_same_unknown_majority() -> None:
     absence = voter(absent(1, WITHOUT_A, 5, newest=4), absent(2, WITHOUT_A, 5, newest=3))
     assert absence.ballots[TIP].certificates == {}
     absence.take(absent(2, WITHOUT_A, 6, newest=5), STEP)
@@ -125,7 +125,7 @@ def test_votes_that_all_refer_to_an_unknown_majority_count_as_one_of_them_is_hon
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 9, 20])
-def test_who_comes_back_after_many_rounds_with_majorities_is_convinced_by_the_latest(rounds: int) -> None:
+def test_a_node_that_returns_after_many_majorities_accepts_the_latest(rounds: int) -> None:
     """The others can do nothing else any more: as long as they are not believed, nobody goes on."""
     absence = voter(*(absent(author, WITHOUT_C, n, newest=n - 1) for n in range(rounds) for author in (0, 1)))
     fresh = Ballot(STEP)
@@ -135,7 +135,7 @@ def test_who_comes_back_after_many_rounds_with_majorities_is_convinced_by_the_la
 
 
 @pytest.mark.parametrize("cast", [absent, close])
-def test_a_majority_that_is_shown_late_counts_whatever_its_voters_said_since(cast: Callable[..., Vote]) -> None:
+def test_a_majority_that_is_shown_late_counts_despite_later_votes(cast: Callable[..., Vote]) -> None:
     """A liar shows one node what completes a majority, and all others votes of rounds to come."""
     ballot = Ballot(STEP)
     since = [cast(author, ALL, n) for n in range(7, 12) for author in (1, 2) if n % 2 == author % 2]
@@ -159,7 +159,7 @@ def test_exactly_a_majority_decides_also_against_how_the_step_was_closed() -> No
     assert len(absence.ballots[TIP].decided) == 2
 
 
-def test_who_left_before_the_step_does_not_count() -> None:
+def test_a_player_who_left_before_the_step_does_not_count() -> None:
     place = STEP._replace(owed=(0, 1), staying=(0, 1))
     absence = voter(close(1, (b"a", b"b")), close(2, (b"a", b"b")), place=place)
     assert absence.ballots[TIP].decided == ()
@@ -171,7 +171,7 @@ def test_the_base_stays_as_it_was() -> None:
     assert absence.ballots[TIP].decided == ()
 
 
-def test_who_votes_against_a_closed_step_is_reopened() -> None:
+def test_a_vote_against_a_closed_step_reopens_it() -> None:
     absence = voter(absent(1, WITHOUT_A), absent(2, WITHOUT_A))
     assert absence.is_reopened(Past(ALL))
     assert not absence.is_reopened(Past(WITHOUT_A))
@@ -208,7 +208,7 @@ class Longer(Past):
         return {0: b"a", 1: b"b"}
 
 
-def test_who_objects_to_one_step_is_heeded_in_every_round_and_who_objects_to_two_in_even_ones_only() -> None:
+def test_an_objector_to_one_step_is_heeded_in_every_round_and_to_two_in_even_rounds() -> None:
     past = Longer()
     single, many = voter(absent(2, WITHOUT_A)), voter(absent(2, WITHOUT_A), absent(2, WITHOUT_A, tip=LOCK))
     gone_to = []
@@ -236,7 +236,7 @@ def test_a_round_that_a_majority_has_not_reached_does_not_end() -> None:
     assert absence.due(past, {TIP}, ()) == [absent(0, WITHOUT_C, 1)]
 
 
-def test_later_rounds_are_joined_but_not_while_the_own_one_is_new() -> None:
+def test_a_later_round_is_joined_once_the_current_one_has_settled() -> None:
     absence = voter(absent(0, WITHOUT_C), absent(1, WITHOUT_C, 5))
     past = Past(held={0: b"a", 1: b"b"})
     assert absence.due(past, (), {TIP}) == []
@@ -260,14 +260,14 @@ def test_two_votes_in_one_round_contradict_each_other_and_both_are_kept() -> Non
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_voting_against_the_own_close_without_a_newer_majority_is_a_contradiction(late: bool) -> None:
+def test_voting_against_ones_own_close_without_a_newer_majority_is_a_contradiction(late: bool) -> None:
     votes = [close(1, WITHOUT_C), absent(1, ALL, 1)]
     absence = voter(votes[late])
     with pytest.raises(ContradictionError):
         absence.take(votes[not late], STEP)
 
 
-def test_voting_against_the_own_close_for_a_newer_majority_is_none() -> None:
+def test_voting_against_ones_own_close_for_a_newer_majority_is_allowed() -> None:
     voter(close(1, WITHOUT_C), absent(1, ALL, 2, newest=1))
 
 
@@ -303,7 +303,7 @@ def test_everybody_chooses_the_same_of_two_majorities_that_a_liar_made() -> None
     assert chosen == [WITHOUT_A, WITHOUT_A]
 
 
-def test_a_proven_culprit_counts_as_absent_for_who_has_not_closed_the_step() -> None:
+def test_a_node_that_has_not_closed_the_step_counts_a_proven_culprit_as_absent() -> None:
     past = Past(held={0: b"a", 1: b"b", 2: b"c"}, culprits={2})
     assert voter().due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
 
@@ -333,7 +333,7 @@ def test_a_cheats_step_on_which_votes_differ_is_voted_on_again_at_once() -> None
     assert (again.round, again.entries) == (1, (b"other",))
 
 
-def test_of_two_messages_of_a_cheat_the_one_counts_on_which_more_of_those_in_the_game_have_gone_on() -> None:
+def test_the_message_of_a_cheat_counts_on_which_more_players_in_the_game_have_gone_on() -> None:
     """Who is out of it is not counted: no LOCK waits for them."""
     everyone, other = (0, 1, 2, 3, 4, 5), (b"a", b"b", b"C", b"d")
     closed: Entries = (b"a", b"b", b"c", b"d")
@@ -350,14 +350,14 @@ OUT = Place(0, TIP, (1,), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (0, 1), (0, 1))
 """Two are in the game, three are out of it."""
 
 
-def test_those_who_are_out_of_the_game_put_nobody_out_without_half_of_those_in_it() -> None:
+def test_witnesses_put_nobody_out_without_half_of_the_players_in_the_game() -> None:
     assert elect(OUT, (b"",), (2, 3, 4)) == ()
     assert elect(OUT, (b"",), (0, 2, 3, 4)) == (0, 2, 3)
     assert elect(OUT, (b"",), (2, 3, 4), backers=(0,)) == (0, 2, 3, 4)
     assert elect(OUT, (b"",), (1, 2, 3, 4)) == ()
 
 
-def test_who_backed_a_majority_and_is_gone_is_counted_in_later_rounds() -> None:
+def test_a_backer_of_a_majority_who_is_gone_counts_in_later_rounds() -> None:
     absence = voter(*(absent(author, (b"",)) for author in (0, 2, 3)), place=OUT, me=4)
     for author in (2, 3, 4):
         absence.take(absent(author, (b"",), 1, newest=0), OUT)
@@ -367,7 +367,7 @@ def test_who_backed_a_majority_and_is_gone_is_counted_in_later_rounds() -> None:
     )
 
 
-def test_where_two_stay_one_liar_is_not_enough() -> None:
+def test_if_two_players_stay_the_votes_of_one_are_not_enough() -> None:
     place = OUT._replace(owed=(0, 1))
     entries: Entries = (b"a", b"b")
     assert elect(place, entries, (1, 2, 3)) == ()
@@ -399,7 +399,7 @@ def test_a_copy_is_independent_and_equal() -> None:
     assert absence.has_voted(TIP)
 
 
-def test_votes_of_a_ballot_convince_whoever_knows_nothing() -> None:
+def test_the_votes_of_a_ballot_convince_a_node_that_knows_nothing() -> None:
     absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(1, WITHOUT_A), absent(2, WITHOUT_A), close(2, WITHOUT_A))
     fresh = Ballot(STEP)
     for vote in absence.ballots[TIP].votes():

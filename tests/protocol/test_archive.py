@@ -44,7 +44,7 @@ def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tup
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10), steps=st.integers(0, 120), preset=st.sampled_from(sorted(PRESETS)))
-def test_a_match_that_is_left_at_any_moment_has_a_transcript_that_says_who_is_awaited(
+def test_the_transcript_of_an_unfinished_match_says_who_is_awaited(
     tmp_path_factory: pytest.TempPathFactory, seed: int, steps: int, preset: str
 ) -> None:
     world = World(PRESETS[preset], 2, seed)
@@ -59,7 +59,7 @@ def test_a_match_that_is_left_at_any_moment_has_a_transcript_that_says_who_is_aw
     assert verdict.awaited == tuple(record.genesis.roster[author].join.nickname for author in record.missing())
 
 
-def test_of_two_players_who_is_left_alone_has_a_file_of_what_was_signed(tmp_path: Path) -> None:
+def test_a_player_left_alone_has_a_file_of_all_that_was_signed(tmp_path: Path) -> None:
     """The other never comes back: no majority can put them out, and the match never ends."""
     world = World(CLASSIC, 2, 3, patience=Patience(5, 5))
     while not any(machine.turn for machine in world.machines):
@@ -103,7 +103,7 @@ def test_a_forgotten_match_leaves_nothing_behind(tmp_path: Path) -> None:
         assert [store._read(f"SELECT COUNT(*) FROM {table}", (), (int,)) for table in tables] == [[(0,)]] * 4
 
 
-def test_of_two_proposals_with_one_seed_one_is_forgotten_and_the_other_stays_whole(tmp_path: Path) -> None:
+def test_forgetting_one_of_two_proposals_with_one_seed_keeps_the_other_whole(tmp_path: Path) -> None:
     store = Store(Home(tmp_path).store)
     seed = bytes(32)
     key = MatchKey(seed).public
@@ -150,7 +150,7 @@ def test_no_match_is_taken_for_another_with_a_name_like_it() -> None:
     assert caught.value.hint == "did you mean 2026-11-22-friday-2?"
 
 
-def test_what_is_printed_of_a_match_names_it() -> None:
+def test_the_printed_name_of_a_match_finds_it() -> None:
     matches = (
         match_named("ab", name="2026-11-22-friday"),
         match_named("abcdef0123"),
@@ -163,7 +163,7 @@ def test_what_is_printed_of_a_match_names_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])
-def test_no_name_is_no_name_even_of_the_only_match(name: str) -> None:
+def test_an_empty_name_does_not_find_the_only_match(name: str) -> None:
     """A script whose variable is not set asked to forget the only match there was, and that was done."""
     with pytest.raises(NodeError, match="the name of the match is empty"):
         archive.find((match_named("ab12"),), name)

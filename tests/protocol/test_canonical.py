@@ -26,7 +26,7 @@ def test_every_value_survives_the_round_trip(value: Value) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_whatever_is_decoded_is_spelled_exactly_so(data: bytes) -> None:
+def test_only_the_canonical_spelling_is_decoded(data: bytes) -> None:
     try:
         value = decode(data)
     except NotCanonicalError:
@@ -102,7 +102,7 @@ def as_tuples(value: Any) -> Any:
     return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
-def test_of_the_encodings_in_the_msgpack_test_suite_the_canonical_one_is_taken(
+def test_only_the_canonical_encoding_in_the_msgpack_test_suite_is_accepted(
     third_party: Callable[[str], Any],
 ) -> None:
     with_form = refused = 0

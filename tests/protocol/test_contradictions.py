@@ -206,7 +206,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("course", "step"), list(cases()))
 @cached_checks()
-def test_whichever_of_two_messages_comes_first_and_wherever_it_is_then_they_are_a_proof(course: str, step: str) -> None:
+def test_two_messages_are_a_proof_in_any_order_and_place(course: str, step: str) -> None:
     missed = []
     place = target(step)
     moments = list(COURSES[course])
@@ -257,7 +257,7 @@ def blames(verdict: Verdict, nickname: str) -> bool:
     return verdict.verdict is Judgement.MISCONDUCT and f"{nickname} " in verdict.reason
 
 
-def test_what_is_only_shown_of_another_history_is_compared_too() -> None:
+def test_messages_of_a_history_that_is_not_followed_are_compared_too() -> None:
     """Amid a history that is not worth to be followed, and that goes on behind the message."""
     step = target("MOVE")
     author = step.owed[-1]
@@ -273,7 +273,7 @@ def test_what_is_only_shown_of_another_history_is_compared_too() -> None:
     assert author in node.replica.proven
 
 
-def test_votes_of_who_has_none_contradict_each_other_all_the_same() -> None:
+def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
     step = target("COMMIT")
     node = Node(step.step)
     author = step.owed[0]
@@ -309,7 +309,7 @@ def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> 
     assert node.replica.record.closed(step.step) == entries
 
 
-def test_of_what_has_no_place_here_one_message_of_each_author_is_kept() -> None:
+def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> None:
     step = target("MOVE")
     author = step.owed[-1]
     node = Node(step.step)
@@ -332,7 +332,7 @@ def test_a_node_does_not_go_on_with_a_lock_of_its_own_that_it_would_not_sign_now
         Replica(world().data, author).take_stored(stored)
 
 
-def test_who_was_restarted_has_forgotten_half_of_a_proof_and_is_shown_the_whole_by_who_has_both() -> None:
+def test_a_restarted_node_that_forgot_half_of_a_proof_is_shown_both_messages() -> None:
     """It had no place in the history, so that nothing rested on it: the store does without it."""
     step = target("LOCK")
     author = step.owed[-1]

@@ -40,7 +40,7 @@ async def resume(home: Path) -> str:
         await node.close()
 
 
-async def test_an_undamaged_one_is_resumed(tmp_path: Path) -> None:
+async def test_an_undamaged_home_is_resumed(tmp_path: Path) -> None:
     store_match(tmp_path, choice="stake 5")
     assert await resume(tmp_path) == match_id(DATA).hex()
 
@@ -50,7 +50,7 @@ async def test_an_undamaged_one_is_resumed(tmp_path: Path) -> None:
     [{"seed": bytes(32)}, {"match": bytes(32)}, {"choice": "no move"}, {"choice": "3x5"}],
     ids=["the seed of another key", "another match id", "a choice that is no move", "a choice that is no stake"],
 )
-async def test_a_damaged_one_is_called_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
+async def test_a_damaged_home_is_called_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
     store_match(tmp_path, **damage)  # type: ignore[arg-type]
     with pytest.raises(NodeError, match="the stored match is damaged"):
         await resume(tmp_path)
@@ -70,7 +70,7 @@ async def test_a_match_that_was_begun_with_another_key_is_not_returned_to(tmp_pa
     await node.close()
 
 
-async def test_where_matches_were_played_no_other_key_is_made(tmp_path: Path) -> None:
+async def test_a_home_with_matches_gets_no_new_key(tmp_path: Path) -> None:
     store_match(tmp_path)
     Home(tmp_path).identity.unlink()
     with pytest.raises(NodeError) as caught:
@@ -80,7 +80,7 @@ async def test_where_matches_were_played_no_other_key_is_made(tmp_path: Path) ->
     Store(Home(tmp_path).store).close()  # and nobody holds it
 
 
-async def test_where_no_match_was_played_a_key_is_made(tmp_path: Path) -> None:
+async def test_a_home_without_matches_gets_a_key(tmp_path: Path) -> None:
     Store(Home(tmp_path).store).close()
     await (await Node.open(tmp_path, "A", discovery=False)).close()
     assert Home(tmp_path).identity.exists()

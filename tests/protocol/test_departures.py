@@ -41,7 +41,7 @@ def first_turn(world: World) -> int:
 
 
 @pytest.mark.parametrize("has_move_to_make", [True, False])
-def test_silence_is_told_with_its_step_and_the_votes_of_the_others(has_move_to_make: bool) -> None:
+def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_make: bool) -> None:
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
     mover = first_turn(world)
     silent = mover if has_move_to_make else (mover + 1) % 4
@@ -79,7 +79,7 @@ def test_a_broken_rule_is_told_by_its_name() -> None:
             assert (why.step, why.misconduct.split(":")[0]) == (position.step, "illegal move")
 
 
-def test_who_resigns_while_the_seats_are_drawn_has_conceded() -> None:
+def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
     world = World(CLASSIC, 3, seed=1)
     while not world.machines[1].match.is_bound:
         assert world.step()
@@ -92,7 +92,7 @@ def test_who_resigns_while_the_seats_are_drawn_has_conceded() -> None:
         assert state.exits[0] == ((seats(world).index(1),), "conceded")
 
 
-def test_whoever_is_silent_is_no_witness_of_it() -> None:
+def test_a_silent_player_is_no_witness_of_their_absence() -> None:
     """Somebody who comes back in time can sign that they were away, and is counted; but they are not quoted on it."""
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
     silent = first_turn(world)
@@ -116,7 +116,7 @@ def test_nobody_leaves_an_undisturbed_match() -> None:
     assert [departure(world.machines[0].match.record.chain, author) for author in range(3)] == [None] * 3
 
 
-def test_nobody_waits_for_who_has_given_up() -> None:
+def test_nobody_waits_for_a_player_who_gave_up() -> None:
     world = World(CLASSIC, 2, seed=3)
     first_turn(world)
     world.feed(1, Conceded())

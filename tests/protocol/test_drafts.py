@@ -96,7 +96,7 @@ class Parted:
             self.replica.follow(self.live[0], [signed])
 
 
-def test_a_step_that_was_decided_with_the_absents_of_backers_is_folded_message_by_message() -> None:
+def test_a_step_decided_by_absent_votes_is_folded_message_by_message() -> None:
     table = Parted()
     one, other = table.live
     closers = sorted((one, table.witness, table.silent))
@@ -108,7 +108,7 @@ def test_a_step_that_was_decided_with_the_absents_of_backers_is_folded_message_b
 
 
 @pytest.mark.parametrize("kind", [Kind.ABSENT, Kind.CLOSE])
-def test_what_a_liar_votes_in_other_rounds_keeps_nobody_from_following(kind: Kind) -> None:
+def test_votes_of_a_liar_in_other_rounds_keep_nobody_from_following(kind: Kind) -> None:
     table = Parted()
     cast = table.absent if kind is Kind.ABSENT else table.close
     table.shown += [cast(table.others, table.silent, (b"",), number) for number in range(1, 5)]
@@ -119,7 +119,7 @@ def test_what_a_liar_votes_in_other_rounds_keeps_nobody_from_following(kind: Kin
     assert table.replica.record.position.tip == table.others.position.tip
 
 
-def test_a_liar_who_votes_twice_in_the_round_of_a_decision_keeps_nobody_from_following_and_is_found_out() -> None:
+def test_a_liar_who_votes_twice_in_a_deciding_round_stops_nobody_and_is_found() -> None:
     table = Parted()
     other = (bytes(32),)
     table.shown.append(table.close(table.others, table.witness, other))

@@ -35,7 +35,7 @@ def until_bound(world: World, me: int) -> None:
         assert world.step()
 
 
-def test_the_convenor_signs_last_what_forms_the_match() -> None:
+def test_the_convenor_signs_last() -> None:
     world = table()
     while not world.machines[HOST].match.is_formed:
         held = world.machines[HOST].match.record.held
@@ -45,7 +45,7 @@ def test_the_convenor_signs_last_what_forms_the_match() -> None:
     assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}
 
 
-def test_what_the_convenor_withdraws_is_called_off_by_all_who_have_signed_it() -> None:
+def test_a_withdrawn_proposal_is_called_off_by_everybody_who_signed_it() -> None:
     world = table()
     until_bound(world, OTHER)
     world.feed(HOST, Withdrawn())
@@ -57,7 +57,7 @@ def test_what_the_convenor_withdraws_is_called_off_by_all_who_have_signed_it() -
         assert machine.proofs == []
 
 
-def test_who_has_signed_and_withdraws_takes_nothing_back() -> None:
+def test_withdrawing_does_not_take_a_signature_back() -> None:
     world = table()
     until_bound(world, OTHER)
     world.feed(OTHER, Withdrawn())
@@ -76,7 +76,7 @@ def until_formed(world: World, me: int) -> None:
         assert world.step()
 
 
-def test_who_hears_a_resignation_goes_on_with_those_who_have_formed_the_match_before() -> None:
+def test_a_node_that_hears_a_resignation_still_joins_a_formed_match() -> None:
     world = table()
     until_bound(world, LIAR)
     withdrawn = resignation(world)
@@ -90,7 +90,7 @@ def test_who_hears_a_resignation_goes_on_with_those_who_have_formed_the_match_be
     assert all(set(machine.match.replica.proven) == {LIAR} for machine in honest)
 
 
-def test_who_has_called_a_match_off_comes_back_to_those_who_have_formed_it_unless_bound_elsewhere() -> None:
+def test_a_node_that_called_a_match_off_returns_to_it_unless_bound_elsewhere() -> None:
     world = table()
     other = world.machines[OTHER].match
     until_bound(world, LIAR)
@@ -117,7 +117,7 @@ def test_who_has_called_a_match_off_comes_back_to_those_who_have_formed_it_unles
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_what_is_signed_beside_a_resignation_forms_nothing_for_who_knows_both(is_first: bool) -> None:
+def test_a_commitment_beside_a_resignation_forms_nothing_for_a_node_that_knows_both(is_first: bool) -> None:
     """Some called the match off before others were shown the commitment, and formed it: they voted the first out."""
     world = table()
     until_bound(world, LIAR)
@@ -134,7 +134,7 @@ def test_what_is_signed_beside_a_resignation_forms_nothing_for_who_knows_both(is
         assert set(match.replica.proven) == {LIAR}
 
 
-def test_what_is_resigned_before_a_step_is_open_counts_beside_what_was_signed_for_it() -> None:
+def test_a_resignation_before_a_step_opens_counts_beside_a_message_for_it() -> None:
     world = table()
     match = world.machines[OTHER].match
     early = table()
@@ -180,7 +180,7 @@ def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
     assert all(machine.match.is_ended for machine in world.machines)
 
 
-def test_a_spectator_is_none_of_the_half_that_has_heard_of_a_resignation() -> None:
+def test_a_spectator_does_not_count_among_the_half_that_heard_a_resignation() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
     until_bound(world, OTHER)
     watching = Match(world.data, None, b"")
@@ -195,7 +195,7 @@ def test_a_spectator_is_none_of_the_half_that_has_heard_of_a_resignation() -> No
     assert watching.replica.is_called_off
 
 
-def test_who_was_restarted_forms_no_match_before_they_may_show_it_to_the_others() -> None:
+def test_a_restarted_node_forms_no_match_before_it_may_show_it() -> None:
     """Else a liar could have the others call it off meanwhile, and be bound by another match."""
     world = World(CLASSIC, 4, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
     machine = world.machines[OTHER]

@@ -27,7 +27,7 @@ def test_every_preset_ends_with_identical_fair_transcripts(preset: str, players:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_house_rules_with_crashes_end_so_too(seed: int) -> None:
+def test_house_rules_with_crashes_end_with_identical_fair_transcripts(seed: int) -> None:
     rng = random.Random(seed)
     world = World(house_rules(rng), rng.randrange(2, 5), seed)
     for _ in range(12):
@@ -51,7 +51,7 @@ def house_rules(rng: random.Random) -> Ruleset:
     )
 
 
-def test_the_prize_and_every_power_that_needs_it_is_rolled_by_all() -> None:
+def test_the_prize_and_powers_that_roll_use_joint_randomness() -> None:
     world = World(PRESETS["motes"], 3, seed=3)
     world.run()
     purposes = [position.purpose for position in world.machines[0].match.record.chain]
@@ -81,7 +81,7 @@ def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() ->
     assert state_payout(world)[winner] == 4000
 
 
-def test_what_somebody_won_is_not_kept_for_the_next_match() -> None:
+def test_winnings_are_not_kept_for_the_next_match() -> None:
     rules = PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"})
     first = World(rules, 3, seed=4, player=Spender)
     first.run()
@@ -118,7 +118,7 @@ def test_a_stake_survives_a_crash_between_commitment_and_opening() -> None:
     assert verify(transcript).verdict == "fair"
 
 
-def test_a_stake_that_was_lost_with_the_store_cannot_be_opened_and_costs_its_owner_the_match() -> None:
+def test_a_stake_lost_with_the_store_costs_its_owner_the_match() -> None:
     world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=6, player=Spender)
     while not any(machine.choices for machine in world.machines):
         world.step()

@@ -87,7 +87,7 @@ def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None
         check_nickname(name)
 
 
-def test_whatever_people_are_shown_takes_room_on_a_terminal() -> None:
+def test_every_shown_character_takes_room_on_a_terminal() -> None:
     hidden = [code for code in range(sys.maxunicode + 1) if not flaw(chr(code)) and get_cwidth(chr(code)) < 1]
     assert [hex(code) for code in hidden] == []
 
@@ -108,7 +108,7 @@ def test_any_text_is_a_printable_name_or_refused(name: str) -> None:
     assert check_written(name) == name
 
 
-def test_what_no_version_of_unicode_shows_is_on_the_closed_list() -> None:
+def test_every_invisible_character_is_on_the_closed_list() -> None:
     """And nothing on it is shown: no letter of a living script became one that a genesis cannot have."""
     never = {"Cc", "Co", "Cs", "Zs", "Zl", "Zp"}
     for code in range(sys.maxunicode + 1):
@@ -124,7 +124,7 @@ def test_what_no_version_of_unicode_shows_is_on_the_closed_list() -> None:
 @pytest.mark.parametrize(
     "name", ["a\x1b[2J", "a\u202eb", "Ada\u3164", "Ada\u034f", "\U000e0041a", "a\ufe0f", " a", "a  b"]
 )
-def test_a_genesis_has_no_name_that_cannot_be_seen(name: str) -> None:
+def test_a_genesis_has_no_invisible_name(name: str) -> None:
     with pytest.raises(MalformedGenesisError, match="nickname"):
         parse_join_record(make_join_record(JOIN._replace(nickname=name), IDENTITY, KEY).wire)
 

@@ -207,7 +207,7 @@ def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn
     assert [record.position.seats[seat] for seat in record.position.state.winners] == [2]
 
 
-def test_who_resigned_before_the_seats_were_drawn_has_a_seat_and_concedes_at_the_start() -> None:
+def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_the_start() -> None:
     record, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
     left = finish(record)
     start = next(position for position in left.chain if position.state is not None)
@@ -218,7 +218,7 @@ def test_who_resigned_before_the_seats_were_drawn_has_a_seat_and_concedes_at_the
 
 
 @pytest.mark.parametrize("staying", [(), (1,)])
-def test_if_nobody_can_roll_jointly_seats_are_indices_and_all_who_left_are_out_in_order(
+def test_without_joint_randomness_seats_are_roster_indices(
     staying: tuple[int, ...],
 ) -> None:
     record = record_at(FORMED)
@@ -270,13 +270,13 @@ def of_five(
     return record
 
 
-def test_who_left_before_a_step_does_not_vote_on_it() -> None:
+def test_a_player_who_left_before_a_step_does_not_vote_on_it() -> None:
     assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
     with pytest.raises(RejectedMessageError, match="by somebody who has none there"):
         of_five(0, 1, 2, absent=(4,), left=1)
 
 
-def test_who_resigns_in_a_step_is_not_counted_among_those_who_stay() -> None:
+def test_a_player_who_resigns_in_a_step_does_not_count_as_staying() -> None:
     assert of_five(0, 1, 2, absent=(4,), resigning=(1,)).position.step == 2
     with pytest.raises(RejectedMessageError, match="not a majority of votes that leaves one"):
         of_five(0, 1, 2, absent=(3, 4), resigning=(1, 2))
@@ -295,7 +295,7 @@ def test_nodes_and_records_count_the_same_votes() -> None:
 
 
 @pytest.mark.parametrize("step", range(FORMED))
-def test_who_resigns_before_the_match_is_formed_keeps_it_from_being_and_proves_nothing(step: int) -> None:
+def test_a_resignation_before_the_match_is_formed_prevents_it_and_proves_nothing(step: int) -> None:
     record = record_at(step)
     record.add(resigns(record, 0))
     for signed in said(step):
@@ -307,7 +307,7 @@ def test_who_resigns_before_the_match_is_formed_keeps_it_from_being_and_proves_n
 
 
 @pytest.mark.parametrize("step", range(FORMED))
-def test_what_forms_the_match_counts_where_its_author_has_resigned_as_well(step: int) -> None:
+def test_a_forming_message_counts_despite_a_resignation_of_its_author(step: int) -> None:
     record = record_at(step)
     record.add(resigns(record, 0))
     for signed in said(step):
@@ -384,7 +384,7 @@ WRONG: dict[str, tuple[Purpose, Kind, Kind, object]] = {
 
 
 @pytest.mark.parametrize(("purpose", "due", "kind", "body"), WRONG.values(), ids=WRONG.keys())
-def test_a_rightly_signed_wrong_is_misconduct_and_changes_nothing(
+def test_a_signed_wrong_message_is_misconduct_and_changes_nothing(
     purpose: Purpose, due: Kind, kind: Kind, body: object
 ) -> None:
     record = record_at(at(purpose, due))
@@ -396,7 +396,7 @@ def test_a_rightly_signed_wrong_is_misconduct_and_changes_nothing(
     assert len(caught.value.evidence) == 1
 
 
-def test_what_does_not_belong_here_is_refused_and_blames_nobody() -> None:
+def test_a_message_that_does_not_belong_here_is_refused_and_blames_nobody() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
     record = record_at(step)
     good = said(step)[0]

@@ -117,7 +117,7 @@ def test_a_vote_costs_one_check_of_its_signature_and_one_count_whatever_else_is_
     assert 0 < work["checks"] <= len(votes)
 
 
-def test_votes_are_stored_by_who_acts_on_them_and_leave_the_store_with_the_next_lock() -> None:
+def test_votes_are_stored_by_nodes_that_act_on_them_until_the_next_lock() -> None:
     """A silent player is put out: the CLOSEs that say so stay, as the history rests on them; all else goes."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.record.position.owed[0]
@@ -137,7 +137,7 @@ def test_votes_are_stored_by_who_acts_on_them_and_leave_the_store_with_the_next_
         assert {signed.id for signed in stored(machine) if signed.message.kind in VOTES} == grounds
 
 
-def test_what_a_node_signed_last_about_a_step_is_known_to_it_after_all_were_killed_at_once() -> None:
+def test_a_node_knows_its_last_vote_on_a_step_after_all_nodes_were_killed() -> None:
     """So is what it rests on: nobody has to hear that from the others, who were killed, too."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.record.position.owed[0]
@@ -188,7 +188,7 @@ def absents(world: World, history: History, number: int) -> list[Signed]:
     return [sign(message, MatchKey(world.seeds[message.author])) for message in messages if message.author not in owed]
 
 
-def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> None:
+def test_an_older_majority_on_a_shorter_history_is_not_followed() -> None:
     world = in_a_round()
     record, replica = world.machines[0].match.record, world.machines[0].match.replica
     bidder, elsewhere, shown = with_another_bid(world)
@@ -200,7 +200,7 @@ def test_whose_majority_is_older_and_on_a_shorter_history_is_not_followed() -> N
     assert replica.absence.leaders()[0].place == record.place(before.step)
 
 
-def test_what_a_node_signed_on_a_history_that_it_has_left_stays_in_its_store() -> None:
+def test_messages_on_a_history_that_a_node_left_stay_in_its_store() -> None:
     """Else it could contradict that after a restart, if the history comes back."""
     world = in_a_round()
     record, replica = world.machines[0].match.record, world.machines[0].match.replica
@@ -214,7 +214,7 @@ def test_what_a_node_signed_on_a_history_that_it_has_left_stays_in_its_store() -
     assert own.id in {signed.id for signed in kept}
 
 
-def test_what_a_node_signed_on_a_history_that_it_has_left_binds_it_after_a_restart_and_when_it_returns() -> None:
+def test_messages_on_a_history_that_a_node_left_bind_it_after_a_restart() -> None:
     world = in_a_round()
     history = world.machines[0].match.record
     me = history.chain[history.position.step - 1].owed[0]
@@ -244,7 +244,7 @@ def _history_of(record: History) -> list[Signed]:
     return [signed for position in chain for signed in position.entries.values()]
 
 
-def test_who_has_stored_a_complete_lock_votes_on_no_step_before_it_whatever_is_shown() -> None:
+def test_a_node_with_a_complete_lock_votes_on_no_earlier_step() -> None:
     """So a vote that was under way then, and left without being stored, is contradicted by no later one."""
     world = in_a_round()
     machine = world.machines[0]

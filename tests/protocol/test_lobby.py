@@ -48,7 +48,7 @@ def test_a_seat_that_was_left_is_free_again() -> None:
     assert hosted.records == (HOST, BEA)
 
 
-def test_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
+def test_a_guest_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
     hosted = table(2)
     hosted.admit(ANN.join.identity, ANN.wire)
     again = join_record(b"lobby", 1, nickname="ann again")
@@ -89,7 +89,7 @@ def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> No
             private.check_aim(WatchAim(identifier, token))
 
 
-def test_who_wants_another_table_is_told_that_it_is_gone() -> None:
+def test_a_guest_of_another_table_is_told_that_it_is_gone() -> None:
     with pytest.raises(NotAdmittedError) as caught:
         table().check_aim(TableAim(b"x" * 16, ""))
     assert caught.value.code == "no-table"
@@ -104,7 +104,7 @@ def seated() -> tuple[HostedTable, Seat]:
     return hosted, seat
 
 
-def test_a_guest_signs_what_the_table_was_said_to_play() -> None:
+def test_a_guest_signs_the_advertised_rules() -> None:
     hosted, seat = seated()
     assert seat.ruleset == CLASSIC
     assert seat.check_proposal(hosted.genesis().encoded()) == hosted.genesis()
@@ -161,7 +161,7 @@ def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) 
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u202eb", "\u3164", " a"])
-def test_nobody_sits_down_with_who_has_an_unseemly_name(name: str) -> None:
+def test_nobody_sits_down_with_a_player_with_an_unseemly_name(name: str) -> None:
     record = join_record(b"seed", 1, nickname=name)
     assert refusal(table(), record.join.identity, record.wire) == "refused"
     hosted, seat = seated()

@@ -42,7 +42,7 @@ def test_tests_of_multicast_have_a_network_of_their_own_or_run_in_a_row(
     assert has_own or worker_id == "master" or request.node.nodeid.endswith("@multicast")
 
 
-async def test_where_there_was_no_multicast_it_is_tried_again_when_the_interfaces_change(
+async def test_multicast_is_tried_again_when_the_interfaces_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await multicast()
@@ -133,7 +133,7 @@ async def test_a_table_is_found_by_name_and_by_id(opens: Opener, table: Advertis
     assert (HOST, 7001) in by_name.addresses
 
 
-async def test_what_is_not_there_is_not_found(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_table_that_is_not_there_is_not_found(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
     guest = await opens()
     for look in (guest.resolve, guest.resolve_to_watch):
@@ -175,7 +175,7 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
         assert caught.value.choices == (("p2pdice tables", "See what is there"),)
 
 
-async def test_the_beginning_of_a_name_will_do_where_no_other_begins_like_it(
+async def test_an_unambiguous_beginning_of_a_name_is_enough(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
 ) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
@@ -192,9 +192,7 @@ async def test_the_beginning_of_a_name_will_do_where_no_other_begins_like_it(
         assert caught.value.hint == 'did you mean "Root\'s table" or "Root\'s other table"?'
 
 
-async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgotten(
-    opens: Opener, table: Advertisement
-) -> None:
+async def test_earlier_records_of_a_name_that_was_taken_over_are_kept(opens: Opener, table: Advertisement) -> None:
     """The records of a table are replaced by others, with the bit that flushes caches, or withdrawn before."""
     host, guest = await opens(), await opens()
     await host.advertise(table, 7001)
@@ -223,7 +221,7 @@ async def test_what_was_told_of_a_name_before_somebody_took_it_over_is_not_forgo
     assert len({each.advertisement.id for each in called(guest._discovery.told(), table.name)}) == 2
 
 
-async def test_where_tables_change_without_end_no_name_is_trusted(
+async def test_no_name_is_trusted_while_tables_change_without_end(
     opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever floods the network must not make anybody forget who had a name first."""
@@ -240,7 +238,7 @@ async def test_where_tables_change_without_end_no_name_is_trusted(
     assert "join line" in caught.value.hint
 
 
-async def test_a_table_whose_match_begins_is_one_to_whoever_watches_it_by_name(
+async def test_a_spectator_can_name_a_table_whose_match_has_begun(
     opens: Opener, table: Advertisement, match: Advertisement
 ) -> None:
     """Its players tell of the match before everybody has heard that the table waits for nobody any more."""

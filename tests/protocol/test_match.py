@@ -72,7 +72,7 @@ def test_the_end_is_confirmed_by_the_last_receipt_and_waits_for_no_timer(players
 
 @pytest.mark.parametrize("preset", ["classic", "motes", *thoroughly(["joker", "perudo"])])
 @pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 20))])
-def test_what_a_message_cannot_change_is_not_looked_at_and_nobody_notices(
+def test_skipping_checks_that_a_message_cannot_change_makes_no_difference(
     preset: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where links break."""
@@ -130,7 +130,7 @@ def test_the_owner_is_told_the_story_in_order() -> None:
     assert Suspended not in kinds
 
 
-def test_of_all_that_one_input_made_happen_the_last_is_told_as_such() -> None:
+def test_the_last_event_of_one_input_is_marked_as_last() -> None:
     world = World(CLASSIC, 2, seed=1)
     world.run()
     told = [event for event in world.machines[0].shown if isinstance(event, Happened)]
@@ -201,7 +201,7 @@ def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int) -> None:
+def test_two_players_without_a_link_play_through_the_third(seed: int) -> None:
     world = World(CLASSIC, 3, seed, patience=Patience(120, 15))
     world.cut(1, 2)
     world.run()
@@ -210,7 +210,7 @@ def test_two_who_never_had_a_link_to_each_other_play_through_the_third(seed: int
 
 
 @pytest.mark.parametrize("seed", [*range(0, 14, 3), *thoroughly(sorted({*range(14)} - {*range(0, 14, 3)}))])
-def test_halves_that_were_cut_off_and_voted_alone_go_on_together_without_delay(seed: int) -> None:
+def test_halves_that_voted_while_cut_off_go_on_together_without_delay(seed: int) -> None:
     """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
     patience = 5
     world = World(CLASSIC, 4, seed, patience=Patience(patience, patience))
@@ -263,7 +263,7 @@ def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it(
     assert_all_agree(world)
 
 
-def test_who_leaves_after_the_end_is_named_and_who_only_loses_the_link_is_not() -> None:
+def test_a_player_who_leaves_after_the_end_is_named_and_a_lost_link_is_not() -> None:
     world = World(CLASSIC, 3, seed=1)
     world.run()
     world.feed(0, Left(1, on_purpose=True))
@@ -299,7 +299,7 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_who_gives_up_and_quits_before_that_counts_gives_up_when_they_are_back(players: int) -> None:
+def test_a_player_who_gave_up_and_quit_at_once_still_gives_up_on_return(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     turn = first_turn(world)
     me = (turn + 1) % players
@@ -321,7 +321,7 @@ def test_who_gives_up_and_quits_before_that_counts_gives_up_when_they_are_back(p
     assert shown(world, me, ConcedeAccepted) == []
 
 
-def test_giving_up_is_told_before_what_comes_of_it() -> None:
+def test_giving_up_is_told_before_its_consequences() -> None:
     world = World(CLASSIC, 2, seed=1)
     world.machines[0].player = Quitter(random.Random(1))
     world.run()
@@ -341,7 +341,7 @@ def first_turn(world: World) -> int:
     return next(me for me, machine in enumerate(world.machines) if machine.turn)
 
 
-def test_an_illegal_move_of_ones_own_is_refused_before_it_is_signed() -> None:
+def test_ones_own_illegal_move_is_refused_before_it_is_signed() -> None:
     world = World(CLASSIC, 2, seed=6)
     me = first_turn(world)
     turn = world.machines[me].turn
@@ -457,7 +457,7 @@ class Mistaken(Match):
             super()._send(signed)
 
 
-def test_programs_that_disagree_stop_where_no_state_has_a_majority_and_blame_nobody() -> None:
+def test_programs_that_disagree_stop_without_a_majority_and_blame_nobody() -> None:
     world = World(CLASSIC, 2, seed=3, kinds={1: Mistaken})
     world.run()
     (told,) = shown(world, 0, Diverged)
@@ -476,7 +476,7 @@ def test_one_program_that_disagrees_with_two_counts_as_absent() -> None:
     assert not shown(world, 0, Misbehaved)
 
 
-def test_two_who_never_reach_each_other_play_through_the_third() -> None:
+def test_two_players_who_never_reach_each_other_play_through_the_third() -> None:
     """Cut off from each other before there is a match: the others must be told as soon as there is one."""
     world = World(CLASSIC, 3, seed=9)
     world.cut(1, 2)

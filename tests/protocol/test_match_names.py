@@ -14,7 +14,7 @@ HOSTILE = ["../../etc/passwd", "$(reboot)", "; rm -rf ~", "--yes", "-o", "\x1b[2
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
-def test_whatever_a_table_is_called_its_name_is_letters_and_digits_that_no_shell_reads_otherwise(text: str) -> None:
+def test_every_match_name_is_safe_in_a_shell(text: str) -> None:
     name = slug(text)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*|", name)
     assert len(name) <= LONGEST_SLUG
@@ -24,7 +24,7 @@ def test_whatever_a_table_is_called_its_name_is_letters_and_digits_that_no_shell
 
 
 @given(st.text(alphabet="abcdef0123456789-", max_size=60))
-def test_no_table_can_be_called_like_the_transcript_of_another_match(text: str) -> None:
+def test_no_table_name_is_the_transcript_name_of_another_match(text: str) -> None:
     assert not re.search("-[0-9a-f]{8,}$", slug(text))
 
 

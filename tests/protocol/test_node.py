@@ -56,7 +56,7 @@ async def refused(player: Player, target: str | tuple[Sighting, ...]) -> str:
 
 
 @pytest.mark.parametrize("seats", [2, 3, 5])
-async def test_who_joins_by_the_join_line_plays_a_whole_match(people: Company, seats: int) -> None:
+async def test_a_guest_joins_by_the_join_line_and_plays_a_whole_match(people: Company, seats: int) -> None:
     players, _ = await people.table(seats)
     await agree(*players)
     for player in players:
@@ -67,7 +67,7 @@ async def test_who_joins_by_the_join_line_plays_a_whole_match(people: Company, s
         assert [names[author] for author in kept.winners] == [end.players[seat].name for seat in end.places[0]]
 
 
-async def test_who_joins_by_address_is_told_whose_table_it_is(people: Company) -> None:
+async def test_a_guest_who_joins_by_address_is_told_whose_table_it_is(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
     guest = await people.sit("guest")
@@ -114,7 +114,7 @@ async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monke
 
 
 @MULTICAST
-async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company) -> None:
+async def test_a_name_that_two_tables_share_joins_neither(people: Company) -> None:
     """Anybody can advertise a table by the name of another: who sits at which is told by the fingerprint."""
     await multicast()
     name = f"Friday {secrets.token_hex(4)}"
@@ -132,7 +132,7 @@ async def test_of_two_tables_with_one_name_none_is_joined_by_it(people: Company)
     await agree(right, guest)
 
 
-async def test_without_discovery_a_name_leads_nowhere_and_says_what_does(people: Company) -> None:
+async def test_without_discovery_a_name_is_refused_with_advice(people: Company) -> None:
     guest = await people.sit("guest")
     with pytest.raises(NodeError, match="switched off") as caught:
         await guest.node.join("Friday")
@@ -140,7 +140,7 @@ async def test_without_discovery_a_name_leads_nowhere_and_says_what_does(people:
     assert "join line" in caught.value.hint
 
 
-async def test_who_comes_when_all_seats_are_taken_is_told_so(people: Company) -> None:
+async def test_a_guest_is_told_that_all_seats_are_taken(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     first, second = await people.sit("first"), await people.sit("second")
@@ -175,7 +175,7 @@ def silence_towards(player: Player, *kinds: type[Frame]) -> None:
     player.node.peer_frame = hear_some  # type: ignore[method-assign]
 
 
-async def test_a_private_table_admits_who_has_the_whole_join_line_only(people: Company) -> None:
+async def test_a_private_table_admits_only_guests_with_the_whole_join_line(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=True))
     assert not opened.advertised
@@ -229,7 +229,7 @@ async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: 
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
-async def test_a_join_line_leads_past_whoever_else_answers_at_one_of_its_addresses(people: Company, enter: str) -> None:
+async def test_a_join_line_leads_past_a_stranger_at_one_of_its_addresses(people: Company, enter: str) -> None:
     """Another laptop may have got an address that the host had before; whoever it is hears nothing."""
     host, impostor = await people.sit("host"), FakeHost()
     right = parse_join_line((await host.node.host(TableSettings("Friday", CLASSIC, 9))).join_line)
@@ -243,7 +243,7 @@ async def test_a_join_line_leads_past_whoever_else_answers_at_one_of_its_address
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
-async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, enter: str) -> None:
+async def test_a_stranger_who_answers_is_named_if_the_right_node_does_not(people: Company, enter: str) -> None:
     one, other = FakeHost(), FakeHost()
     lines = [await one.open(), await other.open()]
     addresses = tuple(address for line in lines for address in line.addresses)
@@ -272,7 +272,7 @@ async def test_who_else_answers_is_named_if_nobody_right_does(people: Company, e
         ((), "unreachable"),
     ],
 )
-async def test_whatever_a_host_answers_the_guest_is_told_what_kind_of_no_it_was(
+async def test_a_guest_is_told_what_kind_of_refusal_it_was(
     people: Company, answers: tuple[Frame, ...], code: str
 ) -> None:
     host = FakeHost(*answers)
@@ -299,7 +299,7 @@ FRIDAY = TableSettings("Friday", CLASSIC, 3)
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
-async def test_who_asks_for_one_table_is_not_seated_at_another(
+async def test_a_guest_of_one_table_is_not_seated_at_another(
     people: Company, enter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anybody can advertise Sunday at the address of Friday, by its id too; or another table has the address by now."""
@@ -386,7 +386,7 @@ async def test_a_name_whose_addresses_lead_to_two_keys_is_not_joined(
     assert await refused(guest, "Friday") == "refused"
 
 
-async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spectators(
+async def test_a_forger_cannot_hide_a_table_behind_one_full_of_spectators(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.limits.SPECTATORS_OF_A_LOBBY", 0)
@@ -408,9 +408,7 @@ async def test_who_takes_a_name_over_cannot_hide_a_table_by_filling_it_with_spec
     wrong.close()
 
 
-async def test_who_is_there_and_shows_nothing_may_have_the_table(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_node_may_still_have_the_table(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     """A forger may lead us to the true host by a way of their own, and stop there: each identity is asked once."""
     wrong, silent = await people.sit("Eve"), FakeHost()
     await wrong.node.host(FRIDAY)
@@ -441,7 +439,7 @@ async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
 
 
 @pytest.mark.parametrize("is_one_table", [True, False])
-async def test_of_very_many_tables_with_one_name_none_is_dialled(
+async def test_no_table_is_dialled_if_very_many_share_its_name(
     people: Company, is_one_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bound is of addresses: as many false records of one table lead to as many attempts to dial."""
@@ -489,7 +487,7 @@ async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
 
 
 @MULTICAST
-async def test_who_takes_over_the_records_of_a_living_table_gets_none_of_its_guests(people: Company) -> None:
+async def test_a_forger_of_the_records_of_a_table_gets_none_of_its_guests(people: Company) -> None:
     """The same service by the same name, with the bit that flushes caches, in real multicast."""
     await multicast()
     name = f"Friday {secrets.token_hex(4)}"

@@ -148,7 +148,7 @@ def lose_commitments(player: Player) -> None:
     player.node.peer_frame = hear  # type: ignore[method-assign]
 
 
-async def test_who_signed_all_that_forms_the_match_and_died_before_hearing_that_all_did_comes_back(
+async def test_a_guest_who_died_just_before_the_match_was_formed_comes_back(
     people: Company,
 ) -> None:
     """For the others the match has begun: it must not be lost to its last signer."""
@@ -210,7 +210,7 @@ async def test_all_killed_at_once_resume_one_after_the_other(people: Company) ->
     await agree(*back)
 
 
-async def test_who_quits_in_the_middle_can_come_back(people: Company) -> None:
+async def test_a_player_who_quits_in_the_middle_can_come_back(people: Company) -> None:
     (host, guest), _ = await people.table(2)
     await in_mid_match(guest)
     await guest.leave()
@@ -233,7 +233,7 @@ async def away(player: Player, is_killed: bool) -> Path:
     return player.node.home.path
 
 
-async def test_who_quits_is_told_from_who_is_lost(people: Company) -> None:
+async def test_quitting_is_told_apart_from_a_lost_link(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[0])
     watching = await people.sit("W")
@@ -292,7 +292,7 @@ async def test_the_convenor_comes_back_through_any_other_player(people: Company,
 
 
 @pytest.mark.multicast
-async def test_who_resumes_at_another_port_finds_all_others_by_multicast_though_they_moved_too(
+async def test_a_player_who_resumes_at_another_port_finds_moved_players_by_multicast(
     people: Company,
 ) -> None:
     """Nobody listens where anybody else last saw them."""
@@ -446,7 +446,7 @@ async def test_a_home_serves_one_node_at_a_time(people: Company) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 21, "a\u202eb", "два one"])
-async def test_what_is_no_name_opens_no_node(tmp_path: Path, name: str) -> None:
+async def test_an_invalid_name_opens_no_node(tmp_path: Path, name: str) -> None:
     with pytest.raises(NodeError) as caught:
         await Node.open(tmp_path, name)
     assert caught.value.code == "failed"

@@ -120,7 +120,7 @@ def test_a_vote_of_a_round_far_ahead_wins_a_silent_player_no_time(is_other: bool
     assert turn.until_out() <= PATIENCE.human + 2.0
 
 
-def test_a_vote_before_patience_ends_takes_no_time_from_whoever_is_on_turn() -> None:
+def test_an_early_vote_takes_no_time_from_the_player_on_turn() -> None:
     turn = SilentTurn(4, is_other=True)
     turn.vote(turn.record.position.step, 0, range(4), truthfully=True)
     assert turn.until_out() == PATIENCE.human + RELAY
@@ -213,7 +213,7 @@ def test_nobody_calls_the_end_while_a_majority_votes_against_the_last_step() -> 
     assert world.now == began + ROUNDS_AT_THE_END * ROUND
 
 
-def test_who_stands_still_for_a_vote_is_not_woken_to_warn_of_the_slow() -> None:
+def test_a_node_that_stands_still_for_a_vote_is_not_woken_to_warn() -> None:
     """The end of patience moves on with the time meanwhile: as near as it is, as often would they be woken."""
     turn = SilentTurn(4)
     match = turn.world.machines[turn.others[0]].match
@@ -223,7 +223,7 @@ def test_who_stands_still_for_a_vote_is_not_woken_to_warn_of_the_slow() -> None:
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_a_liar_who_runs_ahead_chooses_for_nobody_which_objections_they_heed(stride: int) -> None:
+def test_a_liar_in_later_rounds_does_not_choose_which_objections_others_heed(stride: int) -> None:
     """With each round it is one step further, and ``stride`` rounds: else all would stay in rounds of one parity."""
     turn = SilentTurn(4)
     fresh, number = list(turn.closed), 0

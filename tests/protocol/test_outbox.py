@@ -181,7 +181,7 @@ def test_so_many_messages_are_stored_without_a_frame_and_one_fewer_are_not(outbo
     assert carried_out(outbox) == [Write(MESSAGES[:BATCH], False)]
 
 
-def test_what_an_action_causes_belongs_to_the_next_turn(outbox: Outbox[str]) -> None:
+def test_effects_of_an_action_belong_to_the_next_turn(outbox: Outbox[str]) -> None:
     def answer() -> None:
         outbox.keep(MESSAGES[0])
         outbox.post("answer")
@@ -191,7 +191,7 @@ def test_what_an_action_causes_belongs_to_the_next_turn(outbox: Outbox[str]) -> 
     assert carried_out(outbox) == [Write(MESSAGES[:1], False), Send("answer"), Sent()]
 
 
-def test_what_belonged_to_a_withdrawn_proposal_replaces_nothing_of_the_next(outbox: Outbox[str]) -> None:
+def test_effects_of_a_withdrawn_proposal_replace_nothing_of_the_next(outbox: Outbox[str]) -> None:
     outbox.keep_only(MESSAGES[:2])
     outbox.forget(MATCH)
     outbox.keep(MESSAGES[2])

@@ -81,7 +81,7 @@ class Observed(World):
 
 
 @pytest.mark.parametrize("rules", ["classic", "motes"])
-def test_every_step_says_who_has_given_what_it_takes_and_looking_on_changes_nothing(rules: str) -> None:
+def test_progress_says_who_has_sent_their_message_and_reading_it_changes_nothing(rules: str) -> None:
     """Motes have every purpose and stage: stakes are chosen, committed to and opened."""
     worlds = [kind(PRESETS[rules], 3, seed=1, patience=PATIENCE) for kind in (World, Observed)]
     for world in worlds:
@@ -172,7 +172,7 @@ def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
     assert all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines)
 
 
-def test_who_is_linked_and_silent_suspends_a_match_that_cannot_go_on_without_them_until_they_move() -> None:
+def test_a_silent_linked_player_suspends_a_match_that_needs_them() -> None:
     world = World(CLASSIC, 2, seed=1, patience=PATIENCE)
     slow, began = on_turn(world), world.now
     machine = world.machines[1 - slow]

@@ -64,7 +64,7 @@ def happened(world: World, me: int, kind: type) -> list[object]:
 
 
 @pytest.mark.parametrize("phase", [each for each in PHASES if each not in FORMING], ids=named)
-def test_whoever_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, Kind]) -> None:
+def test_a_player_who_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, Kind]) -> None:
     world = play(phase, (1,), 3)
     records = [world.machines[me].match.record for me in (0, 2)]
     assert len({record.position.tip for record in records}) == 1
@@ -150,7 +150,7 @@ def test_two_players_never_deal_anew_without_each_other() -> None:
 
 
 @pytest.mark.parametrize("phase", FORMING, ids=named)
-def test_who_signs_no_genesis_or_no_first_commitment_keeps_the_match_from_beginning_and_no_more(
+def test_a_player_who_signs_no_genesis_only_keeps_the_match_from_beginning(
     phase: tuple[Purpose, Kind],
 ) -> None:
     world = play(phase, (1,), 3)
@@ -175,9 +175,7 @@ class Deaf(Match):
 
 
 @pytest.mark.parametrize(("players", "liars"), [(3, (1, 2)), (5, (1, 2, 3))])
-def test_a_majority_that_calls_somebody_silent_puts_them_out_and_no_file_can_show_who_lied(
-    players: int, liars: tuple[int, ...]
-) -> None:
+def test_a_lying_majority_can_put_a_player_out_without_proof(players: int, liars: tuple[int, ...]) -> None:
     rules = PRESETS["classic"].with_options({"dice": "2"})
     world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
     world.run()

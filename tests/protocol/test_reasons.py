@@ -100,14 +100,14 @@ async def test_why_a_table_is_closed_is_said_in_plain_words(
     host.close()
 
 
-async def test_who_watched_a_table_hears_that_its_host_has_left(people: Company) -> None:
+async def test_a_spectator_hears_that_the_host_has_left(people: Company) -> None:
     host, watching = await people.sit("Ada"), await people.sit("Cleo")
     await watching.node.watch((await host.node.host(TableSettings("Friday", CLASSIC, 2))).join_line)
     await host.leave()
     assert narrate(await watching.until(TableClosed), Seating()) == "The table is closed: the host has left."
 
 
-async def test_what_a_host_says_reaches_no_terminal_as_it_is_from_a_bot_either(people: Company) -> None:
+async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
     host = FakeHost(WELCOME)
     line = await host.open()
     host.answers = (WELCOME, shown(host))
@@ -149,7 +149,7 @@ async def test_why_nobody_is_let_in_is_said_in_plain_words(people: Company, answ
     host.close()
 
 
-async def test_what_a_table_answers_is_said_from_where_it_is_read(people: Company) -> None:
+async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company) -> None:
     """The host writes it, and a guest reads it: there is no here and there, no this and the other."""
     host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
     where = f"{HOST}:{host.node.port}"
@@ -172,7 +172,7 @@ async def test_what_a_table_answers_is_said_from_where_it_is_read(people: Compan
     assert await refused(other.node.watch, at_guest) == "there is nothing to be seen at this address"
 
 
-async def test_who_wants_a_seat_where_a_match_is_played_is_told_so_and_can_look_on(people: Company) -> None:
+async def test_a_guest_who_comes_during_a_match_is_told_so_and_can_watch(people: Company) -> None:
     host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
     guest.hold()
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))

@@ -93,7 +93,7 @@ def test_with_a_players_eyes_the_story_is_the_one_that_this_player_was_told_live
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_who_sees_all_sees_every_cup_from_the_roll_on(name: str) -> None:
+def test_the_full_replay_shows_every_cup_from_the_roll_on(name: str) -> None:
     world = run(PRESETS[name], 3, 2)
     replay = replayed(world.machines[0].transcript)
     story = told(replay)
@@ -138,7 +138,7 @@ def test_a_walk_gives_the_same_positions_as_the_history_that_was_never_thinned()
         assert list(record.walk(start)) == live.chain[start:]
 
 
-def test_an_unfinished_match_is_told_as_far_as_it_goes_and_what_was_not_opened_stays_unknown() -> None:
+def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown() -> None:
     world = run(SMALL, 3, 4)
     record = world.machines[0].match.record
     whole = told(replayed(world.machines[0].transcript))
@@ -177,7 +177,7 @@ def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
 
 
 @pytest.mark.parametrize("has_given_up", [True, False])
-def test_who_left_is_out_for_the_same_reason_as_everybody_was_told(has_given_up: bool) -> None:
+def test_a_replay_gives_the_reason_that_the_players_were_told(has_given_up: bool) -> None:
     world = World(SMALL, 4, seed=3, patience=HURRIED)
     leaver = first_turn(world)
     if has_given_up:
@@ -271,7 +271,9 @@ def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[Wo
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"\x92"])
-def test_what_is_no_transcript_has_no_story(change: Callable[[bytes], bytes], cheated: tuple[World, int]) -> None:
+def test_a_file_that_is_no_transcript_has_no_story(
+    change: Callable[[bytes], bytes], cheated: tuple[World, int]
+) -> None:
     with pytest.raises(NoMatchError):
         replayed(change(cheated[0].machines[0].transcript))
 

@@ -116,7 +116,7 @@ async def test_after_a_match_nobody_else_can_read_anything_of_the_home(tmp_path:
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
-async def test_what_peers_call_themselves_becomes_part_of_no_path(people: Company, tmp_path: Path) -> None:
+async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_path: Path) -> None:
     host = await people.sit("../../host", home=tmp_path / "a")
     guest = await people.sit("..\\guest", home=tmp_path / "b")
     opened = await host.node.host(TableSettings("../../../table", CLASSIC, 2))
@@ -148,9 +148,7 @@ def log(tmp_path: Path) -> Iterator[logging.Logger]:
     handler.close()
 
 
-def test_what_a_peer_wrote_is_escaped_in_the_log_with_and_without_a_traceback(
-    log: logging.Logger, tmp_path: Path
-) -> None:
+def test_text_of_a_peer_is_escaped_in_the_log(log: logging.Logger, tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\u202e\r\x9b31m\u200b\nforged: all is well"
     log.warning("from a peer: %s", hostile)
     try:

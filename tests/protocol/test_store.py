@@ -90,7 +90,7 @@ def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
     assert (match.formed, match.port) == (True, 7000)
 
 
-def test_of_proposals_without_end_the_newest_are_kept_and_no_formed_match_is_lost(store: Store) -> None:
+def test_the_newest_of_many_proposals_are_kept_and_no_formed_match_is_lost(store: Store) -> None:
     store.mark_formed(MATCH)
     other = MatchKey(b"o" * 32)
     store.add_seed(other.public, b"o" * 32)

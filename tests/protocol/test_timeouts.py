@@ -44,13 +44,13 @@ def test_a_person_has_the_whole_patience_for_every_choice() -> None:
     assert {waiting.step(is_choice=True) for _ in range(20)} == {PATIENCE.human}
 
 
-def test_who_comes_back_while_choosing_gets_time_to_answer_and_no_second_time_to_choose() -> None:
+def test_a_player_who_returns_gets_time_to_answer_but_no_second_time_to_choose() -> None:
     longest = PATIENCE.human + limits.REPRIEVES * PATIENCE.automatic
     assert Waiting().step(is_choice=True, returns=limits.REPRIEVES) == longest
     assert Waiting().step(is_choice=True, returns=50) == longest
 
 
-def test_what_passes_before_a_return_is_charged_like_any_other_wait() -> None:
+def test_time_before_a_return_is_charged_like_any_other_wait() -> None:
     """Else whoever cuts their own link and comes back in the last moment could stall every step, for ever."""
     waiting = Waiting()
     lasted = [waiting.step(returns=limits.REPRIEVES) for _ in range(50)]
@@ -60,7 +60,7 @@ def test_what_passes_before_a_return_is_charged_like_any_other_wait() -> None:
     assert lasted[-1] == free
 
 
-def test_of_a_witness_no_more_than_the_grace_is_waited_for() -> None:
+def test_a_witness_is_waited_for_only_for_the_grace() -> None:
     waiting = Waiting()
     waiting.clock.open_step(b"lock", is_choice=False, now=0.0)
     assert waiting.clock.due((1,), (1,)) == limits.GRACE

@@ -118,7 +118,7 @@ def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: Wo
     assert transcript_named(home, names.get(named, named)) == path
 
 
-def test_a_spectator_who_has_no_store_finds_what_was_watched(home: Home, played: World) -> None:
+def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played: World) -> None:
     path = put(home, played)
     assert not home.store.exists()
     assert transcript_named(home, "last") == path
@@ -157,7 +157,7 @@ def test_a_name_that_could_be_two_is_none(home: Home, played: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["match.p2pdice", "./last", "a/b", "", " ", "../store", "3f2a.txt", "\x1b[2J"])
-def test_what_can_only_be_a_file_is_said_to_be_missing(home: Home, played: World, text: str) -> None:
+def test_a_missing_file_is_said_to_be_missing(home: Home, played: World, text: str) -> None:
     put(home, played)
     with pytest.raises(FileNotFoundError):
         transcript_named(home, text)
@@ -187,5 +187,5 @@ def test_while_somebody_plays_transcripts_are_named_as_ever(home: Home, played: 
         assert transcript_named(home, kept.name) == path
 
 
-def test_what_is_printed_needs_no_quotes(home: Home, played: World) -> None:
+def test_a_printed_path_needs_no_quotes(home: Home, played: World) -> None:
     assert re.fullmatch("[a-z0-9.-]+", put(home, played).name)

@@ -97,7 +97,7 @@ def verdict_in_short(verdict: Verdict) -> tuple[Judgement, str | None, int | Non
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"garbage", b"\x91" * 70_000, encode((TRANSCRIPT_TAG, b""))])
-def test_what_is_no_transcript_is_altered(data: bytes) -> None:
+def test_a_file_that_is_no_transcript_is_judged_altered(data: bytes) -> None:
     assert verify(data).verdict == "altered"
 
 
@@ -261,7 +261,7 @@ def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
     assert verify(bytes(data)).verdict == Judgement.FAIR
 
 
-def test_a_proof_that_was_cut_off_a_transcript_leaves_what_the_others_say() -> None:
+def test_a_transcript_without_its_proof_is_unproven() -> None:
     """Whoever passes a transcript on can keep back what stands behind its end; a proof is a file of its own, too."""
     cheated = World(CLASSIC, 3, seed=7, patience=Patience(5, 5))
     while not any(machine.turn for machine in cheated.machines):
@@ -285,14 +285,14 @@ def test_a_proof_that_was_cut_off_a_transcript_leaves_what_the_others_say() -> N
     assert verify(proof).culprit == name
 
 
-def test_who_has_the_keys_of_all_seats_makes_the_match_that_they_like_and_it_is_fair() -> None:
+def test_a_match_made_with_the_keys_of_all_seats_is_judged_fair() -> None:
     """A transcript says what keys have signed, not who had them."""
     verdicts = [verify(played(CLASSIC, 2, seed)) for seed in range(8)]
     assert {verdict.verdict for verdict in verdicts} == {"fair"}
     assert {verdict.winners for verdict in verdicts} == {("player 0",), ("player 1",)}
 
 
-def test_what_stands_behind_a_proof_must_be_nothing_or_prove_something_too(
+def test_messages_behind_a_proof_are_refused_unless_they_are_proofs_too(
     world: World, fair: bytes, stranger: bytes
 ) -> None:
     """In the middle of a match and behind its end alike."""
@@ -358,9 +358,7 @@ def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world:
         ("a wrong opening", "opened another hand key than the one committed to: committed to {}…, opened "),
     ],
 )
-def test_the_reason_says_what_was_committed_to_and_what_was_opened(
-    world: World, fair: bytes, wrong: str, told: str
-) -> None:
+def test_the_reason_names_the_commitment_and_the_opening(world: World, fair: bytes, wrong: str, told: str) -> None:
     genesis, messages = parts(fair)
     kind = WHERE.get(wrong, Kind.MOVE)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
@@ -412,7 +410,7 @@ BODIES: dict[Kind, list[Value]] = {
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_a_body_of_another_shape_is_no_message_whoever_signed_it(world: World, fair: bytes, kind: Kind) -> None:
+def test_a_body_of_another_shape_is_no_message_even_if_signed(world: World, fair: bytes, kind: Kind) -> None:
     genesis, messages = parts(fair)
     for body in BODIES[kind]:
         bad = resigned(world, messages[0].message, kind=kind, body=body)

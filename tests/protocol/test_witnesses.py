@@ -26,7 +26,7 @@ def until_out(world: World, count: int) -> set[int]:
 
 
 @pytest.mark.parametrize("players", [4, 10])
-def test_finalists_go_on_at_once_when_everybody_who_went_out_earlier_is_gone(players: int) -> None:
+def test_finalists_go_on_at_once_when_all_earlier_players_are_gone(players: int) -> None:
     world = World(CLASSIC, players, seed=1)
     out = until_out(world, players - 2)
     gone_at = world.now
@@ -41,7 +41,7 @@ def test_finalists_go_on_at_once_when_everybody_who_went_out_earlier_is_gone(pla
     assert world.now - gone_at < 3
 
 
-def test_who_is_out_and_there_is_carried_in_the_next_lock_and_votes() -> None:
+def test_a_witness_who_is_there_is_carried_in_the_next_lock_and_votes() -> None:
     world = World(CLASSIC, 4, seed=1)
     (out,) = until_out(world, 1)
     world.run()
@@ -57,7 +57,7 @@ def test_who_is_out_and_there_is_carried_in_the_next_lock_and_votes() -> None:
     assert verify(world.machines[0].transcript).verdict == "fair"
 
 
-def test_who_is_out_and_gone_is_in_the_base_of_two_segments_more_at_most() -> None:
+def test_a_witness_who_is_gone_stays_in_the_base_for_two_segments_at_most() -> None:
     world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=2)
     (out,) = until_out(world, 1)
     world.crash(out)
@@ -83,7 +83,7 @@ def said(world: World, record: History, author: int, kind: Kind, body: bytes, st
     return sign(Message(record.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
 
 
-def test_a_signature_that_is_no_witnesss_is_misconduct_of_who_carries_it() -> None:
+def test_carrying_a_false_witness_signature_is_misconduct() -> None:
     world, record, out = at_a_lock_with_a_witness()
     author = record.position.owed[0]
     last = record.chain[record.position.locked]
@@ -95,7 +95,7 @@ def test_a_signature_that_is_no_witnesss_is_misconduct_of_who_carries_it() -> No
             record.judge(said(world, record, author, Kind.LOCK, body))
 
 
-def test_only_who_is_out_witnesses_and_only_a_lock() -> None:
+def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
     world, record, out = at_a_lock_with_a_witness()
     record.countersigned = {}
     assert record.countersign(said(world, record, out, Kind.WITNESS, record.position.lock)) is Outcome.ADDED
@@ -108,7 +108,7 @@ def test_only_who_is_out_witnesses_and_only_a_lock() -> None:
             record.countersign(said(world, record, author, Kind.WITNESS, body, step))
 
 
-def test_who_has_left_is_no_witness_any_more() -> None:
+def test_a_player_who_left_is_no_witness() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
     gone = world.machines[0].match.record.players - 1
     record = world.machines[0].match.record

@@ -46,7 +46,7 @@ def heard(hearing: Hearing, word: Word, now: float = 0.0) -> str:
 
 
 @given(TEXT)
-def test_whatever_can_be_said_is_heard_as_it_was_said(text: str) -> None:
+def test_words_are_heard_as_they_were_said(text: str) -> None:
     try:
         spoken = speakable(text)
     except WordError:
@@ -86,7 +86,7 @@ def test_the_longest_word_fits() -> None:
         ("\U000e0041", ""),
     ],
 )
-def test_what_is_typed_is_made_readable_or_refused(typed: str, spoken: str) -> None:
+def test_typed_words_are_made_readable_or_refused(typed: str, spoken: str) -> None:
     try:
         assert speakable(typed) == spoken
     except WordError:
@@ -129,7 +129,7 @@ KEY = bytes(range(32))
         (SAY_TAG, TABLE, KEY, 1, "hel  lo"),
     ],
 )
-def test_a_value_of_another_form_is_no_word_whoever_signed_it(value: Value) -> None:
+def test_a_value_of_another_form_is_no_word_even_if_signed(value: Value) -> None:
     data = encode(value)
     with pytest.raises(MalformedWordError):
         parse_word(data, ADA.private_key.sign(data))
@@ -174,7 +174,7 @@ def test_a_word_is_heard_once_and_none_before_it() -> None:
     assert heard(hearing, said(number=1, by=BEN)) == ""
 
 
-def test_what_comes_faster_than_people_read_is_lost_and_what_comes_in_time_behind_it_is_heard() -> None:
+def test_words_above_the_rate_are_lost_and_later_ones_are_heard() -> None:
     hearing = Hearing()
     at_once = [heard(hearing, said(number=number)) for number in range(100)]
     assert at_once.count("") == limits.WORD_BURST_HEARD
@@ -184,7 +184,7 @@ def test_what_comes_faster_than_people_read_is_lost_and_what_comes_in_time_behin
     assert 95 <= in_the_long_run.count("") <= 101
 
 
-def test_who_comes_back_under_ever_new_keys_fills_one_table_only_and_only_for_a_while() -> None:
+def test_a_speaker_with_ever_new_keys_fills_one_table_only_for_a_while() -> None:
     hearing = Hearing()
     at_once = [heard(hearing, said(by=Identity.generate())) for _ in range(50)]
     assert at_once.count("") == limits.FLOOR_BURST
@@ -211,14 +211,14 @@ def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
 
 
 @pytest.mark.parametrize("text", ["\u1161" * 195, "\U0001d159", "e\u0301", "a\u0316\u0317\u0318", "\u0316a"])
-def test_what_is_fit_to_be_sent_and_not_to_be_shown_is_passed_over(text: str) -> None:
+def test_words_that_cannot_be_shown_are_passed_over(text: str) -> None:
     """That depends on the Unicode of a program: nobody is cut off for having another one."""
     word = said(text)
     assert parse_word(word.data, word.signature) == word
     assert heard(Hearing(), word)
 
 
-def test_of_many_authors_those_are_remembered_who_spoke_last() -> None:
+def test_the_authors_who_spoke_last_are_remembered() -> None:
     hearing = Hearing()
     crowd = [Identity.generate() for _ in range(limits.SPEAKERS + 5)]
     for number, author in enumerate(crowd):

@@ -24,7 +24,7 @@ HARMFUL = [left(name, once.plan.players <= SMALL) for name, once in ONCE.items()
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_what_once_went_wrong_happens_again_and_goes_well(name: str) -> None:
+def test_a_world_that_once_went_wrong_still_arises_and_goes_well(name: str) -> None:
     often, result = situation(ONCE[name])
     assert not result.failure, result.details
     assert often, f"the situation does not arise any more: python -m tests.simulation.once {name!r} finds others"

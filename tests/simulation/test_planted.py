@@ -79,7 +79,7 @@ def test_another_check_is_no_catch() -> None:
         catch(Bug(own_messages_are_not_stored, Check.ONE_MESSAGE_PER_SLOT, 0), 0)
 
 
-def test_what_never_ran_is_no_catch() -> None:
+def test_a_bug_that_never_ran_is_no_catch() -> None:
     with pytest.raises(NotCaughtError, match="never ran"):
         catch(Bug(is_found_but_never_runs, Check.STORED_BEFORE_SENT, 0), 0)
     assert not catch(Bug(does_nothing, Check.STORED_BEFORE_SENT, 0), 0)

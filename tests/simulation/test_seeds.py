@@ -18,12 +18,12 @@ def assert_all_hold(seeds: range) -> None:
 
 
 @pytest.mark.parametrize("group", range(1, 1 + ORDINARY // GROUP))
-def test_what_must_hold_does(group: int) -> None:
+def test_every_check_holds(group: int) -> None:
     """Seeds 0 to 9 are left to .ci/run: two of them take as long as the next thirty together."""
     assert_all_hold(range(group * GROUP, (group + 1) * GROUP))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("thousand", range(1, 11))
-def test_what_must_hold_does_in_a_long_run(thousand: int) -> None:
+def test_every_check_holds_in_a_long_run(thousand: int) -> None:
     assert_all_hold(range(thousand * 1_000, (thousand + 1) * 1_000))

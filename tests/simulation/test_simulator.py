@@ -87,7 +87,7 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str) -> None:
         assert any(world.checks.blamed for world in (*acted, *worlds))
 
 
-def test_whoever_withholds_a_share_is_never_blamed_by_a_proof() -> None:
+def test_withholding_a_share_is_never_proven() -> None:
     world = run(replace(CALM, misbehaviour="withheld reveal", culprit=0))
     assert not world.checks.blamed
     assert world.checks.evicted == {0}

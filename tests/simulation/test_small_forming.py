@@ -57,12 +57,12 @@ def first_word_counts() -> AbstractContextManager[None]:
     return replaced(Replica, Replica._hold_to, bad)
 
 
-def test_who_forgets_a_resignation_behind_a_commitment_is_found() -> None:
+def test_a_node_that_forgets_a_resignation_behind_a_commitment_is_found() -> None:
     with first_word_counts(), pytest.raises(ViolationError, match="will not be formed"):
         World(liar=2).explore()
 
 
 @pytest.mark.thorough
-def test_who_goes_on_alone_is_found() -> None:
+def test_a_node_that_goes_on_alone_is_found() -> None:
     with going_on_alone(), pytest.raises(ViolationError, match="bound elsewhere"):
         World().explore()

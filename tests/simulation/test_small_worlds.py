@@ -30,13 +30,13 @@ def test_three_honest_players_of_whom_any_may_fall_silent() -> None:
 
 
 @pytest.mark.thorough
-def test_two_who_hear_each_other_and_one_who_may_not() -> None:
+def test_two_connected_players_and_a_third() -> None:
     states, _ = Explorer(Table(3, rounds=1), (0, 1)).explore(CLAIMS)
     assert states > 10_000
 
 
 @pytest.mark.parametrize(("lies", "least"), [(1, 100), pytest.param(2, 1_000, marks=pytest.mark.thorough)])
-def test_a_liar_among_players_who_hear_each_other(lies: int, least: int) -> None:
+def test_a_liar_among_connected_players(lies: int, least: int) -> None:
     table = Table(3, rounds=2, liar=2)
     states, _ = Explorer(table, table.honest, lies=lies).explore(CLAIMS)
     assert states > least
@@ -124,7 +124,7 @@ def test_a_fork_need_not_show_in_the_closes_alone() -> None:
     assert explorer.violates("forks are proven by CLOSEs", state)
 
 
-def test_a_fork_between_who_put_somebody_out_and_who_did_not_need_not_show_at_all() -> None:
+def test_a_fork_need_not_show_if_only_one_side_put_somebody_out() -> None:
     """The one side votes in the step, the other only behind it: docs/threat-model.md says what that means."""
     table = Table(3, rounds=1, liar=2)
     explorer = Explorer(table)
@@ -177,7 +177,7 @@ def many(name: str, few: int, walks: int) -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize("walks", many("honest", 8, 1_500))
-def test_who_is_out_of_the_game_and_who_resigns_changes_nothing_about_one_history(walks: int) -> None:
+def test_witnesses_and_resignations_leave_one_history(walks: int) -> None:
     for world in OUT_OF_THE_GAME:
         explorer, chance = Explorer(Table(**world, rounds=2)), random.Random(1)
         for _ in range(walks):
@@ -185,7 +185,7 @@ def test_who_is_out_of_the_game_and_who_resigns_changes_nothing_about_one_histor
 
 
 @pytest.mark.parametrize("walks", many("liar", 8, 1_000))
-def test_a_liar_in_the_game_beside_some_who_are_out_of_it_forks_nothing_among_who_hear_each_other(walks: int) -> None:
+def test_a_liar_beside_witnesses_forks_nothing_among_connected_players(walks: int) -> None:
     for liar in range(4):
         worlds: tuple[dict[str, Any], ...] = (
             {"players": 5, "steps": [(1,)], "out": (3, 4), "falls": (2,)},
@@ -242,18 +242,18 @@ def find(table: Table, connected: Collection[int] = (), seed: int = 1) -> str:
     return found.value.claim
 
 
-def test_three_who_are_out_of_the_game_put_out_one_of_two_while_these_go_on() -> None:
+def test_three_witnesses_put_out_one_of_two_players_who_go_on() -> None:
     with replaced(rule, elect, more_than_half), replaced(small_worlds, elect, more_than_half):
         assert find(Table(5, steps=[(1,)], out=(2, 3, 4), rounds=1), seed=11) == "one history"
 
 
-def test_who_just_went_out_of_the_game_puts_out_a_player_with_others_while_these_go_on() -> None:
+def test_a_new_witness_and_others_put_out_a_player_who_goes_on() -> None:
     with replaced(rule, elect, half_of_the_game):
         assert find(FallenOweNothing(5, steps=[(1,)], out=(3, 4), falls=(2,), rounds=1), seed=19) == "one history"
 
 
 @pytest.mark.thorough
-def test_a_liar_and_two_who_are_out_of_the_game_decide_against_a_lock_of_the_liars() -> None:
+def test_a_liar_and_two_witnesses_decide_against_a_lock_of_the_liar() -> None:
     table = Table(5, out=(3, 4), rounds=2, liar=2, resigning={0: 0})
     with replaced(rule, elect, half_of_the_game):
         assert find(table, table.honest, seed=5) == "one history"
@@ -380,7 +380,7 @@ def follow(explorer: Explorer, course: str) -> State:
     return state
 
 
-def test_whoever_closes_at_once_comes_to_two_histories_by_a_liars_votes() -> None:
+def test_closing_at_once_lets_a_liar_make_two_histories() -> None:
     table = Table(3, steps=[(2,)], liar=2, rounds=3)
     hasty = Explorer(table, (0, 1), has_relay=False)
     assert hasty.violates("one history", follow(hasty, courses.CLOSES_AT_ONCE)).startswith("two histories")
@@ -393,7 +393,7 @@ def test_whoever_closes_at_once_comes_to_two_histories_by_a_liars_votes() -> Non
     [(courses.NOBODY_TO_PULL_BACK, 0), (courses.SECOND_MAJORITY, 1)],
     ids=["nobody to pull back", "second majority"],
 )
-def test_two_who_hear_each_other_go_on_whatever_a_proven_liar_has_voted_on_two_turns(course: str, liar: int) -> None:
+def test_two_connected_players_go_on_despite_the_votes_of_a_proven_liar(course: str, liar: int) -> None:
     table = Table(3, steps=[(0,), (1,)], liar=liar, rounds=3, is_denying=True)
     explorer = Explorer(table, table.honest)
     assert explorer.ending(follow(explorer, course), (0, 1)) == "completed"
