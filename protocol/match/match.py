@@ -18,19 +18,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, plain, view
+from p2pdice import plain
 from protocol import limits
 from protocol.consensus import replica as agreed
-from protocol.consensus.absence import Vote, leaves_majority
+from protocol.consensus.absence import leaves_majority
 from protocol.consensus.history import MisconductError, Outcome, RejectedMessageError
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
+from protocol.consensus.steps import FORMED, Position, Purpose
 from protocol.consensus.transcript import write_proof
-from protocol.consensus.votes import spell_vote
-from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
-from protocol.crypto.keys import MatchKey, fingerprint
-from protocol.errors import LocalError
-from protocol.events import ConcedeAccepted, Diverged, PlayerInfo, YourTurn
+from protocol.crypto.keys import fingerprint
+from protocol.events import ConcedeAccepted, Diverged, PlayerInfo
 from protocol.limits import OVERSLEPT
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import (
@@ -39,7 +36,6 @@ from protocol.match.effects import (
     Announced,
     Broadcast,
     CalledOff,
-    Choose,
     Conceded,
     Effect,
     Left,
@@ -62,22 +58,18 @@ from protocol.match.effects import (
 )
 from protocol.match.event_feed import Course, Report
 from protocol.match.progress import Clock, Progress, in_order, progress
+from protocol.match.signer import Signer, Statement
 from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, PatienceClock
+from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Cut, Need, Page
-from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed, sign
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed, parse_signed
 
 RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
 ROUNDS_AT_THE_END: Final = 3
 """Rounds that votes on the last step have at the end: enough to decide it twice, and a liar cannot go on for ever."""
-CONCESSION: Final = 0
-"""The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
-
-
-class StaleMoveError(LocalError):
-    """The move answers a turn that is over, or none."""
 
 
 @dataclass(slots=True)
@@ -87,12 +79,8 @@ class _Timers:
     ended_at: float | None = None
     resumed_at: float | None = None
     """When this node, restarted, began to ask what it had sent."""
-    round_began: float | None = None
-    """When this node came into its round of votes."""
     declined_at: float | None = None
     """When this node saw that somebody has resigned before the match is formed."""
-    certified: tuple[tuple[bytes, int], float] | None = None
-    """The tip and round of the last majority of ABSENTs that this node shall CLOSE on, and when it saw that."""
     wished: float = math.inf
     """The time that the owner was last asked to wake the match at; infinity for none."""
 
@@ -122,7 +110,6 @@ class Match:
         party: Party | None = None,
         convenes: bool = False,
     ) -> None:
-        self.convenes = convenes
         self.may_commit: Callable[[], bool] = lambda: True
         """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
         table."""
@@ -133,22 +120,11 @@ class Match:
             PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
             for author, entry in enumerate(self.record.genesis.roster)
         )
-        self._seed = seed
-        self._key = MatchKey(seed)
         self._linked: set[int] = set()
         self._cut: dict[int, tuple[int, ...]] = {}
         """Whom a linked peer cannot reach, by peer."""
         self._told_cut: tuple[int, ...] = ()
         """Whom this node last said that it cannot reach."""
-        self._choices: dict[int, Stake] = {}
-        """This node's stakes, by the step that commits to them."""
-        self._conceding = False
-        for step, text in (choices or {}).items():
-            choice = _stored_choice(text)
-            if isinstance(choice, Stake):
-                self._choices[step] = choice
-            else:
-                self._conceding = True
         genesis = self.record.genesis
         unhurried = party.waited_for(genesis.roster) if party is not None else ()
         self._clock = PatienceClock(genesis.patience, unhurried)
@@ -156,15 +132,10 @@ class Match:
         self._now = 0.0
         self._effects: list[Effect] = []
         self._catch_up = CatchUp(self.replica)
+        self._signer = Signer(self.replica, me, seed, choices or {}, convenes, self._emit) if me is not None else None
+        self._voter = Voter(self.replica, self._clock, self._emit)
         self._report = Report(Course(self.record, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._awaiting = StallNotices(self.replica, self._clock, self.info, me, self._report.show)
-        self._asked = b""
-        """Tip of the step of the last YourTurn."""
-        self._turn = 0
-        """Token of the last YourTurn."""
-        self._pending: Move | None = None
-        """The owner's answer to it, while this node may not sign."""
-        self._withdrawn = False
         self._is_deciding = False
         """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
@@ -217,10 +188,13 @@ class Match:
         return self._hand_at(self.record.position)
 
     def _hand_at(self, position: Position) -> tuple[int, ...]:
-        deal = position.deal
-        if deal is None or self.me is None or self.me not in deal.commitments:
-            return ()
-        return position.hand(self.me, derive_secret(self._seed, deal.context, "hand"))
+        return self._signer.hand(position) if self._signer is not None else ()
+
+    @property
+    def signer(self) -> Signer:
+        """What signs for this node's seat; a spectator has none."""
+        assert self._signer is not None
+        return self._signer
 
     def by_seat(self) -> tuple[PlayerInfo, ...]:
         """Return the players in the order of seats, once these are drawn."""
@@ -284,7 +258,7 @@ class Match:
                     self._be_woken(self._catch_up.due(now))
                     return self._fetch_effects()
             case Played():
-                self._play(item.move, item.token)
+                self.signer.play(item.move, item.token)
             case Needed():
                 self._answer(item.sender, item.need)
             case Paged():
@@ -301,11 +275,9 @@ class Match:
             case Left():
                 self._unlink(item.author, item.on_purpose)
             case Withdrawn():
-                self._withdrawn = True
+                self.signer.is_withdrawn = True
             case Conceded():
-                if not self._conceding:
-                    self._conceding = True
-                    self._emit(Choose(CONCESSION, str(Concede())))
+                self.signer.concede()
                 told = len(self._effects)
             case Ticked():
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
@@ -315,7 +287,7 @@ class Match:
             self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
         elif self._is_resuming:
             self._is_resuming = False
-            if self._conceding and (awaited := self._awaited_to_concede()):
+            if self._signer is not None and self._signer.is_conceding and (awaited := self._awaited_to_concede()):
                 self._report.show(ConcedeAccepted(awaited))
         return self._fetch_effects()
 
@@ -367,25 +339,7 @@ class Match:
         """Blame nobody for the time until now."""
         self._clock.restart(range(self.record.players), self._now)
         self._timers.declined_at = None
-        if self._timers.round_began is not None:
-            self._timers.round_began = self._now
-
-    def _play(self, move: Move, token: int) -> None:
-        position = self.record.position
-        if token != self._turn or position.tip != self._asked or self.me in self.record.held or self._pending:
-            raise StaleMoveError("that turn is over")
-        assert position.state is not None
-        assert self.me is not None
-        if position.purpose is Purpose.STAKES:
-            if not isinstance(move, Stake):
-                raise IllegalMove("every player stakes something before the match, if only stake 0")
-            check_wager(wager(move.bet, move.tickets))
-            self._choices[position.step] = move
-            self._emit(Choose(position.step, str(move)))
-            return
-        # Judged before it is signed: an illegal move must never carry our signature.
-        apply(position.state, Play(position.seats.index(self.me), move))
-        self._pending = move
+        self._voter.restart(self._now)
 
     def _link(self, author: int) -> None:
         had_quorum, had_half = self._has_quorum(), self._reaches_half()
@@ -471,7 +425,8 @@ class Match:
                     self._emit(Send(peer, Carried(signed.data, signed.signature)))
 
     def _take_back(self, since: int) -> None:
-        self._asked = b""  # what comes back is asked again
+        if self._signer is not None:
+            self._signer.ask_again()
         if self._report.take_back(since):
             self._timers.ended_at = None
             self._over = False
@@ -570,125 +525,31 @@ class Match:
 
     def _vote(self) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
-        if self.me is None or self._heard is not None or not self.replica.may_vote or self._diverged:
+        if self._signer is None or self._heard is not None or not self.replica.may_vote or self._diverged:
             return False
-        replica, timers = self.replica, self._timers
-        if self._is_early():
-            return False
-        expired = {tip for tip, due in self._rounds_due() if self._now >= due}
-        if not expired and not replica.absence.ballots:
-            return False
-        is_settling = timers.round_began is not None and self._now < timers.round_began + self._clock.settling
-        settling = {place.tip for place in replica.tail()} if is_settling else set()
-        votes = replica.absence.due(replica, expired, settling)
-        ripe = [vote for vote in votes if not vote.is_close or self._is_ripe(vote)]
-        for vote in ripe:
-            self._sign_vote(vote)
-        return bool(ripe)
-
-    def _is_early(self) -> bool:
-        """Tell whether there is nothing to vote on yet, without looking at who is missing."""
-        return self._now < self._clock.earliest and not self.replica.absence.ballots and not self.replica.proven
-
-    def _is_ripe(self, close: Vote) -> bool:
-        """Tell whether everybody had time to see the majority that a CLOSE rests on, and to show who votes twice."""
-        what = (close.tip, close.round)
-        if self._timers.certified is None or self._timers.certified[0] != what:
-            self._timers.certified = what, self._now
-            self._show_votes(self.replica.absence.ballots[close.tip].certificates[close.round])
-        return self._now >= self._timers.certified[1] + limits.RELAY
-
-    def _show_votes(self, votes: Iterable[Vote]) -> None:
+        votes = self._voter.votes(self._now, self._has_quorum(), self._is_deciding)
         for vote in votes:
-            self._emit(Broadcast(Carried(vote.source.data, vote.source.signature)))
-
-    def _rounds_due(self) -> list[tuple[bytes, float]]:
-        """Return the steps in which this node begins a round of votes by itself, and when."""
-        if not self._has_quorum():
-            return []
-        replica = self.replica
-        due = [(tip, self._now) for tip in replica.tainted()]
-        missing = self.record.missing()
-        if missing and not self._is_deciding and not replica.absence.has_voted(self.record.position.tip):
-            due.append((self.record.position.tip, self._clock.due(missing, self.record.position.witnesses)))
-        current = replica.absence.current(replica)
-        if current is not None:
-            if self._timers.round_began is None:  # this node voted before it was restarted
-                self._timers.round_began = self._now
-            due.append((current.tip, self._timers.round_began + self._clock.round))
-        return due
+            self._voter.prepare(vote, self._now)
+            self._send(self._signer.sign_vote(vote))
+        return bool(votes)
 
     def _has_quorum(self) -> bool:
         """Tell whether more than half of the base are here, so that a vote can come to something."""
         position = self.record.position
         return len({self.me, *self._linked}.intersection(position.base)) >= position.majority
 
-    def _sign_vote(self, vote: Vote) -> None:
-        assert self.me is not None
-        step = next(place.step for place in self.replica.tail() if place.tip == vote.tip)
-        rests_on = self.replica.absence.ballots[vote.tip].certificates[vote.round] if vote.is_close else ()
-        if vote.newest >= 0:  # what it refers to goes first
-            rests_on = self.replica.absence.ballots[vote.tip].certificates[vote.newest]
-            self._show_votes(rests_on)
-        self.replica.store_votes(rests_on)
-        if not vote.is_close:
-            self._timers.round_began = self._now
-        self._send(sign(Message(self.record.match, step, vote.tip, self.me, *spell_vote(vote)), self._key))
-
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
-        record, position, me = self.record, self.record.position, self.me
-        if me is None or self._heard is not None or self._diverged:
+        if self._signer is None or self._heard is not None or self._diverged:
             return False
         if self.replica.absence.ballots and self.replica.absence.is_reopened(self.replica):
             return False
-        if position.purpose is Purpose.END:
-            if me in record.results:
-                return False
-            self._sign(Kind.RESULT, position.lock)
-            return True
-        if position.tip in self.replica.own or me in position.left:
-            return self._send_again()
-        if not self.is_formed and self._holds_back(position):
-            return False
-        kind = position.kind
-        if kind is Kind.LOCK and me not in position.owed:
-            self._sign(Kind.WITNESS, position.lock)
-            return True
-        if me not in position.owed:
-            return False
-        assert kind is not None
-        if (self._conceding and self._may_resign(position)) or (self._withdrawn and not self.is_formed):
-            self._sign(Kind.RESIGN, ())
-        elif kind is Kind.MOVE:
-            self._ask(position, me)
-            if self._pending is None:
-                return False
-            self._sign(Kind.MOVE, str(self._pending))
-        elif kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
-            if position.step not in self._choices:
-                self._ask(position, me)
-                return False
-            self._sign(kind, (stake_commitment(*self._sealed_stake(position.step, position.tip)),))
-        elif kind is Kind.COMMIT:
-            self._sign(kind, self._commitments(COMMITMENTS[position.purpose]))
-        elif kind is Kind.LOCK:
-            self._sign(kind, position.lock + record.countersignatures())
-        elif kind is Kind.REVEAL:
-            assert position.standing is not None
-            self._sign(kind, derive_secret(self._seed, position.standing.context, "share"))
-        elif kind is Kind.STAKE:
-            assert position.standing is not None
-            context = position.standing.context
-            if context.step in self._choices:
-                self._sign(kind, self._sealed_stake(context.step, context.tip)[2:])
-            else:
-                self._sign(Kind.RESIGN, ())  # the store lost what was committed to: it cannot be opened any more
-        else:
-            assert position.deal is not None
-            hand_key = derive_secret(self._seed, position.deal.context, "hand")
-            self._sign(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
-        return True
+        owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
+        if isinstance(owed, Statement):
+            self._sign(*owed)
+        elif owed is not None:
+            self._send(owed)
+        return owed is not None
 
     def _may_take_up(self) -> bool:
         """Tell whether this node may go on with a match that somebody has declined.
@@ -697,65 +558,14 @@ class Match:
         """
         return self.record.position.step + 1 < FORMED or self.may_commit()
 
-    def _holds_back(self, position: Position) -> bool:
-        """Tell whether this node does not sign what forms the match, or not yet."""
-        if self.record.declined:
-            return True
-        if self._conceding or self._withdrawn:
-            return False
-        # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
-        awaits_others = self.convenes and len(self.record.held) != len(position.owed) - 1
-        return awaits_others or (position.kind is Kind.COMMIT and not self.may_commit())
-
-    def _send_again(self) -> bool:
-        """Sign what this node has signed for the open step already, if the step was taken back and has returned."""
-        signed = self.replica.own.get(self.record.position.tip)
-        if signed is None or self.me in self.record.held or signed.message.kind is Kind.WITNESS:
-            return False
-        self._send(signed)
-        return True
-
-    @staticmethod
-    def _may_resign(position: Position) -> bool:
-        # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
-        if position.kind is Kind.LOCK:
-            return position.purpose is not Purpose.SHOWDOWN
-        return position.kind in (Kind.MOVE, Kind.COMMIT)
-
-    def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
-        """Return what a commitment to this node's stake of a step is made of."""
-        assert self.me is not None
-        context = Context(self.record.match, step, tip)
-        choice = self._choices[step]
-        return context, self.me, choice.bet, choice.tickets, derive_secret(self._seed, context, "stake")
-
-    def _commitments(self, count: int) -> tuple[bytes, ...]:
-        assert self.me is not None
-        position = self.record.position
-        context = Context(self.record.match, position.step, position.tip)
-        share = share_commitment(context, self.me, derive_secret(self._seed, context, "share"))
-        if count == 1:
-            return (share,)
-        return hand_commitment(context, self.me, derive_secret(self._seed, context, "hand")), share
-
     def _sign(self, kind: Kind, body: Value) -> None:
-        assert self.me is not None
-        position = self.record.position
-        self._send(sign(Message(self.record.match, position.step, position.tip, self.me, kind, body), self._key))
+        self._send(self.signer.sign(kind, body))
 
     def _send(self, signed: Signed) -> None:
         outcome = self.replica.take(signed)
         assert outcome is Outcome.ADDED, outcome
         self._fetch_news()  # stored before it is sent
         self._emit(Broadcast(Carried(signed.data, signed.signature)))
-
-    def _ask(self, position: Position, me: int) -> None:
-        if self._asked != position.tip:
-            self._asked = position.tip
-            self._turn += 1
-            self._pending = None
-            assert position.state is not None
-            self._report.show(YourTurn(view(position.state, position.seats.index(me), self.hand), self._turn))
 
     # Time
 
@@ -767,16 +577,13 @@ class Match:
         elif not self.is_formed:
             self._mind_who_declines(wake)
         if self.replica.may_vote and not self.is_ended:
-            if self._is_early():
+            has_quorum, is_deciding = self._has_quorum(), self._is_deciding
+            if self._voter.is_early(now):
                 wake.append(self._clock.earliest)
             elif self.me is not None:
-                wake += [due for _, due in self._rounds_due()]
-            awaited = self._awaiting.look(now, self._linked, self._has_quorum(), self._is_deciding, self._unheard())
-            wake.append(awaited)
-        if timers.round_began is not None:
-            wake.append(timers.round_began + self._clock.settling)
-        if timers.certified is not None:
-            wake.append(timers.certified[1] + limits.RELAY)
+                wake += [due for _, due in self._voter.rounds_due(now, has_quorum, is_deciding)]
+            wake.append(self._awaiting.look(now, self._linked, has_quorum, is_deciding, self._unheard()))
+        wake += self._voter.times()
         if self._heard is not None and timers.resumed_at is not None:
             wake.append(timers.resumed_at + self._clock.round)
         self._compare_notes(wake)
@@ -830,13 +637,3 @@ class Match:
             self._emit(Over(not unconfirmed))
         else:
             wake.append(due)
-
-
-def _stored_choice(text: str) -> Stake | Concede:
-    try:
-        choice = parse_move(text)
-    except RulesError as error:
-        raise RejectedMessageError(f"a stored choice is none: {error}") from None
-    if not isinstance(choice, Stake | Concede):
-        raise RejectedMessageError("a stored choice is neither a stake nor the wish to concede")
-    return choice

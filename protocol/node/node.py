@@ -26,7 +26,8 @@ from protocol.events import NodeEvent, TableMoved, TableOpened
 from protocol.limits import Limits
 from protocol.match.effects import Conceded, Played
 from protocol.match.lobby import NO_TABLE, HostedTable, TableSettings
-from protocol.match.match import Match, StaleMoveError
+from protocol.match.match import Match
+from protocol.match.signer import StaleMoveError
 from protocol.match.timeouts import Party
 from protocol.net.addresses import Address, format_address, hosts_to_listen_at
 from protocol.net.advertisement import is_table_name

@@ -38,7 +38,7 @@ def duplicates(match: Match) -> list[bytes]:
 
 def old(match: Match) -> list[bytes]:
     """Own messages for steps long over, rightly signed and new, each on a history that never was."""
-    key, own = match._key, match.record.match
+    key, own = match.signer.key, match.record.match
     return [
         encode_frame(
             Carried(*sign(Message(own, 0, number.to_bytes(32, "big"), match.me or 0, Kind.LOCK, bytes(32)), key).wire)
@@ -50,7 +50,7 @@ def old(match: Match) -> list[bytes]:
 def future(match: Match) -> list[bytes]:
     """Own messages, rightly signed, for steps that are far away."""
     ahead = match.record.position.step + 1000
-    key, own = match._key, match.record.match
+    key, own = match.signer.key, match.record.match
     return [
         encode_frame(Carried(*sign(Message(own, ahead + n, bytes(32), match.me or 0, Kind.LOCK, bytes(32)), key).wire))
         for n in range(20)
@@ -94,7 +94,7 @@ def votes(match: Match) -> list[bytes]:
         assert entries is not None
         for kind, body in ((Kind.ABSENT, (number, entries, -1)), (Kind.CLOSE, (number, entries))):
             message = Message(match.record.match, step, chain[step].tip, me, kind, body)
-            told.append(encode_frame(Carried(*sign(message, match._key).wire)))
+            told.append(encode_frame(Carried(*sign(message, match.signer.key).wire)))
     return told
 
 

@@ -122,7 +122,7 @@ def two_moves(match: Match) -> tuple[Signed, Signed]:
                 except ValueError:
                     continue
                 if str(move) != said.message.body:
-                    return said, sign(said.message._replace(body=str(move)), match._key)
+                    return said, sign(said.message._replace(body=str(move)), match.signer.key)
     raise AssertionError("no move yet")
 
 

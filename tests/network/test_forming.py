@@ -171,7 +171,7 @@ def show(liar: Player, to: Player, what: Kind) -> None:
     record, me = proposal.match.record, proposal.match.me
     assert me is not None
     body = (bytes(32),) if what is Kind.COMMIT else ()
-    signed = sign(Message(record.match, 1, record.chain[1].tip, me, what, body), proposal.match._key)
+    signed = sign(Message(record.match, 1, record.chain[1].tip, me, what, body), proposal.match.signer.key)
     liar.node._mesh.send(to.node.identity.public, encode_frame(Carried(*signed.wire)))
     liar.node._mesh.flush()
 

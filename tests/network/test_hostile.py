@@ -232,7 +232,7 @@ def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(
     match = node.match
     assert match is not None
     assert match.me is not None
-    return sign(Message(match.record.match, step, tip, match.me, kind, bytes(32)), match._key)
+    return sign(Message(match.record.match, step, tip, match.me, kind, bytes(32)), match.signer.key)
 
 
 async def hostile_table(people: Company) -> tuple[list[Player], Player]:
@@ -359,7 +359,7 @@ async def test_a_message_in_the_name_of_another_player_blames_nobody(people: Com
     assert match is not None
     place = match.record.position
     forged = [
-        sign(Message(match.record.match, place.step, place.tip, author, Kind.RESIGN, ()), match._key)
+        sign(Message(match.record.match, place.step, place.tip, author, Kind.RESIGN, ()), match.signer.key)
         for author in range(3)
         if author != match.me
     ]
@@ -375,7 +375,7 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
     assert match is not None
     first = next(place for place in match.record.chain[1:] if match.me in place.entries)
     said = first.entries[match.me].message  # type: ignore[index]
-    other = sign(said._replace(kind=Kind.RESIGN, body=()), match._key)
+    other = sign(said._replace(kind=Kind.RESIGN, body=()), match.signer.key)
     throw(hostile, [encode_frame(Carried(*other.wire))])
     for honest in players[:2]:
         blamed = await honest.until(Misbehaved)

@@ -43,7 +43,7 @@ def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
     """Return a message for a step as a player signs it, whatever their program would."""
     match = match_of(player)
     assert match.me is not None
-    return sign(Message(match.record.match, place.step, place.tip, match.me, kind, body), match._key)
+    return sign(Message(match.record.match, place.step, place.tip, match.me, kind, body), match.signer.key)
 
 
 def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:

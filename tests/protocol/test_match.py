@@ -26,7 +26,8 @@ from protocol.events import (
     YourTurn,
 )
 from protocol.match.effects import Broadcast, Conceded, Left, Played, Ticked, WakeAt
-from protocol.match.match import Match, StaleMoveError
+from protocol.match.match import Match
+from protocol.match.signer import StaleMoveError
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience

@@ -219,7 +219,7 @@ def cheated() -> tuple[World, int]:
     cheat = first_turn(world)
     match = world.machines[cheat].match
     place = match.record.position
-    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match._key)
+    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match.signer.key)
     world.machines[cheat].turn = None
     for other in range(3):
         world.send(cheat, other, Carried(*forged.wire))

@@ -56,7 +56,7 @@ async def test_no_log_at_any_level_and_no_repr_tells_a_secret(
         node = player.node
         match = node.match
         assert match is not None
-        things = [node, match, node.identity, match._key, node._store, *node._store.matches(), node._mesh]
+        things = [node, match, node.identity, match.signer.key, node._store, *node._store.matches(), node._mesh]
         told = caplog.text + "".join(map(repr, (*things, *player.events)))
         for secret in secrets_of(node):
             assert not [spelling for spelling in spellings(secret) if spelling in told]

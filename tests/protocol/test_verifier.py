@@ -269,7 +269,7 @@ def test_a_transcript_without_its_proof_is_unproven() -> None:
     cheat = next(me for me, machine in enumerate(cheated.machines) if machine.turn)
     match = cheated.machines[cheat].match
     place = match.record.position
-    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match._key)
+    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match.signer.key)
     cheated.machines[cheat].turn = None
     for other in range(3):
         cheated.send(cheat, other, Carried(*forged.wire))

@@ -44,7 +44,8 @@ from protocol.match.effects import (
     WakeAt,
     Withdrawn,
 )
-from protocol.match.match import Match, StaleMoveError
+from protocol.match.match import Match
+from protocol.match.signer import StaleMoveError
 from protocol.node import outbox
 from protocol.node.outbox import Outbox
 from protocol.node.proposals import Proposals

@@ -16,6 +16,7 @@ from protocol.consensus.verifier import Verdict, verify
 from protocol.match.effects import Over
 from protocol.match.match import RECEIPTS, Match
 from protocol.match.stall_notices import StallNotices
+from protocol.match.voter import Voter
 from protocol.wire.messages import VOTES, Message, Signed
 from tests.simulation import invariants
 from tests.simulation import machine as machine_module
@@ -98,19 +99,19 @@ def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> Abst
 
 def rounds_begin_after_a_restart(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Who had voted and was restarted begins a further round when the one under way has lasted long enough."""
-    rounds_due = Match._rounds_due
+    rounds_due = Voter.rounds_due
 
-    def watched(match: Match) -> list[tuple[bytes, float]]:
-        began = match._timers.round_began
-        due = rounds_due(match)
-        if began is None and match._timers.round_began is not None:
+    def watched(voter: Voter, now: float, has_quorum: bool, is_deciding: bool) -> list[tuple[bytes, float]]:
+        began = voter._round_began
+        due = rounds_due(voter, now, has_quorum, is_deciding)
+        if began is None and voter._round_began is not None:
             plant.runs()
             if is_undone:
-                match._timers.round_began = None
+                voter._round_began = None
                 return due[:-1]
         return due
 
-    return replaced(Match, Match._rounds_due, watched)
+    return replaced(Voter, Voter.rounds_due, watched)
 
 
 def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:

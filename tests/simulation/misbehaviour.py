@@ -843,7 +843,7 @@ class VotesAfterResigning(BadVote):
         if position.step < FORMED or position.kind is None or self.acted >= 12 or not self.has_come():
             return
         if self.machine.author not in position.left:
-            if not self.match._conceding:
+            if not self.match.signer.is_conceding:
                 self.machine.feed(Conceded())
             return
         if position.tip == self._voted:

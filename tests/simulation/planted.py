@@ -22,7 +22,7 @@ from protocol.consensus.replica import Heard, Replica
 from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
-from protocol.match import match as match_module
+from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.match.match import Match
@@ -143,7 +143,7 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
     """A node that comes back draws new secrets, and signs with them without looking whether they still fit."""
 
     def fresh(match: Match) -> None:
-        match._seed = tagged_hash("fresh", match._seed)
+        match.signer._seed = tagged_hash("fresh", match.signer._seed)
 
     judge, send = History._judge, Match._send
 
@@ -354,7 +354,7 @@ def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
         plant.runs()
         return derive_secret(seed, context, "hand")
 
-    return replaced(match_module, derive_secret, bad)
+    return replaced(signer_module, derive_secret, bad)
 
 
 def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from p2pdice.moves import Stake
 from p2pdice.players import Player
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
-from protocol.match import match as match_module
+from protocol.match import signer as signer_module
 from protocol.wire.frames import Carried, Page, decode_frame
 from protocol.wire.messages import Kind, parse_signed
 from tests.simulation.invariants import Check, Violation
@@ -93,10 +93,10 @@ def other_secret(seed: bytes, target: Target) -> Iterator[None]:
         return share_commitment(context, author, real if share == other else share)
 
     with (
-        replaced(match_module, derive_secret, bent_derive),
-        replaced(match_module, hand_commitment, bent_hand)
+        replaced(signer_module, derive_secret, bent_derive),
+        replaced(signer_module, hand_commitment, bent_hand)
         if target.purpose == "hand"
-        else replaced(match_module, share_commitment, bent_share),
+        else replaced(signer_module, share_commitment, bent_share),
     ):
         yield
 

@@ -113,7 +113,7 @@ class Proposal:
             frozenset(signed.id for signed in record.held.values()),
             replica.is_called_off,
             match._timers.declined_at is not None,
-            match._withdrawn,
+            match.signer.is_withdrawn,
             frozenset(match._linked),
             frozenset(signed.id for kept in replica._later.values() for signed in kept.values()),
             frozenset(signed.id for kept in replica._aside.values() for signed in kept.values()),

@@ -1,0 +1,248 @@
+"""What one player signs: the secrets behind it, what the owner chose, and what is owed in the open step. Sans-I/O.
+
+All secrets follow from the match seed, so a node that was restarted signs the same again. Everything is owed at once
+but moves and stakes, which the owner chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, view
+from protocol.consensus.absence import Vote
+from protocol.consensus.history import RejectedMessageError
+from protocol.consensus.replica import Replica
+from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
+from protocol.consensus.votes import spell_vote
+from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.keys import MatchKey
+from protocol.errors import LocalError
+from protocol.events import YourTurn
+from protocol.match.effects import Choose, Effect, Show
+from protocol.wire.canonical import Value
+from protocol.wire.messages import Kind, Message, Signed, sign
+
+CONCESSION: Final = 0
+"""The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
+
+
+class StaleMoveError(LocalError):
+    """The move answers a turn that is over, or none."""
+
+
+class Statement(NamedTuple):
+    """A message for the open step that is not signed yet."""
+
+    kind: Kind
+    body: Value
+
+
+class Signer:
+    """What the player of one seat signs.
+
+    :param me: the player's index in the roster.
+    :param seed: the match seed from which all secrets follow.
+    :param choices: the owner's choices that the store holds, by step.
+    :param convenes: this player hosts the table, so that it signs last what forms the match.
+    :param emit: takes what is to be stored and told.
+    :raises RejectedMessageError: if a stored choice is none.
+    """
+
+    def __init__(
+        self,
+        replica: Replica,
+        me: int,
+        seed: bytes,
+        choices: Mapping[int, str],
+        convenes: bool,
+        emit: Callable[[Effect], None],
+    ) -> None:
+        self.key = MatchKey(seed)
+        self.is_conceding = False
+        """The owner wants to give up."""
+        self.is_withdrawn = False
+        """The owner will not play the match, unless it is formed already."""
+        self._replica = replica
+        self._record = replica.record
+        self._me = me
+        self._seed = seed
+        self._convenes = convenes
+        self._emit = emit
+        self._stakes: dict[int, Stake] = {}
+        """The owner's stakes, by the step that commits to them."""
+        for step, text in choices.items():
+            choice = _stored_choice(text)
+            if isinstance(choice, Stake):
+                self._stakes[step] = choice
+            else:
+                self.is_conceding = True
+        self._asked = b""
+        """Tip of the step of the last YourTurn."""
+        self._turn = 0
+        """Token of the last YourTurn."""
+        self._move: Move | None = None
+        """The owner's answer to it, while this node may not sign."""
+
+    # What the owner wants
+
+    def play(self, move: Move, token: int) -> None:
+        """Take the owner's answer to the YourTurn with this token.
+
+        :raises StaleMoveError: if that turn is over.
+        :raises RulesError: if the move is illegal.
+        """
+        position = self._record.position
+        if token != self._turn or position.tip != self._asked or self._me in self._record.held or self._move:
+            raise StaleMoveError("that turn is over")
+        assert position.state is not None
+        if position.purpose is Purpose.STAKES:
+            if not isinstance(move, Stake):
+                raise IllegalMove("every player stakes something before the match, if only stake 0")
+            check_wager(wager(move.bet, move.tickets))
+            self._stakes[position.step] = move
+            self._emit(Choose(position.step, str(move)))
+            return
+        # Judged before it is signed: an illegal move must never carry our signature.
+        apply(position.state, Play(position.seats.index(self._me), move))
+        self._move = move
+
+    def concede(self) -> None:
+        """Give up where this player owes a message next."""
+        if not self.is_conceding:
+            self.is_conceding = True
+            self._emit(Choose(CONCESSION, str(Concede())))
+
+    def ask_again(self) -> None:
+        """Ask the owner anew for what a step that was taken back asked for."""
+        self._asked = b""
+
+    def _ask(self, position: Position) -> None:
+        if self._asked != position.tip:
+            self._asked = position.tip
+            self._turn += 1
+            self._move = None
+            assert position.state is not None
+            seen = view(position.state, position.seats.index(self._me), self.hand(position))
+            self._emit(Show(YourTurn(seen, self._turn)))
+
+    # What is owed
+
+    def owes(self, *, may_commit: bool) -> Statement | Signed | None:
+        """Return what this player has to send next for the open step; None if nothing, or the owner has to choose
+        first. A step that was taken back and has returned gets what was signed for it before.
+
+        :param may_commit: whether COMMIT of the first roll may be signed.
+        """
+        record, position, me = self._record, self._record.position, self._me
+        if position.purpose is Purpose.END:
+            return Statement(Kind.RESULT, position.lock) if me not in record.results else None
+        if position.tip in self._replica.own or me in position.left:
+            return self._signed_before()
+        if position.step < FORMED and self._holds_back(position, may_commit):
+            return None
+        if me in position.owed:
+            return self._statement(position)
+        return Statement(Kind.WITNESS, position.lock) if position.kind is Kind.LOCK else None
+
+    def _signed_before(self) -> Signed | None:
+        signed = self._replica.own.get(self._record.position.tip)
+        if signed is None or self._me in self._record.held or signed.message.kind is Kind.WITNESS:
+            return None
+        return signed
+
+    def _holds_back(self, position: Position, may_commit: bool) -> bool:
+        """Tell whether this player does not sign what forms the match, or not yet."""
+        if self._record.declined:
+            return True
+        if self.is_conceding or self.is_withdrawn:
+            return False
+        # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
+        awaits_others = self._convenes and len(self._record.held) != len(position.owed) - 1
+        return awaits_others or (position.kind is Kind.COMMIT and not may_commit)
+
+    def _statement(self, position: Position) -> Statement | None:
+        kind = position.kind
+        assert kind is not None
+        if (self.is_conceding and _may_resign(position)) or (self.is_withdrawn and position.step < FORMED):
+            return Statement(Kind.RESIGN, ())
+        if kind is Kind.MOVE:
+            self._ask(position)
+            return Statement(kind, str(self._move)) if self._move is not None else None
+        if kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
+            if position.step not in self._stakes:
+                self._ask(position)
+                return None
+            return Statement(kind, (stake_commitment(*self._sealed_stake(position.step, position.tip)),))
+        if kind is Kind.COMMIT:
+            return Statement(kind, self._commitments(COMMITMENTS[position.purpose]))
+        if kind is Kind.LOCK:
+            return Statement(kind, position.lock + self._record.countersignatures())
+        if kind is Kind.REVEAL:
+            assert position.standing is not None
+            return Statement(kind, self._secret(position.standing.context, "share"))
+        if kind is Kind.STAKE:
+            assert position.standing is not None
+            context = position.standing.context
+            if context.step not in self._stakes:  # the store lost what was committed to: it cannot be opened any more
+                return Statement(Kind.RESIGN, ())
+            return Statement(kind, self._sealed_stake(context.step, context.tip)[2:])
+        assert position.deal is not None
+        hand_key = self._secret(position.deal.context, "hand")
+        return Statement(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
+
+    # Signatures and secrets
+
+    def sign(self, kind: Kind, body: Value) -> Signed:
+        """Sign a message for the open step."""
+        position = self._record.position
+        return self._sign(position.step, position.tip, kind, body)
+
+    def sign_vote(self, vote: Vote) -> Signed:
+        """Sign a vote."""
+        step = next(place.step for place in self._replica.tail() if place.tip == vote.tip)
+        return self._sign(step, vote.tip, *spell_vote(vote))
+
+    def _sign(self, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
+        return sign(Message(self._record.match, step, tip, self._me, kind, body), self.key)
+
+    def hand(self, position: Position) -> tuple[int, ...]:
+        """Return this player's dice at a position: faces, ascending."""
+        deal = position.deal
+        if deal is None or self._me not in deal.commitments:
+            return ()
+        return position.hand(self._me, self._secret(deal.context, "hand"))
+
+    def _secret(self, context: Context, purpose: str) -> bytes:
+        return derive_secret(self._seed, context, purpose)
+
+    def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
+        """Return what a commitment to this player's stake of a step is made of."""
+        context = Context(self._record.match, step, tip)
+        choice = self._stakes[step]
+        return context, self._me, choice.bet, choice.tickets, self._secret(context, "stake")
+
+    def _commitments(self, count: int) -> tuple[bytes, ...]:
+        position = self._record.position
+        context = Context(self._record.match, position.step, position.tip)
+        share = share_commitment(context, self._me, self._secret(context, "share"))
+        if count == 1:
+            return (share,)
+        return hand_commitment(context, self._me, self._secret(context, "hand")), share
+
+
+def _may_resign(position: Position) -> bool:
+    # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
+    if position.kind is Kind.LOCK:
+        return position.purpose is not Purpose.SHOWDOWN
+    return position.kind in (Kind.MOVE, Kind.COMMIT)
+
+
+def _stored_choice(text: str) -> Stake | Concede:
+    try:
+        choice = parse_move(text)
+    except RulesError as error:
+        raise RejectedMessageError(f"a stored choice is none: {error}") from None
+    if not isinstance(choice, Stake | Concede):
+        raise RejectedMessageError("a stored choice is neither a stake nor the wish to concede")
+    return choice
