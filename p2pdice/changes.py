@@ -77,7 +77,8 @@ def _played(motes: Mischief, event: PowerPlayed) -> Mischief:
     if power.group == "redeemed":
         return motes
     assert event.target is not None
-    return motes._replace(stack=(*motes.stack, Effect(event.die, event.seat, event.target)))
+    stack = (*motes.stack, Effect(event.die, event.seat, event.target))
+    return motes._replace(stack=stack, actor=motes.actor if motes.stack else event.seat)
 
 
 def _popped(motes: Mischief, _event: PowerFailed) -> Mischief:

@@ -34,13 +34,15 @@ def playable(state: State, seat: int) -> Iterator[Power]:
     group = GROUP_IN.get(state.phase)
     if motes is None or not motes.graveyard or group is None:
         return
-    if motes.is_blocked(seat, group):
+    if motes.blocked and motes.is_blocked(seat, group):
         return
     if motes.stack and motes.stack[-1].by == seat:
         return
     for die, sent_by in motes.graveyard:
+        if sent_by != seat:
+            continue
         power = POWERS[die.mote]
-        if sent_by == seat and power.group == group and power.is_answer == bool(motes.stack):
+        if power.group == group and power.is_answer == bool(motes.stack):
             for target in power.targets(state, motes, seat, die):
                 yield Power(die, target)
 

@@ -69,7 +69,8 @@ class Mischief(NamedTuple):
 
     def remove(self, die: Die) -> Mischief:
         """Take a die out of the graveyard and of the game."""
-        return self.unbury(die)._replace(removed=(*self.removed, die))
+        graveyard = tuple(buried for buried in self.graveyard if buried.die != die)
+        return self._replace(graveyard=graveyard, removed=(*self.removed, die))
 
     def unbury(self, die: Die) -> Mischief:
         """Take a die out of the graveyard."""

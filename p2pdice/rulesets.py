@@ -102,7 +102,10 @@ class Ruleset:
     raise_: str = "strict"
     """What counts as a raise: see :mod:`p2pdice.bids`."""
     wild: str = "ones"
-    """Whether ones count for every face: ``ones``, ``never``, or ``unless-opened`` with a bid on ones."""
+    """Whether ones count for every face: ``ones``, ``never``, or ``unless-opened`` with a bid on ones.
+
+    :attr:`p2pdice.state.State.ones_wild` says it of a round.
+    """
     ones_bid: str = "free"
     """When ones may be bid: ``free``, ``opening-only`` (only in a round opened on ones), ``not-opening``."""
     exact: str = "none"
@@ -120,7 +123,11 @@ class Ruleset:
     dice_cap: int | None = None
     """Dice that a cup may reach by *exact*, if the ruleset limits it."""
     palifico: bool = False
-    """Whether the round after a player first drops to one die is played by special rules."""
+    """Whether the round after a player first drops to one die is special.
+
+    In it ones are not wild (:attr:`p2pdice.state.State.ones_wild`), and only a player with one die may change the face
+    (:func:`p2pdice.bidding.faces`).
+    """
     motes: bool = False
     """Whether dice have powers."""
     stakes: bool = False

@@ -96,7 +96,7 @@ class Table(NamedTuple):
     round: int
     """From 1; a settled round is followed by the next number, also when it was void."""
     palifico: bool
-    """Whether this round is played by the rules that follow a first drop to one die."""
+    """Whether this is the special round after a first drop to one die: see :attr:`ones_wild`."""
     dropped: tuple[int, ...]
     """Seats that have dropped to one die before, ascending; each has had its palifico. Kept if the ruleset has it."""
     hands: tuple[Hand | None, ...]
@@ -151,7 +151,7 @@ class State(NamedTuple):
 
     @property
     def palifico(self) -> bool:
-        """Whether this round is played by the rules that follow a first drop to one die."""
+        """Whether this is the special round after a first drop to one die: see :attr:`ones_wild`."""
         return self.table.palifico
 
     @property
@@ -234,7 +234,7 @@ class State(NamedTuple):
 
     @property
     def ones_wild(self) -> bool:
-        """Whether a one counts for every face in this round, as far as its bids go."""
+        """Whether a one counts for every face in this round, as far as its bids go; in palifico it never does."""
         table = self.table
         wild = table.ruleset.wild
         if table.palifico or wild == "never":

@@ -111,8 +111,6 @@ def power_stacked(state: State, seat: int, move: Power) -> _Transition:
     motes = check_playable(state, seat, move)
     target = motes.stack[-1].die if motes.stack else move.target
     assert target is not None
-    if not motes.stack:
-        state = state.with_motes(motes._replace(actor=seat))
     played = PowerPlayed(seat, move.die, target)
     return _then((played,), ask_for_answers(after(state, played)))
 
