@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from p2pdice.powers import MOTES, POWERS
     from p2pdice.rulesets import OPTIONS, PRESETS, Option, Ruleset
     from p2pdice.souls import TWIN_SOULS, TwinSoul, twin_soul
-    from p2pdice.stakes import NEWCOMER_COINS, Settlement, check_wager, settlement
+    from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS, Settlement, check_wager, newcomer_wager, settlement
     from p2pdice.state import Challenge, Exit, Expect, Expectation, StandingBid, State, plain
     from p2pdice.views import View, state_json, view
 
@@ -81,7 +81,7 @@ _HOME = {
         "powers": "MOTES POWERS",
         "rulesets": "OPTIONS PRESETS Option Ruleset",
         "souls": "TWIN_SOULS TwinSoul twin_soul",
-        "stakes": "NEWCOMER_COINS Settlement check_wager settlement",
+        "stakes": "NEWCOMER_COINS NEWCOMER_TICKETS Settlement check_wager newcomer_wager settlement",
         "state": "Challenge Exit Expect Expectation StandingBid State plain",
         "views": "View state_json view",
     }.items()
@@ -92,6 +92,7 @@ __all__ = [
     "GROUPS",
     "MOTES",
     "NEWCOMER_COINS",
+    "NEWCOMER_TICKETS",
     "OPTIONS",
     "POWERS",
     "PRESETS",
@@ -171,6 +172,7 @@ __all__ = [
     "check_wager",
     "legal_moves",
     "new_match",
+    "newcomer_wager",
     "parse_move",
     "plain",
     "settlement",

@@ -16,7 +16,9 @@ from p2pdice.powers import GROUP_OF
 from p2pdice.state import Expect, State, clockwise
 
 NEWCOMER_COINS: Final = 1_000
-"""Coins of a player who has not played before; such a player owns no run ticket."""
+"""Coins of a player who has not played before."""
+NEWCOMER_TICKETS: Final = 0
+"""Run tickets of such a player."""
 
 _NOTHING: Final = Wager(0, 0, 0, 0)
 
@@ -30,6 +32,14 @@ class Settlement(NamedTuple):
     """Coins received less the bet."""
     ticket_delta: tuple[int, ...]
     """Run tickets received and earned less those staked."""
+
+
+def newcomer_wager(bet: int, tickets: int) -> Wager:
+    """Return a newcomer's stake beside what it is taken from, unchecked.
+
+    No purse is carried over from match to match yet, so everybody is a newcomer.
+    """
+    return Wager(bet, NEWCOMER_COINS, tickets, NEWCOMER_TICKETS)
 
 
 def check_wager(wager: Sequence[int]) -> Wager:

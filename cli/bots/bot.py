@@ -16,8 +16,10 @@ from typing import Any, Final, Literal, Protocol
 from cli.bots.ndjson import OverlongLineError, read_object, short, write_object
 from cli.bots.programs import Program, ProgramError, start_program
 from cli.render import counted, escape, listing
-from cli.text.choices import FUNDS, TICKETS, choices, is_stake
+from cli.text.choices import choices, is_stake
 from p2pdice import (
+    NEWCOMER_COINS,
+    NEWCOMER_TICKETS,
     Event,
     Lose,
     Move,
@@ -28,6 +30,7 @@ from p2pdice import (
     View,
     apply,
     check_wager,
+    newcomer_wager,
     parse_move,
 )
 from p2pdice.moves import LIAR, PASS, SIDES
@@ -96,7 +99,7 @@ class PlayerBot:
         self._player.started(ruleset, seat, len(names))
 
     async def choose(self, view: View) -> Move:
-        return self._player.stake(FUNDS, TICKETS) if is_stake(view) else self._player.choose(view)
+        return self._player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake(view) else self._player.choose(view)
 
     def happened(self, event: Event) -> None:
         self._player.happened(event)
@@ -302,7 +305,7 @@ class ProgramBot:
         turn = self.moves
         question: dict[str, object] = {"type": "turn", "id": turn, "view": view.to_json(), "legal": choices(view)}
         if is_stake(view):
-            question |= {"funds": FUNDS, "tickets": TICKETS}
+            question |= {"funds": NEWCOMER_COINS, "tickets": NEWCOMER_TICKETS}
         asked = loop.time()
         if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}):
             raise _FaultError("crashed", "does not read what it is told")
@@ -348,7 +351,7 @@ def _legal(text: object, view: View) -> Move:
         if is_stake(view):
             if not isinstance(move, Stake):
                 raise _FaultError("illegal", f"answered {short(text)} when asked for a stake")
-            check_wager((move.bet, FUNDS, move.tickets, TICKETS))
+            check_wager(newcomer_wager(move.bet, move.tickets))
         else:
             apply(view.state, Play(view.seat, move))
     except RulesError as error:

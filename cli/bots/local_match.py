@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from random import Random
 
 from cli.bots.bot import Bot
-from cli.text.choices import FUNDS, TICKETS
 from p2pdice import (
     GROUPS,
     Expect,
@@ -23,6 +22,7 @@ from p2pdice import (
     State,
     apply,
     new_match,
+    newcomer_wager,
     view,
 )
 
@@ -69,5 +69,5 @@ async def _next(state: State, bots: Sequence[Bot], hands: tuple[Hand, ...], rng:
     for seat, bot in enumerate(bots):
         stake = await bot.choose(view(state, seat))
         assert isinstance(stake, Stake)
-        stakes.append((stake.bet, FUNDS, stake.tickets, TICKETS))
+        stakes.append(newcomer_wager(stake.bet, stake.tickets))
     return Stakes(tuple(stakes))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from cli.text.choices import FUNDS, is_stake
+from cli.text.choices import is_stake
 from cli.text.speech import hear_bid, offers
-from p2pdice import Bid, View
+from p2pdice import NEWCOMER_COINS, Bid, View
 
 Step = Literal["up", "down", "left", "right"]
 
@@ -26,7 +26,7 @@ def walk(view: View, names: Sequence[str], at: str, step: Step) -> str:
     """
     if is_stake(view):
         coins = at.removeprefix("stake ")
-        return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), FUNDS)}"
+        return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), NEWCOMER_COINS)}"
     bids = [move for move in view.legal if isinstance(move, Bid)]
     if not bids:
         return _through(offers(view, names), at, 1 if step in ("down", "right") else -1)

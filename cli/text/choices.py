@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from p2pdice import NEWCOMER_COINS, Expect, Stake, View
-
-FUNDS: Final = NEWCOMER_COINS
-"""Coins of every player before a match."""
-TICKETS: Final = 0
-"""Run tickets of every player before a match."""
+from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Expect, Stake, View
 
 
 def is_stake(view: View) -> bool:
@@ -20,5 +13,5 @@ def is_stake(view: View) -> bool:
 def choices(view: View) -> list[str]:
     """Return the listed moves in the order of the engine; of the stakes, which are many, nothing and everything."""
     if is_stake(view):
-        return [str(Stake(0)), str(Stake(FUNDS, TICKETS))]
+        return [str(Stake(0)), str(Stake(NEWCOMER_COINS, NEWCOMER_TICKETS))]
     return [str(move) for move in view.legal]

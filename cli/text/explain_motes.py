@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.render import listing
-from cli.text.choices import FUNDS
-from p2pdice import MOTES, POWERS, TWIN_SOULS
+from p2pdice import MOTES, NEWCOMER_COINS, POWERS, TWIN_SOULS
 from p2pdice.powers import GROUP_OF
 
 Section = tuple[str, tuple[str, ...]]
@@ -82,7 +81,7 @@ def motes_sections() -> Iterator[Section]:
 
 def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
     """Yield what coins are staked, and what becomes of them."""
-    yield "Stakes.", (_STAKES.format(funds=f"{FUNDS:,}"), _TIE if can_tie else "", _TICKETS)
+    yield "Stakes.", (_STAKES.format(funds=f"{NEWCOMER_COINS:,}"), _TIE if can_tie else "", _TICKETS)
 
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.render import bid, capital, counted, listing
-from cli.text.choices import FUNDS, TICKETS, is_stake
+from cli.text.choices import is_stake
 from cli.text.seating import Seating
 from cli.text.speech import offers
-from p2pdice import POWERS, Die, Expect, Move, State, View
+from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, POWERS, Die, Expect, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 
@@ -139,10 +139,10 @@ def narrate_choice(view: View, seating: Seating) -> str:
     """Return what is asked of the player on turn where that is no plain bid; nothing where it is one."""
     state = view.state
     if is_stake(view):
-        tickets = f" and {_tickets(TICKETS)}" if TICKETS else ""
+        tickets = f" and {_tickets(NEWCOMER_TICKETS)}" if NEWCOMER_TICKETS else ""
         return (
-            f"Your turn: stake on your own victory, out of {_coins(FUNDS)}{tickets}; type stake 50, or stake 0 for"
-            " nothing. Nobody sees it before all have staked."
+            f"Your turn: stake on your own victory, out of {_coins(NEWCOMER_COINS)}{tickets}; type stake 50, or stake 0"
+            " for nothing. Nobody sees it before all have staked."
         )
     motes = state.motes
     if motes is None:

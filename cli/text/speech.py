@@ -13,9 +13,11 @@ from difflib import get_close_matches
 from typing import Final
 
 from cli.render import NUMBERS, columns, escape, listing
-from cli.text.choices import FUNDS, TICKETS, choices, is_stake
+from cli.text.choices import choices, is_stake
 from p2pdice import (
     MOTES,
+    NEWCOMER_COINS,
+    NEWCOMER_TICKETS,
     Bid,
     Exact,
     Liar,
@@ -140,7 +142,7 @@ def nearest_word(line: str, words: Collection[str]) -> str:
 def is_possible(move: Move, view: View) -> bool:
     """Tell whether the player on turn may make this move."""
     if is_stake(view):
-        return isinstance(move, Stake) and move.bet <= FUNDS and move.tickets <= TICKETS
+        return isinstance(move, Stake) and move.bet <= NEWCOMER_COINS and move.tickets <= NEWCOMER_TICKETS
     try:
         apply(view.state, Play(view.seat, move))
     except RulesError:
@@ -184,7 +186,7 @@ def _stakes(plain: str) -> Iterator[Stake]:
     if words in ("nothing", "none"):
         yield Stake(0)
     elif words in ("all", "everything"):
-        yield Stake(FUNDS, TICKETS)
+        yield Stake(NEWCOMER_COINS, NEWCOMER_TICKETS)
     else:
         try:
             stake = parse_move("stake " + re.sub(r"(?<=[0-9]),(?=[0-9]{3}\b)", "", words))
@@ -345,7 +347,7 @@ def _respelled(plain: str, is_stake: bool) -> Iterator[str]:
 def _examples(view: View, names: Sequence[str]) -> list[str]:
     """Return some of what can be played: the lowest bids, and all that is no bid."""
     if is_stake(view):
-        return ["stake 0", "stake 50", f"stake {FUNDS}"]
+        return ["stake 0", "stake 50", f"stake {NEWCOMER_COINS}"]
     bids = [str(move) for move in view.legal if isinstance(move, Bid)]
     short = _short_forms(view, names)
     others = [short.get(move, str(move)) for move in view.legal if not isinstance(move, Bid)] or bids[-1:]

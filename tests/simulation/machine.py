@@ -12,7 +12,7 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Final, cast
 
-from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, RulesError
+from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, RulesError
 from p2pdice.players import Player
 from protocol.consensus.transcript import write_transcript
 from protocol.events import Misbehaved, NodeEvent, YourTurn
@@ -426,7 +426,7 @@ class Machine:
             return
         self._turn = None
         is_stake = turn.view.state.awaits is Expect.STAKES
-        move: Move = self.player.stake(NEWCOMER_COINS, 0) if is_stake else self.player.choose(turn.view)
+        move: Move = self.player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake else self.player.choose(turn.view)
         self.world.note("move", self.node, turn.token, move)
         self.has_conceded = self.has_conceded or isinstance(move, Concede)
         try:

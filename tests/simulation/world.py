@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from p2pdice import NEWCOMER_COINS, Concede, Expect, Move, Ruleset
+from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.hashing import tagged_hash
@@ -269,7 +269,9 @@ class World:
         turn, machine.turn = machine.turn, None
         assert turn is not None
         is_stake = turn.view.state.awaits is Expect.STAKES
-        move: Move = machine.player.stake(NEWCOMER_COINS, 0) if is_stake else machine.player.choose(turn.view)
+        move: Move = (
+            machine.player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake else machine.player.choose(turn.view)
+        )
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
 
     def run(self, steps: int = 200_000) -> None:
