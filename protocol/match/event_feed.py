@@ -1,7 +1,7 @@
-"""The report: what the owner is told of the course of a match, each step once, also after a restart. Sans-I/O.
+"""What the owner is told of a match: each step once, also after a restart. Sans-I/O.
 
-:class:`Course` turns positions into events; a node's :class:`Report` and a replay (:mod:`protocol.match.replay`) tell
-alike.
+:class:`MatchEvents` turns positions into events. A node's :class:`EventFeed` and a replay
+(:mod:`protocol.match.replay`) both use it, so they tell alike.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from protocol.match.effects import Effect, Ended, Formed, Show
 from protocol.wire.messages import Kind
 
 
-class Course:
-    """What the course of a match is to somebody who follows it.
+class MatchEvents:
+    """The events of a match, as one player or spectator sees them.
 
-    :param me: the index in the roster of whoever it is told to, None for a spectator.
-    :param proven: who can be proven to have broken the rules, by author.
-    :param hand: gives the dice at a position of whoever it is told to; nothing if they have none there.
+    :param me: the index in the roster of the player who is told; None for a spectator.
+    :param proven: proofs of misconduct, by author.
+    :param hand: returns the dice of that player at a position; nothing if they have none there.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Course:
             yield DiceRolled(hand)
 
     def standing(self, position: Position) -> Iterator[NodeEvent]:
-        """Yield where the match stands, for whoever was told before what led there."""
+        """Yield where the match stands, for an owner who was told before a restart how it came to that."""
         if position.state is not None:
             yield self._start(position, resumed=True)
             if hand := self._hand(position):
@@ -93,20 +93,20 @@ class Course:
         return Eviction(left.step, left.kind is Kind.MOVE, witnesses)
 
 
-class Report:
-    """What one node has told its owner.
+class EventFeed:
+    """What one node tells its owner.
 
-    :param course: of the match, as it is told to them.
-    :param emit: takes what is to be done about it.
+    :param events: of the match, as its owner sees them.
+    :param emit: takes the effects.
     """
 
-    def __init__(self, course: Course, emit: Callable[[Effect], None]) -> None:
-        self._record = course.record
-        self._info = course.info
-        self._course = course
+    def __init__(self, events: MatchEvents, emit: Callable[[Effect], None]) -> None:
+        self._record = events.record
+        self._info = events.info
+        self._events = events
         self._emit = emit
         self._told = 0
-        """Index into the record's chain: what came before has been told."""
+        """Index into the chain of positions: what came before has been told."""
         self._is_resumed = False
         self._lost: set[int] = set()
         self._complained_of: set[int] = set()
@@ -116,7 +116,7 @@ class Report:
         self._emit(Show(event))
 
     def resume(self) -> None:
-        """What the record holds now was told before a restart: the next report begins with where the match stands."""
+        """Begin with where the match stands: what the history holds now was told before a restart."""
         self._told = len(self._record.chain) - 1
         self._is_resumed = True
 
@@ -137,7 +137,7 @@ class Report:
             if self._told == FORMED:
                 has_formed = True
                 self._emit(Formed())
-            for event in self._course.between(before, position):
+            for event in self._events.between(before, position):
                 self.show(event)
             if position.purpose is Purpose.END:
                 self._emit(Ended())
@@ -145,7 +145,7 @@ class Report:
 
     def _show_where_it_stands(self) -> None:
         position = self._record.position
-        for event in self._course.standing(position):
+        for event in self._events.standing(position):
             self.show(event)
         if position.purpose is Purpose.END:
             self._emit(Ended())

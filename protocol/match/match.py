@@ -56,11 +56,11 @@ from protocol.match.effects import (
     WakeAt,
     Withdrawn,
 )
-from protocol.match.event_feed import Course, Report
+from protocol.match.event_feed import EventFeed, MatchEvents
 from protocol.match.progress import Clock, Progress, in_order, progress
 from protocol.match.signer import Signer, Statement
 from protocol.match.stall_notices import StallNotices
-from protocol.match.timeouts import Party, PatienceClock
+from protocol.match.timeouts import Party, Timeouts
 from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Cut, Need, Page
@@ -127,15 +127,15 @@ class Match:
         """Whom this node last said that it cannot reach."""
         genesis = self.record.genesis
         unhurried = party.waited_for(genesis.roster) if party is not None else ()
-        self._clock = PatienceClock(genesis.patience, unhurried)
+        self._timeouts = Timeouts(genesis.patience, unhurried)
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
         self._catch_up = CatchUp(self.replica)
         self._signer = Signer(self.replica, me, seed, choices or {}, convenes, self._emit) if me is not None else None
-        self._voter = Voter(self.replica, self._clock, self._emit)
-        self._report = Report(Course(self.record, self.info, me, self.replica.proven, self._hand_at), self._emit)
-        self._awaiting = StallNotices(self.replica, self._clock, self.info, me, self._report.show)
+        self._voter = Voter(self.replica, self._timeouts, self._emit)
+        self._feed = EventFeed(MatchEvents(self.record, self.info, me, self.replica.proven, self._hand_at), self._emit)
+        self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)
         self._is_deciding = False
         """Others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
@@ -150,7 +150,7 @@ class Match:
             self._heard = set()
             self.replica.is_silent = True
             self.replica.take_stored(stored)
-            self._report.resume()
+            self._feed.resume()
 
     # What the owner may ask
 
@@ -218,10 +218,10 @@ class Match:
         is_waiting = self.is_formed and not self.is_ended and not self._diverged and bool(missing)
         if not is_waiting or (self.me is not None and not self._has_quorum()):
             return None
-        due = self._clock.due(missing, position.witnesses)
+        due = self._timeouts.due(missing, position.witnesses)
         if due == math.inf:
             return None
-        allowed = self._clock.allowed(missing, position.witnesses)
+        allowed = self._timeouts.allowed(missing, position.witnesses)
         if position.tip in self.replica.tainted():
             left = 0.0  # nobody has patience with a proven cheat
         elif self._has_slept(now):
@@ -245,7 +245,7 @@ class Match:
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
         if self._is_deciding:
-            self._clock.stand_still(self._now, now)
+            self._timeouts.stand_still(self._now, now)
         self._now = now
         if self._has_slept(now):
             self._restart_patience()
@@ -288,7 +288,7 @@ class Match:
         elif self._is_resuming:
             self._is_resuming = False
             if self._signer is not None and self._signer.is_conceding and (awaited := self._awaited_to_concede()):
-                self._report.show(ConcedeAccepted(awaited))
+                self._feed.show(ConcedeAccepted(awaited))
         return self._fetch_effects()
 
     def _fetch_effects(self) -> list[Effect]:
@@ -303,9 +303,9 @@ class Match:
         """
         return (
             self._calm == self.record.position.tip
-            and self._now < min(self._timers.wished, self._clock.earliest)
+            and self._now < min(self._timers.wished, self._timeouts.earliest)
             and self.replica.is_calm
-            and not self._awaiting.misses_somebody
+            and not self._stall_notices.misses_somebody
         )
 
     def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
@@ -337,7 +337,7 @@ class Match:
 
     def _restart_patience(self) -> None:
         """Blame nobody for the time until now."""
-        self._clock.restart(range(self.record.players), self._now)
+        self._timeouts.restart(range(self.record.players), self._now)
         self._timers.declined_at = None
         self._voter.restart(self._now)
 
@@ -346,10 +346,10 @@ class Match:
         self._linked.add(author)
         if not had_half:
             self._timers.declined_at = None  # those who are here now have heard of nothing yet
-        self._clock.came_back(author, self._now)
+        self._timeouts.came_back(author, self._now)
         if not had_quorum and self._has_quorum():
             self._restart_patience()  # what the others said meanwhile is on its way
-        self._report.back(author)
+        self._feed.back(author)
         self._catch_up.linked(author, self._now)
         if self.me is not None:
             self._emit(Send(author, self._catch_up.have()))
@@ -362,7 +362,7 @@ class Match:
         self._catch_up.lost(author)
         self._cut.pop(author, None)
         if self.is_formed and (on_purpose or not self.is_ended):  # who is gone after the end plays no other match
-            self._report.lost(author, on_purpose)
+            self._feed.lost(author, on_purpose)
         self._tell_cut()
 
     def _tell_cut(self, newcomer: int | None = None) -> None:
@@ -384,10 +384,10 @@ class Match:
         try:
             outcome = self.replica.take(signed)
         except RejectedMessageError as error:
-            self._report.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
+            self._feed.complain(sender, f"a message from {self.info[sender].name} was refused: {error}")
             return None
         if outcome is Outcome.ADDED and signed.message.author in position.owed:
-            self._clock.arrived(signed.message.author, self._now)
+            self._timeouts.arrived(signed.message.author, self._now)
         return outcome
 
     def _fetch_news(self) -> None:
@@ -427,7 +427,7 @@ class Match:
     def _take_back(self, since: int) -> None:
         if self._signer is not None:
             self._signer.ask_again()
-        if self._report.take_back(since):
+        if self._feed.take_back(since):
             self._timers.ended_at = None
             self._over = False
 
@@ -453,7 +453,7 @@ class Match:
             try:
                 messages.append(parse_signed(data, signature))
             except MalformedMessageError as error:
-                self._report.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
+                self._feed.complain(sender, f"an answer from {self.info[sender].name} was unreadable: {error}")
                 self._catch_up.give_up(sender)
                 return
         waste, is_foreign = 1.0, False  # a page costs something by itself
@@ -486,7 +486,7 @@ class Match:
         if {*base, *self._linked} <= known:
             return True
         assert self._timers.resumed_at is not None
-        is_patience_over = self._now >= self._timers.resumed_at + self._clock.round
+        is_patience_over = self._now >= self._timers.resumed_at + self._timeouts.round
         return is_patience_over and len(known.intersection(base)) >= self.record.position.majority
 
     # What is due
@@ -495,7 +495,7 @@ class Match:
         if self.is_formed and not self._diverged and self.replica.is_diverged:
             self._diverged = True
             position = self.record.position
-            self._report.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
+            self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
     def _pump(self) -> None:
         if self._heard is not None and self._timers.resumed_at is None:
@@ -506,10 +506,10 @@ class Match:
                 continue
             self._fetch_news()
             self._mind_divergence()
-            if self._report.bring_up_to_date():
+            if self._feed.bring_up_to_date():
                 self._tell_cut()  # also whom this node never reached at all
             position = self.record.position
-            self._clock.open_step(position.tip, position.is_choice, self._now)
+            self._timeouts.open_step(position.tip, position.is_choice, self._now)
             self._is_deciding = self.replica.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
@@ -579,13 +579,13 @@ class Match:
         if self.replica.may_vote and not self.is_ended:
             has_quorum, is_deciding = self._has_quorum(), self._is_deciding
             if self._voter.is_early(now):
-                wake.append(self._clock.earliest)
+                wake.append(self._timeouts.earliest)
             elif self.me is not None:
                 wake += [due for _, due in self._voter.rounds_due(now, has_quorum, is_deciding)]
-            wake.append(self._awaiting.look(now, self._linked, has_quorum, is_deciding, self._unheard()))
+            wake.append(self._stall_notices.look(now, self._linked, has_quorum, is_deciding, self._unheard()))
         wake += self._voter.times()
         if self._heard is not None and timers.resumed_at is not None:
-            wake.append(timers.resumed_at + self._clock.round)
+            wake.append(timers.resumed_at + self._timeouts.round)
         self._compare_notes(wake)
         self._be_woken(min((time for time in wake if time > now), default=math.inf))
 
@@ -605,7 +605,7 @@ class Match:
         elif not self.replica.is_called_off:
             if timers.declined_at is None:
                 timers.declined_at = self._now
-            due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._clock.round)
+            due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._timeouts.round)
             if self._now >= due:
                 self.replica.is_called_off = True
                 self._emit(CalledOff(self.record.declined))
@@ -629,9 +629,9 @@ class Match:
         unconfirmed = {*position.players} - {*self.record.results}
         confirmed = not unconfirmed
         # Who is there and does not confirm may be voting about it.
-        due = self._timers.ended_at + (self._clock.round if unconfirmed & self._linked else RECEIPTS)
+        due = self._timers.ended_at + (self._timeouts.round if unconfirmed & self._linked else RECEIPTS)
         if self._is_deciding and self._has_quorum():  # the last step may come to stand otherwise
-            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._clock.round
+            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._timeouts.round
         if confirmed or self._now >= due:
             self._over = True
             self._emit(Over(not unconfirmed))

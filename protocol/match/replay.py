@@ -1,7 +1,7 @@
 """The replay: the match in a transcript, told again as the nodes of its players told it. Sans-I/O.
 
 Nothing is told of a file before all of it was judged (:mod:`protocol.consensus.verifier`). The story then comes from
-the history that was judged, by the same :class:`~protocol.match.event_feed.Course` that a live node tells it with;
+the history that was judged, by the same :class:`~protocol.match.event_feed.MatchEvents` that a live node tells it with;
 positions are worked out again while it is told, so a replay takes little more memory than the judgement did.
 
 A hand is known as soon as its key was opened, and a key is opened at the showdown; whoever looks back knows it from
@@ -22,7 +22,7 @@ from protocol.consensus.verifier import Examined, Verdict
 from protocol.crypto.keys import fingerprint
 from protocol.errors import PeerError
 from protocol.events import CupsSeen, MatchOver, Misbehaved, NodeEvent, Notice, PlayerInfo
-from protocol.match.event_feed import Course
+from protocol.match.event_feed import MatchEvents
 from protocol.wire.messages import Kind, Signed
 
 
@@ -95,7 +95,7 @@ class Replay:
         record = self._record
         me = None if seat is None else self._seats[seat]
         info = tuple(replace(player, is_me=author == me) for author, player in enumerate(self._info))
-        course = Course(record, info, me, self._proven, lambda at: () if me is None else self._hand(at, me) or ())
+        story = MatchEvents(record, info, me, self._proven, lambda at: () if me is None else self._hand(at, me) or ())
         errors = sorted(self._proven.values(), key=lambda error: (error.step, error.author))
         errors = [error for error in errors if error.step >= since]
         positions = record.walk(since)
@@ -104,7 +104,7 @@ class Replay:
             while errors and errors[0].step <= before.step:
                 error = errors.pop(0)
                 yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
-            for event in course.between(before, after):
+            for event in story.between(before, after):
                 yield Moment(before.step, event)
             if after.deal is not None and after.deal is not before.deal:
                 yield from (Moment(before.step, event) for event in self._look_into_cups(after, me))

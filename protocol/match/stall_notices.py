@@ -1,4 +1,4 @@
-"""Awaiting: what the owner is told while a match does not go on. Sans-I/O.
+"""What the owner is told while a match does not go on. Sans-I/O.
 
 Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
 owner is told when patience ends; if not, that the match is suspended. So it is while this node, restarted, signs
@@ -15,48 +15,48 @@ from typing import Final
 from protocol.consensus.absence import leaves_majority
 from protocol.consensus.replica import Replica
 from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
-from protocol.match.timeouts import PatienceClock
+from protocol.match.timeouts import Timeouts
 
 AWAITED_AFTER: Final = 1.0
-"""Seconds that a player who is owed for may be unlinked before that is shown."""
+"""Seconds that a player who owes a message may be unlinked before that is shown."""
 RETURNING: Final = 3.0
 """The same where this node was restarted: links take a moment to come up, and others may be starting too."""
 WARNING: Final = 30.0
-"""Seconds before the end of patience at which it is shown who is waited for although they are linked."""
+"""Seconds before the end of patience at which slow players are shown who are linked."""
 
 
 class StallNotices:
-    """Whom one node waits for, as its owner sees it.
+    """Tells the owner of one node which players it waits for.
 
     :param me: this node's index in the roster, None for a spectator.
-    :param show: told what the owner is to be told.
+    :param show: tells the owner an event.
     """
 
     def __init__(
         self,
         replica: Replica,
-        clock: PatienceClock,
+        timeouts: Timeouts,
         info: tuple[PlayerInfo, ...],
         me: int | None,
         show: Callable[[NodeEvent], None],
     ) -> None:
         self._replica = replica
         self._record = replica.record
-        self._clock = clock
+        self._timeouts = timeouts
         self._info = info
         self._me = me
         self._show = show
         self._since: float | None = None
-        """Since when somebody who is owed for has been gone."""
+        """Since when somebody who owes a message has been gone."""
         self._is_suspended = False
         self._stuck = b""
-        """Tip of the step for which it was shown that time is up and nothing follows from it."""
+        """Tip of the step whose time is up without any consequence, once that was shown."""
         self._warned = b""
-        """Tip of the step for which it was shown who is waited for."""
+        """Tip of the step that the last warning was about."""
 
     @property
     def misses_somebody(self) -> bool:
-        """Somebody who is owed for was gone when this was looked at last."""
+        """Somebody who owes a message was gone at the last look."""
         return self._since is not None
 
     def look(
@@ -67,7 +67,7 @@ class StallNotices:
         :param now: monotonic time in seconds.
         :param has_quorum: more than half of the base are linked.
         :param is_deciding: patience stands still for a vote on an earlier step.
-        :param unheard: who has yet to show what they hold before this node, restarted, signs anything.
+        :param unheard: players who must show what they hold before this node, restarted, signs anything.
         :return: when to look again, infinity if nothing is waited for.
         """
         position, missing = self._record.position, self._record.missing()
@@ -92,7 +92,7 @@ class StallNotices:
         if now < shown_at:
             return shown_at
         if has_quorum and (
-            unheard or (self._may_go_on_without(gone) and self._clock.due(gone, position.witnesses) < math.inf)
+            unheard or (self._may_go_on_without(gone) and self._timeouts.due(gone, position.witnesses) < math.inf)
         ):
             self._continue(missing, now)
             if not unheard:
@@ -112,12 +112,12 @@ class StallNotices:
         if self._is_suspended:
             self._is_suspended, self._stuck = False, b""
             self._show(Continued())
-            self._clock.restart(missing, now)
+            self._timeouts.restart(missing, now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
-        if not missing or now < self._clock.earliest:
+        if not missing or now < self._timeouts.earliest:
             return math.inf
-        due = self._clock.due(missing, self._record.position.witnesses)
+        due = self._timeouts.due(missing, self._record.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
         if self._may_go_on_without(missing):
@@ -134,7 +134,7 @@ class StallNotices:
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:
         tip = self._record.position.tip
-        seconds = self._clock.due(awaited, self._record.position.witnesses) - now
+        seconds = self._timeouts.due(awaited, self._record.position.witnesses) - now
         if self._warned != tip and seconds > 0:
             self._warned = tip
             self._show(Overdue(tuple(self._info[author] for author in awaited), math.ceil(seconds)))

@@ -1,4 +1,4 @@
-"""Patience: how long this node waits for the others before it votes that they are absent.
+"""How long this node waits for the others before it votes that they are absent.
 
 Time is this machine's own and monotonic; nothing here is ever signed. The genesis says how long a person may take to
 choose and how long a program may take to answer. Programs answer in milliseconds: what one of them takes beyond
@@ -30,15 +30,15 @@ class Party(NamedTuple):
     programs: frozenset[bytes] = frozenset()
 
     def waited_for(self, roster: Sequence[JoinRecord]) -> frozenset[int]:
-        """Return who is waited for without end in a match of these: the person if all others are their programs."""
+        """Return the author who is waited for without end: the person, if all others are their programs."""
         identities = [record.join.identity for record in roster]
         if not {self.person, *self.programs}.issuperset(identities):
             return frozenset()
         return frozenset(author for author, identity in enumerate(identities) if identity == self.person)
 
 
-class PatienceClock:
-    """The waiting of one node for the messages of the open step.
+class Timeouts:
+    """The patience of one node with the players who owe it messages of the open step.
 
     :param patience: of the genesis.
     :param unhurried: authors who are waited for without end.
@@ -123,11 +123,11 @@ class PatienceClock:
         return sum(self._longest(missing, witnesses))
 
     def allowed(self, missing: Collection[int], witnesses: Collection[int]) -> float:
-        """Return the seconds that whoever is waited for longest of all who are missing had in all."""
+        """Return how many seconds in all were given to the missing player with whom patience ends last."""
         return self._longest(missing, witnesses)[1]
 
     def _longest(self, missing: Collection[int], witnesses: Collection[int]) -> tuple[float, float]:
-        """Return since when, and how many seconds, the one is waited for with whom patience ends last."""
+        """Return the start and the length of the longest wait: the one that ends last."""
         waits = ((self._since.get(author, self._opened), self._allowance(author, witnesses)) for author in missing)
         return max(waits, key=sum)
 

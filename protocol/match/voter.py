@@ -13,7 +13,7 @@ from protocol import limits
 from protocol.consensus.absence import Vote
 from protocol.consensus.replica import Replica
 from protocol.match.effects import Broadcast, Effect
-from protocol.match.timeouts import PatienceClock
+from protocol.match.timeouts import Timeouts
 from protocol.wire.frames import Carried
 
 
@@ -23,10 +23,10 @@ class Voter:
     :param emit: takes what others are to be shown.
     """
 
-    def __init__(self, replica: Replica, clock: PatienceClock, emit: Callable[[Effect], None]) -> None:
+    def __init__(self, replica: Replica, timeouts: Timeouts, emit: Callable[[Effect], None]) -> None:
         self._replica = replica
         self._record = replica.record
-        self._clock = clock
+        self._timeouts = timeouts
         self._emit = emit
         self._round_began: float | None = None
         """When this player came into its round of votes; None if it is in none."""
@@ -40,7 +40,7 @@ class Voter:
 
     def is_early(self, now: float) -> bool:
         """Tell whether there is nothing to vote on yet, without looking at who is missing."""
-        return now < self._clock.earliest and not self._replica.absence.ballots and not self._replica.proven
+        return now < self._timeouts.earliest and not self._replica.absence.ballots and not self._replica.proven
 
     def votes(self, now: float, has_quorum: bool, is_deciding: bool) -> list[Vote]:
         """Return the votes that this player owes now.
@@ -55,7 +55,7 @@ class Voter:
         expired = {tip for tip, due in self.rounds_due(now, has_quorum, is_deciding) if now >= due}
         if not expired and not replica.absence.ballots:
             return []
-        is_settling = self._round_began is not None and now < self._round_began + self._clock.settling
+        is_settling = self._round_began is not None and now < self._round_began + self._timeouts.settling
         settling = {place.tip for place in replica.tail()} if is_settling else set()
         votes = replica.absence.due(replica, expired, settling)
         return [vote for vote in votes if not vote.is_close or self._is_ripe(vote, now)]
@@ -67,17 +67,17 @@ class Voter:
         replica, position, missing = self._replica, self._record.position, self._record.missing()
         due = [(tip, now) for tip in replica.tainted()]
         if missing and not is_deciding and not replica.absence.has_voted(position.tip):
-            due.append((position.tip, self._clock.due(missing, position.witnesses)))
+            due.append((position.tip, self._timeouts.due(missing, position.witnesses)))
         current = replica.absence.current(replica)
         if current is not None:
             if self._round_began is None:  # this player voted before its node was restarted
                 self._round_began = now
-            due.append((current.tip, self._round_began + self._clock.round))
+            due.append((current.tip, self._round_began + self._timeouts.round))
         return due
 
     def times(self) -> list[float]:
         """Return the times at which votes under way are to be looked at again."""
-        times = [] if self._round_began is None else [self._round_began + self._clock.settling]
+        times = [] if self._round_began is None else [self._round_began + self._timeouts.settling]
         return times if self._certified is None else [*times, self._certified[1] + limits.RELAY]
 
     def prepare(self, vote: Vote, now: float) -> None:

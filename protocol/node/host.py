@@ -27,7 +27,7 @@ KEPT: Final = 10.0
 SILENT: Final = "the match begins without you, as nothing came from you"
 
 
-class Hosting:
+class Host:
     """The convenor's table on the network.
 
     :param audience: who watches, here before the start.

@@ -37,7 +37,7 @@ from protocol.net.mesh import Mesh
 from protocol.net.network_changes import mind_surroundings
 from protocol.net.sightings import Sighting
 from protocol.node.guest import Guest
-from protocol.node.host import Hosting
+from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
 from protocol.node.locator import Locator, Target, open_table, running_match
 from protocol.node.player_session import PlayerSession
@@ -113,7 +113,7 @@ class Node:
         self._runtime = Runtime(home, identity, store, self._mesh, locator, bounds)
         self._audience = Spectators(self._runtime)
         self._talking = Talking(self._runtime)
-        self._hosting: Hosting | None = None
+        self._hosting: Host | None = None
         self._own_table: tuple[bytes, str] | None = None
         """Id of the table that this node hosted last, and what it asks for."""
         self._joining = Guest(self._runtime, self._sign_on, self._begin)
@@ -237,7 +237,7 @@ class Node:
                 self._mesh.disconnect(identity)
         hosted = HostedTable(settings, table, self._sign_on(table), token)
         returning = self._former.authors if self._former is not None else ()
-        self._hosting = Hosting(
+        self._hosting = Host(
             self._runtime, hosted, self._audience, self._sign_on, self._begin, self._advertise, returning
         )
         await self._locator.withdraw()

@@ -29,7 +29,7 @@ from protocol.match.effects import (
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.net.addresses import Address
-from protocol.node.returning import Host, WayBack, hosts_among
+from protocol.node.returning import PossibleHost, WayBack, hosts_among
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
@@ -104,7 +104,7 @@ class PlayerSession(Session):
         """
         record = self.match.record
         hosts = tuple(
-            Host(identity, self.match.info[author], record.genesis.roster[author].join.addresses)
+            PossibleHost(identity, self.match.info[author], record.genesis.roster[author].join.addresses)
             for identity, author in self.authors.items()
         )
         return WayBack(hosts_among(hosts, convenor), record.match, token)

@@ -29,7 +29,7 @@ _LATER: Final[dict[str, HostIs]] = {
 the first counts that one of them has answered."""
 
 
-class Host(NamedTuple):
+class PossibleHost(NamedTuple):
     """Somebody who may have opened the table again."""
 
     identity: bytes
@@ -41,7 +41,7 @@ class Host(NamedTuple):
 class WayBack(NamedTuple):
     """How to get back to a table."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[PossibleHost, ...]
     """The host; or all players, if nobody here knows which of them hosts."""
     match: bytes
     """Id of the last match: its players can be found on the network by it."""
@@ -96,7 +96,7 @@ def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:
     return AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None, host_is, GONE)
 
 
-def _place(runtime: Runtime, way: WayBack, host: Host) -> Target:
+def _place(runtime: Runtime, way: WayBack, host: PossibleHost) -> Target:
     sighted = runtime.locator.playing(way.match)
     addresses = dict.fromkeys((*host.addresses, *runtime.store.addresses(host.identity), *sighted))
     own = set(runtime.mesh.addresses)
@@ -104,6 +104,6 @@ def _place(runtime: Runtime, way: WayBack, host: Host) -> Target:
     return Target(places, b"", host.player.fingerprint, way.token)
 
 
-def hosts_among(candidates: Sequence[Host], convenor: bytes) -> tuple[Host, ...]:
+def hosts_among(candidates: Sequence[PossibleHost], convenor: bytes) -> tuple[PossibleHost, ...]:
     """Return who of the players may open the table again: its convenor, if that is known to be one of them."""
     return tuple(host for host in candidates if host.identity == convenor) or tuple(candidates)

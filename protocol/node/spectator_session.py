@@ -43,7 +43,7 @@ from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.locator import Target
 from protocol.node.refusals import closing_code, host_gone, refusal, unreachable
-from protocol.node.returning import Host, WayBack, hosts_among
+from protocol.node.returning import PossibleHost, WayBack, hosts_among
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.talking import Floor
@@ -185,10 +185,10 @@ class SpectatorSession:
             if self._lobby is None or self._lobby.table is None or self._target is None:
                 return None
             player = self._host(self._lobby, self._lobby.table)
-            return WayBack((Host(self._lobby.convenor, player, (self._source_at,)),), b"", self._target.token)
+            return WayBack((PossibleHost(self._lobby.convenor, player, (self._source_at,)),), b"", self._target.token)
         record = self.followed.match.record
         hosts = tuple(
-            Host(identity, self.followed.match.info[author], record.genesis.roster[author].join.addresses)
+            PossibleHost(identity, self.followed.match.info[author], record.genesis.roster[author].join.addresses)
             for identity, author in self.followed.authors.items()
         )
         convenor = self._lobby.convenor if self._lobby is not None else b""

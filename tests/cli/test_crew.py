@@ -281,7 +281,7 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
 
     def waited_for(node: Node) -> list[bytes]:
         assert node.match is not None
-        return [node.match.record.genesis.roster[each].join.identity for each in node.match._clock._unhurried]
+        return [node.match.record.genesis.roster[each].join.identity for each in node.match._timeouts._unhurried]
 
     nodes: list[Node] = []
     bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben", Identity.generate()))

@@ -217,9 +217,9 @@ def test_a_node_that_stands_still_for_a_vote_is_not_woken_to_warn() -> None:
     """The end of patience moves on with the time meanwhile: as near as it is, as often would they be woken."""
     turn = SilentTurn(4)
     match = turn.world.machines[turn.others[0]].match
-    now = match._clock.earliest
-    assert match._awaiting.look(now, match._linked, True, False, ()) < math.inf
-    assert match._awaiting.look(now, match._linked, True, True, ()) == math.inf
+    now = match._timeouts.earliest
+    assert match._stall_notices.look(now, match._linked, True, False, ()) < math.inf
+    assert match._stall_notices.look(now, match._linked, True, True, ()) == math.inf
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol import limits
-from protocol.match.timeouts import PatienceClock
+from protocol.match.timeouts import Timeouts
 from protocol.wire.genesis import Patience
 
 PATIENCE = Patience(120, 15)
@@ -14,7 +14,7 @@ class Waiting:
     """A clock that waits for player 1, who answers in the last moment, in one step after another."""
 
     def __init__(self) -> None:
-        self.clock = PatienceClock(PATIENCE)
+        self.clock = Timeouts(PATIENCE)
         self.now = 0.0
         self._step = 0
 

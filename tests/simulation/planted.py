@@ -26,7 +26,7 @@ from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp
 from protocol.match.effects import Choose, Effect, MatchInput, Over, Persist
 from protocol.match.match import Match
-from protocol.match.timeouts import PatienceClock
+from protocol.match.timeouts import Timeouts
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
 from protocol.node.player_session import PlayerSession
 from protocol.node.proposals import Proposals
@@ -428,11 +428,11 @@ def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
 def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     """Nobody ever votes that somebody is absent."""
 
-    def bad(clock: PatienceClock, missing: Iterable[int], witnesses: Iterable[int]) -> float:
+    def bad(clock: Timeouts, missing: Iterable[int], witnesses: Iterable[int]) -> float:
         plant.runs()
         return 1e9
 
-    return replaced(PatienceClock, PatienceClock.due, bad)
+    return replaced(Timeouts, Timeouts.due, bad)
 
 
 @contextmanager
