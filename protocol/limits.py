@@ -144,8 +144,8 @@ CHECKED: Final = 512
 """Messages whose signatures are remembered as right, so that they are not checked again."""
 TRANSCRIPT: Final = 64 * KIB * KIB
 """Bytes of a transcript: two thousand rounds of long bidding of ten players, where fifty are many. A larger file is
-refused before it is looked at. Judging one takes little more memory than its size; replaying it, up to about fifteen times
-as much."""
+refused before it is looked at. Judging one takes little more memory than its size; replaying it, up to about fifteen
+times as much."""
 EVIDENCE: Final = 64
 """Messages behind the end of a transcript that are looked at: two for each player would do."""
 STATES_APART: Final = 32

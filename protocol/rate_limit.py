@@ -1,14 +1,19 @@
-"""How often something may happen: so many at once, so many a second in the long run."""
+"""Rate limits: how often something may happen, at once and in the long run."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
 
 class Bucket:
-    """A token bucket: filled at a rate up to a burst, emptied by what happens.
+    """A token bucket: time fills it at a rate up to a burst, and each event empties it.
 
     :param rate: units a second.
     :param burst: units that it holds, and begins with.
-    :param now: monotonic time in seconds, of the clock by which :meth:`wait` will be asked.
+    :param now: monotonic time in seconds, of the clock that :meth:`wait` is called with.
     """
 
     __slots__ = ("_burst", "_level", "_rate", "_since")
@@ -32,41 +37,48 @@ class Bucket:
         return max(0.0, (1 - self._level) / self._rate)
 
     def take(self, units: float = 1) -> None:
-        """Count what happened. More than is left is a debt, which delays what comes next."""
+        """Count what happened. More than is left becomes a debt, which delays the next event."""
         self._level -= units
 
+    def admits(self, now: float) -> bool:
+        """Tell whether something may happen now, and count it if so.
 
-class Buckets:
-    """A bucket for each of those who come: one that comes too often is held up alone.
+        >>> bucket = Bucket(rate=1, burst=1, now=0)
+        >>> bucket.admits(0), bucket.admits(0), bucket.admits(1)
+        (True, False, True)
+        """
+        if self.wait(now):
+            return False
+        self.take()
+        return True
+
+
+class Buckets(Generic[Key]):
+    """One bucket for each peer, so that a peer that comes too often holds up only itself.
 
     :param rate: units a second, for each.
     :param burst: units that each bucket holds, and begins with.
-    :param most: of buckets; whoever has not come for longest is forgotten first.
+    :param most: how many buckets are kept. The one that has not been used for longest is forgotten first.
     """
 
     def __init__(self, rate: float, burst: float, most: int) -> None:
         self._rate = rate
         self._burst = burst
         self._most = most
-        self._buckets: dict[str, Bucket] = {}
+        self._buckets: dict[Key, Bucket] = {}
 
-    def admits(self, who: str, now: float) -> bool:
-        """Tell whether something of theirs may happen now, and count it if so.
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def bucket(self, key: Key, now: float) -> Bucket:
+        """Return the bucket of one of them.
 
         >>> buckets = Buckets(rate=1, burst=1, most=10)
-        >>> buckets.admits("Ada", 0), buckets.admits("Ada", 0), buckets.admits("Ben", 0), buckets.admits("Ada", 1)
-        (True, False, True, True)
+        >>> [buckets.bucket(name, now).admits(now) for name, now in (("Ada", 0), ("Ada", 0), ("Ben", 0), ("Ada", 1))]
+        [True, False, True, True]
         """
-        bucket = self.bucket(who, now)
-        if bucket.wait(now):
-            return False
-        bucket.take()
-        return True
-
-    def bucket(self, who: str, now: float) -> Bucket:
-        """Return the bucket of one of them."""
-        bucket = self._buckets.pop(who, None) or Bucket(self._rate, self._burst, now)
-        self._buckets[who] = bucket
+        bucket = self._buckets.pop(key, None) or Bucket(self._rate, self._burst, now)
+        self._buckets[key] = bucket
         if len(self._buckets) > self._most:
             del self._buckets[next(iter(self._buckets))]
         return bucket

@@ -76,7 +76,7 @@ class CatchUp:
         self._replica = replica
         self._record = replica.record
         self._peers: dict[int, _Peer] = {}
-        self._answers = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
+        self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._tell_at = math.inf
         self._compare_at = math.inf
 
@@ -207,7 +207,7 @@ class CatchUp:
 
         :param now: monotonic time in seconds.
         """
-        if not self._answers.admits(str(asker), now):
+        if not self._answers.bucket(asker, now).admits(now):
             return None
         record, step = self._record, need.step
         if step > record.position.step:

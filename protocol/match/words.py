@@ -19,7 +19,7 @@ from protocol import limits
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, PublicKey
 from protocol.errors import LocalError, PeerError
-from protocol.rate_limit import Bucket
+from protocol.rate_limit import Bucket, Buckets
 from protocol.version import tag
 from protocol.wire.canonical import NotCanonicalError, decode, encode
 from protocol.wire.nicknames import flaw, is_unseen
@@ -119,8 +119,8 @@ class Hearing:
     def __init__(self) -> None:
         self._authors: OrderedDict[bytes, tuple[int, Bucket]] = OrderedDict()
         """By author: the number of the last word, and how many more may come now. The latest speaker comes last."""
-        self._floors: OrderedDict[bytes, Bucket] = OrderedDict()
-        """By table or match: how many more words of all may come now. Where somebody spoke last comes last."""
+        self._floors: Buckets[bytes] = Buckets(limits.FLOOR_RATE, limits.FLOOR_BURST, limits.FLOORS)
+        """By table or match: how many more words of all may come now."""
 
     def take(self, word: Word, now: float) -> None:
         """Hear a word.
@@ -137,7 +137,7 @@ class Hearing:
             raise UnheardWordError("was said before")
         if bucket.wait(now) > 0:
             raise UnheardWordError("comes too fast after others")
-        floor = self._floors.get(word.context) or Bucket(limits.FLOOR_RATE, limits.FLOOR_BURST, now)
+        floor = self._floors.bucket(word.context, now)
         if floor.wait(now) > 0:
             raise UnheardWordError("comes too fast after those of others")
         try:
@@ -154,7 +154,3 @@ class Hearing:
         if len(self._authors) > limits.SPEAKERS:
             self._authors.popitem(last=False)
         floor.take()
-        self._floors[word.context] = floor
-        self._floors.move_to_end(word.context)
-        if len(self._floors) > limits.FLOORS:
-            self._floors.popitem(last=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from protocol.limits import LOOSE_RECORDS, THROTTLE, TLS_PIECE, Limits
 from protocol.net.addresses import Address, is_own_machine
@@ -46,6 +46,13 @@ class LinkHandler(Protocol):
         """
 
 
+class _Pace(NamedTuple):
+    """How much a peer may send now."""
+
+    messages: Bucket
+    catch_up_bytes: Bucket
+
+
 class Link:
     """One authenticated connection, made by :mod:`protocol.net.listener` or :mod:`protocol.net.dialer`."""
 
@@ -75,9 +82,7 @@ class Link:
         self._deadline: float | None = self._loop.time() + limits.handshake
         self._frame_began: float | None = None
         self._last_arrival = self._last_sending = self._loop.time()
-        self._messages: Bucket | None = None
-        self._catch_up: Bucket | None = None
-        """Of bytes."""
+        self._pace: _Pace | None = None
         self._loose_records = 0
 
     # What the owner calls
@@ -152,8 +157,9 @@ class Link:
         rate = limits.own_machine_rate if self.is_on_own_machine else limits.rate
         now = self._last_arrival = self._loop.time()
         if rate is not None:
-            self._messages = Bucket(rate, limits.burst, now)
-            self._catch_up = Bucket(limits.catch_up_rate, limits.catch_up_burst, now)
+            self._pace = _Pace(
+                Bucket(rate, limits.burst, now), Bucket(limits.catch_up_rate, limits.catch_up_burst, now)
+            )
         handler.link_up(self)
         if not self._is_over:
             self._connected().resume_reading()
@@ -205,7 +211,7 @@ class Link:
         now = self._last_arrival
         frame_ended = False
         while not self._is_over:
-            if self._messages is not None and self._is_over_its_rate(now):
+            if self._pace is not None and any(bucket.wait(now) for bucket in self._pace):
                 self._throttle()
                 return
             try:
@@ -225,25 +231,19 @@ class Link:
         elif self._frame_began is None or frame_ended:
             self._frame_began = now
 
-    def _is_over_its_rate(self, now: float) -> bool:
-        messages, catch_up = self._messages, self._catch_up
-        if messages is None or catch_up is None:
-            return False
-        return messages.wait(now) > 0 or catch_up.wait(now) > 0
-
     def _count(self, frame: bytes) -> None:
         """Count a frame against the rate: long ones, which are history for catch-up, by their bytes, others as one."""
-        if self._messages is not None and self._catch_up is not None:
+        if self._pace is not None:
             if len(frame) > self._limits.frame_before_welcome:
-                self._catch_up.take(len(frame))
+                self._pace.catch_up_bytes.take(len(frame))
             else:
-                self._messages.take()
+                self._pace.messages.take()
         self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
 
     def _count_loose_records(self) -> None:
         """Count as messages what came in more records than its frames need."""
-        if self._messages is not None and self._loose_records > LOOSE_RECORDS:
-            self._messages.take(self._loose_records - LOOSE_RECORDS)
+        if self._pace is not None and self._loose_records > LOOSE_RECORDS:
+            self._pace.messages.take(self._loose_records - LOOSE_RECORDS)
             self._loose_records = LOOSE_RECORDS
 
     def _throttle(self) -> None:

@@ -74,7 +74,7 @@ class Listener:
         self._limits = limits
         self._links: list[Link] = []
         self._handshakes: dict[asyncio.Task[None], str] = {}
-        self._visits = Buckets(limits.handshake_rate, limits.handshake_burst, ADDRESSES_WATCHED)
+        self._visits: Buckets[str] = Buckets(limits.handshake_rate, limits.handshake_burst, ADDRESSES_WATCHED)
         self._all_visits = Bucket(limits.accept_rate, limits.accept_burst, asyncio.get_running_loop().time())
         self._doors = tuple(sockets)
         self._accepting = [self._accept_at(each) for each in sockets]

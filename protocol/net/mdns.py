@@ -100,7 +100,7 @@ class Discovery:
         self._ask_at = 0.0
         self._pause = FIRST_QUESTIONS
         self._pace = Bucket(HEARD_RATE, HEARD_BURST, 0)
-        self._pace_of_each = Buckets(HEARD_RATE_PER_ADDRESS, HEARD_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
+        self._pace_of_each: Buckets[str] = Buckets(HEARD_RATE_PER_ADDRESS, HEARD_BURST_PER_ADDRESS, ADDRESSES_WATCHED)
 
     async def start(self, interface: str | None = None) -> None:
         """Begin to look for tables, on all interfaces or on the one with this name or address.
@@ -282,10 +282,9 @@ class Discovery:
         if not any(part in said for part in (b"_p2pdice", b"_dns-sd", self._token.encode())):
             return
         now = asyncio.get_running_loop().time()
-        if not self._pace_of_each.admits(datagram.host, now) or self._pace.wait(now):
+        if not (self._pace_of_each.bucket(datagram.host, now).admits(now) and self._pace.admits(now)):
             self._ask_at = min(self._ask_at, now + AFTER_FLOOD)
             return
-        self._pace.take()
         packet = DNSIncoming(datagram.data, scope_id=datagram.zone or None)
         if not packet.valid:
             return

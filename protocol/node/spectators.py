@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from protocol import limits
 from protocol.node.runtime import Runtime
+from protocol.rate_limit import Bucket
 from protocol.wire.frames import Frame, encode_frame
 
 
 @dataclass(slots=True)
 class _Spectator:
     number: int
-    pages: float
+    pages: Bucket
     """Answers that may be asked for now."""
-    refilled: float
-    """When the number of pages was last brought up to date, by the monotonic clock."""
 
 
 class Spectators:
@@ -40,7 +39,8 @@ class Spectators:
 
     def admit(self, identity: bytes) -> None:
         """Count a linked peer as spectator."""
-        self._spectators[identity] = _Spectator(self._came, limits.SPECTATOR_PAGES, self._runtime.loop.time())
+        pages = Bucket(limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, self._runtime.loop.time())
+        self._spectators[identity] = _Spectator(self._came, pages)
         self._came += 1
 
     def dismiss(self, identity: bytes) -> None:
@@ -52,16 +52,7 @@ class Spectators:
     def may_ask(self, identity: bytes) -> bool:
         """Tell whether a spectator's request is to be answered now; others are passed over, and will be repeated."""
         spectator = self._spectators.get(identity)
-        if spectator is None:
-            return False
-        now = self._runtime.loop.time()
-        earned = (now - spectator.refilled) * limits.SPECTATOR_PAGE_RATE
-        spectator.pages = min(limits.SPECTATOR_PAGES, spectator.pages + earned)
-        spectator.refilled = now
-        if spectator.pages < 1:
-            return False
-        spectator.pages -= 1
-        return True
+        return spectator is not None and spectator.pages.admits(self._runtime.loop.time())
 
     def number(self, identity: bytes) -> int:
         """Return what tells a spectator from all others that this node has had."""

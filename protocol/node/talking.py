@@ -70,9 +70,8 @@ class Talking:
         if not heard_at:
             raise NodeError(ErrorCode.FAILED, "nobody is there to hear it")
         now = self._runtime.loop.time()
-        if self._pace.wait(now) > 0:
+        if not self._pace.admits(now):
             raise NodeError(ErrorCode.FAILED, "too many words at once: the others would not hear them", "wait a second")
-        self._pace.take()
         # By the clock, so that a program that was restarted goes on above its last number, which is not stored.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:

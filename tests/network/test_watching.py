@@ -398,7 +398,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "SPECTATOR_PAGES", 5)
-    monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 0.0)
+    monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 1e-6)
     players, _ = await people.table(2)
     await in_mid_match(players[0], 20)
     record = players[0].node.match.record  # type: ignore[union-attr]

@@ -714,13 +714,13 @@ async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(o
 
 
 def test_of_addresses_without_end_only_the_last_ones_are_watched() -> None:
-    visits = Buckets(rate=5, burst=1, most=8)
+    visits: Buckets[str] = Buckets(rate=5, burst=1, most=8)
     for number in range(100):
         bucket = visits.bucket(f"fe80::{number}", now=0)
         assert not bucket.wait(0)
         bucket.take()
     assert visits.bucket("fe80::99", now=0).wait(0)
-    assert len(visits._buckets) == 8
+    assert len(visits) == 8
 
 
 async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
