@@ -1,4 +1,4 @@
-"""The section of bidding: who may bid what, and the menu of moves for it."""
+"""The section of bidding: which bids are allowed, and the menu of moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from p2pdice.moves import FACE_NAMES, FACES, MAX_QUANTITY, Bid, Move
 from p2pdice.state import NOBODY, Expect, StandingBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
-"""Gained dice could make a match endless; without exact from here on, cups only empty."""
+"""Gained dice could make a match endless. After this round nobody may call exact, so cups only empty."""
 
 _ALL: Final = FACES
 _NO_ONES: Final = FACES[1:]
@@ -42,16 +42,16 @@ def faces(state: State) -> tuple[int, ...]:
 
 
 def exact_refused(state: State) -> str:
-    """Return why exact may not be called on a standing bid, or nothing if it may."""
+    """Return why exact may not be called on a standing bid; empty if it may."""
     if state.ruleset.exact == "none":
-        return "these rules know no call of exact"
+        return "these rules have no call of exact"
     if state.round > LAST_EXACT_ROUND:
         return f"exact may not be called after round {LAST_EXACT_ROUND}"
     return ""
 
 
 def round_menus(state: State) -> Menus | None:
-    """Return the menus of the round that begins, if every player may bid every face in all of it."""
+    """Return the menus of the round that begins; None if some face may not be bid at some time."""
     table = state.table
     rules = table.ruleset
     if table.palifico or rules.ones_bid != "free":

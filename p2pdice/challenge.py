@@ -46,7 +46,7 @@ def side(state: State, seat: int, move: Side) -> tuple[State, tuple[Event, ...]]
 
 
 def await_sides(state: State, challenge: Challenge) -> State:
-    """Give the turn to the next player clockwise from the accuser who owes a side, or open the cups."""
+    """Give the turn to the next player clockwise from the accuser who owes a side; if there is none, await the cups."""
     if state.table.ruleset.siding:
         standing = state.bids[-1]
         settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}

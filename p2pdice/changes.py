@@ -1,8 +1,8 @@
 """What each event changes by itself: dice, cups, graveyard and stack, who is live, and what holds for whom.
 
-The sections of dice with powers make their states with :func:`after`, event by event. So whoever tells events one by
-one, as a table does, gets the state in between from the same place. Whose turn it is and what comes next is in the
-state that the engine returns, and in no event.
+The sections of dice with powers make their states with :func:`after`, event by event. A table that tells
+events one by one gets the states in between from it, too. No event says whose turn it is or what comes next: only the
+state that the engine returns does.
 """
 
 from __future__ import annotations

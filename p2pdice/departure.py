@@ -1,8 +1,8 @@
 """The section of departures: a player leaves in the middle of a match, by choice or not.
 
-The dice of whoever left stay in play until the round is settled: others bid on them, and the departed may be a party to
-a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its maker. What the
-departed owed is void, and so is what they had on the stack.
+The dice of a departed player stay in play until the round is settled: others have bid on them, and the player may be a
+party to a challenge. Then the cup is cleared. A standing bid stays and may be called, at no further cost to its maker.
+Moves that the player owed are void, and so are their effects on the stack.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from p2pdice.turns import ask, ask_for_answers, dawn, free_turn, resolve, resume
 
 
 def evicted(state: State, item: Evict) -> tuple[State, tuple[Event, ...]]:
-    """Take a player out from outside the game."""
+    """Take an evicted player out."""
     return _leave(state, item.seat, "evicted")
 
 
 def conceded(state: State, seat: int, _move: Concede) -> tuple[State, tuple[Event, ...]]:
-    """Take a player out at their own wish."""
+    """Take out a player who concedes."""
     return _leave(state, seat, "conceded")
 
 
@@ -53,7 +53,7 @@ _CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize"
 
 
 def _go_on(left: State, seat: int, before: Mischief | None) -> tuple[State, tuple[Event, ...]]:
-    """Find who is next, now that ``seat`` is out; ``before`` is the table of motes with its player still there."""
+    """Give the turn to the next player, now that ``seat`` is out; ``before`` is the state of motes before that."""
     if left.phase == "siding":
         assert left.challenge is not None
         return await_sides(left, left.challenge), ()
@@ -64,7 +64,7 @@ def _go_on(left: State, seat: int, before: Mischief | None) -> tuple[State, tupl
         if before.stack and left.motes.stack[-1] != before.stack[-1]:
             return ask_for_answers(left)
         if before.stack and left.awaits is Expect.ROLL:
-            return resolve(left)  # its target may have been the one who left
+            return resolve(left)  # its target may be the player who left
         if left.turn == seat and left.phase == "discard":
             return dawn(left)
         if left.turn == seat and (left.phase != "bidding" or left.motes.stack):

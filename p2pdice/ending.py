@@ -18,7 +18,7 @@ def is_decided(state: State) -> bool:
 
 
 def end_match(state: State) -> tuple[State, tuple[Event, ...]]:
-    """Close a decided match, once its winner has named the winning die, if there is more than one to choose from."""
+    """Close a decided match. A winner with several dice names the winning one first."""
     state = clear_table(state)
     motes = state.motes
     if motes is not None:

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-A state says what it waits for (:attr:`State.expects`) and takes exactly that. One round runs::
+A state says what it waits for (:attr:`State.expects`), and :func:`apply` takes exactly that. One round runs::
 
     deal ──Rolled──▶ bidding ⟲ Bid ──Liar, Exact──▶ siding ⟲ Side ──▶ showdown ──Hands──▶ deal of the next round
                                                     (if the rules have it)            └──▶ over
@@ -19,11 +19,11 @@ Before the first round come ``Pledges`` and the ``Roll`` for the prize, if dice 
 ``Evict`` and ``Play(seat, Concede())`` are taken in every state but *over*, and may lead to *over* or to the turn of
 another seat.
 
-Chance stays outside: ``Rolled`` has no faces, ``Hands`` brings them all at the showdown. So the state is public, and
-whoever drives the engine (a network, a referee, a test) keeps the dice.
+Chance stays outside: ``Rolled`` has no faces, and ``Hands`` brings them all at the showdown. So the state is public,
+and the driver of the engine (a network, a referee, a test) keeps the dice.
 
 Each part of the rules is a section of its own: a module with functions from (state, input) to (state, events). The
-tables below are all that connects them to the inputs:
+tables below connect them to the inputs:
 
 =============================  ===================================================================================
 :mod:`p2pdice.opening`         pledges and stakes, before the first round
@@ -39,8 +39,8 @@ tables below are all that connects them to the inputs:
 :mod:`p2pdice.stakes`          what stakes are possible, and what they pay
 =============================  ===================================================================================
 
-A section asks options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`; states are
-values, so the one it was tried on is what it was.
+A section asks for options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`. States
+are values, so it leaves the old one as it was.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def apply(state: State, item: Input) -> Transition:
     >>> apply(state, Play(0, Bid(3, 5)))[1]
     (BidMade(seat=0, quantity=3, face=5),)
 
-    :raises UnexpectedInput: if the state waits for something else or for another shape of it.
-    :raises IllegalMove: if the move is not allowed, or not this seat's.
+    :raises UnexpectedInput: if the state waits for something else, or the input has the wrong shape.
+    :raises IllegalMove: if the move is not allowed, or it is another seat's turn.
     """
     kind = type(item)
     if kind is Play:
@@ -164,7 +164,7 @@ def apply(state: State, item: Input) -> Transition:
 
 
 def _out_of_turn(state: State, seat: int, move: Move) -> Transition:
-    """Take what can be said at any time, and refuse the rest."""
+    """Take a concession, which is possible at any time, and refuse everything else."""
     if type(move) is Concede:
         return departure.conceded(state, seat, move)
     if state.awaits is not _MOVE:
@@ -183,8 +183,8 @@ def _awaited(state: State) -> str:
 def legal_moves(state: State) -> Sequence[Move]:
     """Return the listed moves of the player on turn; empty if no move is awaited.
 
-    Bids go up to the number of dice in play, or to the lowest possible one if only bids are possible; :func:`apply`
-    takes higher ones, too, up to 999. Conceding is always possible and never listed.
+    Bids go up to the number of dice in play, or to the lowest possible quantity where only a bid is possible;
+    :func:`apply` takes higher ones, too, up to 999. Conceding is always possible and never listed.
 
     >>> from p2pdice import PRESETS
     >>> state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 2), Rolled())

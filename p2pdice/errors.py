@@ -1,12 +1,12 @@
-"""What can be wrong with something that the engine is given. All are ``ValueError``; the text names a remedy."""
+"""Errors of the engine. All are ``ValueError``, and the text names a remedy."""
 
 
 class RulesError(ValueError):
-    """Something is against the rules of the game; the state it was tried on is unchanged."""
+    """An input breaks the rules of the game. The state is unchanged."""
 
 
 class MalformedMove(RulesError):
-    """The text is no move of any ruleset."""
+    """The text is not a move of any ruleset."""
 
 
 class IllegalMove(RulesError):
@@ -14,8 +14,8 @@ class IllegalMove(RulesError):
 
 
 class UnexpectedInput(RulesError):
-    """The state waits for something else, or for something of another shape."""
+    """The state waits for something else, or the input has the wrong shape."""
 
 
 class RulesetError(RulesError):
-    """Options that do not make a ruleset."""
+    """These options do not make a ruleset."""

@@ -1,4 +1,4 @@
-"""What happened: the engine's account of one input, a sentence's worth in each event without a look at any state.
+"""Events: the engine's account of one input. Each can be told as a sentence without a look at the state.
 
 ``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null, and a die is its text.
 """
@@ -106,7 +106,7 @@ class Judged(_Event):
     """Whether at least as many dice as bid were there."""
     call_right: bool
     right: tuple[int, ...]
-    """The caller or the bidder, and who sided with them; clockwise from the caller."""
+    """The caller or the bidder, and those on their side; clockwise from the caller."""
     wrong: tuple[int, ...]
 
 
@@ -122,29 +122,29 @@ class RoundVoid(_Event):
 
 @dataclass(frozen=True, slots=True)
 class DieLost(_Event):
-    """A player put a die away: the penalty, or where to be rid of dice is the aim, the reward."""
+    """A player put a die away: the penalty, or the reward where the aim is to have none."""
 
     type: ClassVar[str] = "die-lost"
     seat: int
     left: int
     die: Die | None = None
-    """Which one, if dice bear motes: it is in the graveyard now."""
+    """If dice bear motes: the die, now in the graveyard."""
 
 
 @dataclass(frozen=True, slots=True)
 class DieGained(_Event):
-    """A player got a die more."""
+    """A player gained a die."""
 
     type: ClassVar[str] = "die-gained"
     seat: int
     left: int
     die: Die | None = None
-    """Which one, if dice bear motes: it comes from the graveyard."""
+    """If dice bear motes: the die, back from the graveyard."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerOut(_Event):
-    """A player is out: ``lost`` or ``finished`` for want of dice, ``evicted`` or ``conceded`` with any."""
+    """A player is out: ``lost`` or ``finished`` without dice, ``evicted`` or ``conceded`` with or without."""
 
     type: ClassVar[str] = "out"
     seat: int
@@ -170,7 +170,7 @@ class PalificoBegins(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Pledged(_Event):
-    """Everybody is of one group of motes or the other."""
+    """Everybody has pledged to one of the two groups of motes."""
 
     type: ClassVar[str] = "pledges"
     pledges: tuple[Group, ...]
@@ -179,7 +179,7 @@ class Pledged(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StakesOpened(_Event):
-    """Everybody's sealed bid on their own victory is open."""
+    """Everybody's stake on their own victory is open."""
 
     type: ClassVar[str] = "stakes"
     stakes: tuple[Wager, ...]
@@ -188,7 +188,7 @@ class StakesOpened(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PrizeDrawn(_Event):
-    """The mote that nobody's dice bear is the prize."""
+    """The prize is rolled: a mote that nobody's dice bear."""
 
     type: ClassVar[str] = "prize"
     mote: Mote
@@ -205,18 +205,18 @@ class PhaseBegun(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PowerPlayed(_Event):
-    """A player played a die out of the graveyard: at sunset and sunrise it takes effect at once, at night in time."""
+    """A player played a die of the graveyard: a Redeemed one takes effect at once, a Cursed one goes on the stack."""
 
     type: ClassVar[str] = "power"
     seat: int
     die: Die
     target: Die | int | None
-    """Light: the die taken. Neutral: the one put in its place. Blue: the one answered. Red: a seat. Dark: a die."""
+    """A seat, the die that is taken, swapped in or destroyed, or the one that an answer is to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed(_Event):
-    """A player let the chance to play a die go by."""
+    """A player passed instead of playing a die."""
 
     type: ClassVar[str] = "pass"
     seat: int
@@ -232,7 +232,7 @@ class ImmunityGained(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AccusationVoid(_Event):
-    """The bidder was immune, and is no more: no cup opens, and the accuser must raise."""
+    """The bidder was immune. That is spent now: no cup opens, and the accuser must raise."""
 
     type: ClassVar[str] = "void-accusation"
     seat: int
@@ -245,14 +245,14 @@ class PowerStopped(_Event):
 
     type: ClassVar[str] = "stopped"
     seat: int
-    """Who played the Blue."""
+    """The player of the Blue."""
     die: Die
-    """Whose effect does not come about."""
+    """The die that has no effect now."""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerFailed(_Event):
-    """The target was gone when its turn came, so this die did nothing."""
+    """A die did nothing: its target was gone when it was to take effect."""
 
     type: ClassVar[str] = "failed"
     seat: int
@@ -261,11 +261,11 @@ class PowerFailed(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PlayerBlocked(_Event):
-    """A Red's die has been rolled: ``target`` may play no dice of ``group`` for now."""
+    """The die of a Red was rolled: ``target`` may play no dice of ``group`` for now."""
 
     type: ClassVar[str] = "blocked"
     seat: int
-    """Who played the Red; it lasts until they lead again."""
+    """The player of the Red; it lasts until they lead again."""
     target: int
     face: int
     group: Group
@@ -273,7 +273,7 @@ class PlayerBlocked(_Event):
 
 @dataclass(frozen=True, slots=True)
 class BlockEnded(_Event):
-    """The player of a Red leads again, so it binds nobody any more."""
+    """The player of a Red leads again, so it forbids nothing any more."""
 
     type: ClassVar[str] = "unblocked"
     seat: int
@@ -303,7 +303,7 @@ class TwinSoulJoined(_Event):
 
 @dataclass(frozen=True, slots=True)
 class TicketsEarned(_Event):
-    """One run ticket each for all who pledged to the group of the winning die."""
+    """Everybody who pledged to the group of the winning die earns a run ticket."""
 
     type: ClassVar[str] = "tickets"
     group: Group
@@ -312,7 +312,7 @@ class TicketsEarned(_Event):
 
 @dataclass(frozen=True, slots=True)
 class StakesPaid(_Event):
-    """What the match did to everybody's coins."""
+    """How the match changed everybody's coins and run tickets."""
 
     type: ClassVar[str] = "paid"
     payout: tuple[int, ...]

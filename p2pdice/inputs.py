@@ -1,4 +1,4 @@
-"""What can be fed to the engine: :func:`p2pdice.apply` takes exactly one of these at a time."""
+"""The inputs of the engine: :func:`p2pdice.apply` takes one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Hand = tuple[int, ...]
 
 
 class Play(NamedTuple):
-    """A player's own choice."""
+    """A player makes a move."""
 
     seat: int
     move: Move
@@ -40,14 +40,14 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Pledges:
-    """Everybody has said which group of motes they are of."""
+    """Everybody has pledged to a group of motes."""
 
     pledges: tuple[str, ...]
     """``redeemed`` or ``cursed`` by seat, also for seats that have left already."""
 
 
 class Wager(NamedTuple):
-    """A player's stake, and what it was taken from."""
+    """A player's stake, and the holdings before it."""
 
     bet: int
     """Coins, at most ``funds``."""
@@ -64,12 +64,12 @@ class Stakes:
     """All stakes are open."""
 
     stakes: tuple[tuple[int, int, int, int] | None, ...]
-    """By seat, as :class:`Wager`; None for one that was never opened, or whose player had left before."""
+    """By seat, as :class:`Wager`; None for a stake that was never opened, or of a player who had left before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """A player is taken out of the match from outside the game: gone, silent, or caught cheating."""
+    """A player is taken out of the match: gone, silent, or caught cheating."""
 
     seat: int
 

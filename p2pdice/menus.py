@@ -1,7 +1,7 @@
-"""The lists of bids and calls: made once for what they depend on, then shared by all states that have the same.
+"""The lists of bids and calls. Each is made once and shared by all states that need the same one.
 
 There is one list for each standing bid; the :class:`Menus` of a round hold those that were asked for. A state carries
-them, so that the most frequent step of all, listing the moves, is one lookup.
+them, so that listing the moves, the most frequent step, is one lookup.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Menus(dict[tuple[int, int], tuple[Move, ...]]):
         return moves
 
     def up_to(self, limit: int) -> Menus:
-        """Return the same with another limit."""
+        """Return the same menus with another limit."""
         order, faces, _limit, exact = self.terms
         return menus_of(order, faces, limit, exact)
 
-    # What has been looked up so far makes no difference: states are compared, hashed and copied with their menus.
+    # States are compared, hashed and copied with their menus, so the lists made so far make no difference.
 
     def __eq__(self, other: object) -> bool:
         return self.terms == other.terms if isinstance(other, Menus) else NotImplemented
@@ -58,7 +58,7 @@ class Menus(dict[tuple[int, int], tuple[Move, ...]]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __hash__(self) -> int:  # type: ignore[override]  # a dictionary in the making, but a value to look at
+    def __hash__(self) -> int:  # type: ignore[override]  # its terms never change
         return hash(self.terms)
 
     def __repr__(self) -> str:
@@ -86,5 +86,5 @@ def _bid(quantity: int, face: int) -> Bid:
 
 @lru_cache(maxsize=128)
 def menus_of(order: str, faces: tuple[int, ...], limit: int, exact: bool) -> Menus:
-    """Return the menus of these terms, the same ones each time as long as few others are asked for."""
+    """Return the menus of these terms, from a cache."""
     return Menus(order, faces, limit, exact)

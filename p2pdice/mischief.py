@@ -1,4 +1,4 @@
-"""What a state has besides, when dice have powers: cups, graveyard, stack, and what holds for whom.
+"""What dice with powers add to a state: cups, graveyard, stack, immunity and what a Red forbids.
 
 Source: the rule text of Motes of Mischief.
 """
@@ -17,7 +17,7 @@ class Buried(NamedTuple):
 
     die: Die
     sent_by: int
-    """The seat that put it there, and that alone may play it."""
+    """The seat that put it there. No other may play it."""
 
 
 class Effect(NamedTuple):
@@ -38,7 +38,7 @@ class Blocked(NamedTuple):
 
 
 class Mischief(NamedTuple):
-    """What a state has besides, when dice have powers."""
+    """What dice with powers add to a state."""
 
     pledges: tuple[Group, ...] = ()
     """By seat; () until they are told."""
@@ -53,17 +53,17 @@ class Mischief(NamedTuple):
     stack: tuple[Effect, ...] = ()
     """The last one is on top, and resolves first."""
     actor: int = -1
-    """Who played the effect at the bottom of the stack; -1 while it is empty."""
+    """The seat that played the effect at the bottom of the stack; -1 while it is empty."""
     waiting: tuple[int, ...] = ()
-    """Who is still to be asked in this window, or for an answer to the top of the stack, after the seat on turn."""
+    """Seats to be asked after the one on turn: in this window, or for an answer to the top of the stack."""
     immune: tuple[int, ...] = ()
     """Seats whose next accuser has to raise instead, ascending."""
     blocked: tuple[Blocked, ...] = ()
     """In order of arising."""
     must_raise: bool = False
-    """Whether the player whose bidding turn it is has accused in vain."""
+    """Whether the player to bid has accused in vain, and so has to raise."""
     successor: int = -1
-    """Who leads next, from the verdict to the end of the turn; -1 before."""
+    """The seat that leads next, from the verdict to the end of the turn; -1 before."""
     crown: Die | None = None
     """The winning die, once named."""
 

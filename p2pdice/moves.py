@@ -1,4 +1,4 @@
-"""Moves and their text. ``str(move)`` is the canonical spelling; :func:`parse_move` reads it back, and more besides."""
+"""Moves and their text. ``str(move)`` is the canonical spelling; :func:`parse_move` reads it and others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Bid:
 
 @dataclass(frozen=True, slots=True)
 class Liar:
-    """The standing bid is called false."""
+    """Call the standing bid false."""
 
     def __str__(self) -> str:
         return "liar"
@@ -46,7 +46,7 @@ class Liar:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The standing bid is called true to the die."""
+    """Call the standing bid exact: neither more nor fewer dice."""
 
     def __str__(self) -> str:
         return "exact"
@@ -54,7 +54,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """After a challenge: who is believed to be right."""
+    """Take the side of the accuser or the accused after a challenge."""
 
     side: Literal["accuser", "accused"]
 
@@ -132,7 +132,7 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Concede:
-    """Leave the match, in any state, whoever's turn it is."""
+    """Leave the match, at any time."""
 
     def __str__(self) -> str:
         return "concede"
@@ -182,12 +182,12 @@ def _bid(quantity: int, face: int) -> Bid:
 
 
 def parse_move(text: str) -> Move:
-    """Return the move that ``text`` spells, whatever its case and spacing, by its name or an alias.
+    """Return the move that ``text`` spells, by name or alias; case and spacing do not matter.
 
     >>> parse_move(" 3 X 5 "), parse_move("1 3x5") == parse_move("3x5"), parse_move("BS")
     (Bid(quantity=3, face=5), True, Liar())
 
-    :raises MalformedMove: if it spells none; whether a move is legal is the engine's question.
+    :raises MalformedMove: if it spells none. Whether the move is legal is for the engine to say.
     """
     plain = _SPACE.sub(" ", text.strip()).lower()
     if plain in _WORDS:

@@ -1,7 +1,7 @@
-"""Exact probabilities of a bid, for whoever knows one hand: the dice of the others are independent and fair.
+"""Exact probabilities of a bid for a player who knows one hand: all other dice are independent and fair.
 
 An unknown die stands for a bid on its face with chance 1/6, or 1/3 where ones are wild and the bid is not on them; how
-many of n stand is binomial. All results are fractions: integers all the way, so they are exact for any number of dice.
+many of n stand is binomial. All results are fractions, so they are exact for any number of dice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def at_least(quantity: int, face: int, hand: Hand, unknown: int, ones_wild: bool
 
 
 def exactly(quantity: int, face: int, hand: Hand, unknown: int, ones_wild: bool) -> Fraction:
-    """Return the chance that a bid is true to the die, when ``hand`` is known and ``unknown`` dice are not.
+    """Return the chance that a bid is exact, when ``hand`` is known and ``unknown`` dice are not.
 
     >>> exactly(1, 5, (), 2, ones_wild=False)
     Fraction(5, 18)

@@ -1,4 +1,4 @@
-"""The section of the opening: what comes before the first turn: pledges, stakes, and the roll for the prize."""
+"""The section of the opening: pledges, stakes and the roll for the prize, before the first turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from p2pdice.state import Exit, Expect, Phase, State
 
 
 def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
-    """Return what a match begins with."""
+    """Return the first phase of a match, and what it waits for."""
     if ruleset.motes:
         return "pledges", Expect.PLEDGES
     return ("stakes", Expect.STAKES) if ruleset.stakes else ("bidding", Expect.ROLLED)
@@ -33,7 +33,7 @@ def pledged(state: State, item: Pledges) -> tuple[State, tuple[Event, ...]]:
 
 
 def staked(state: State, item: Stakes) -> tuple[State, tuple[Event, ...]]:
-    """Take everybody's stake; who has not opened one is out."""
+    """Take everybody's stake. A player who has not opened one is out."""
     wagers = check_stakes(state, item.stakes)
     state = state._replace(table=state.table._replace(wagers=wagers))
     opened = StakesOpened(wagers)

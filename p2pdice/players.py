@@ -1,6 +1,6 @@
-"""Players that are programs: what a bot is to the engine, and the house's own.
+"""Players that are programs: the interface of a bot, and the house player.
 
-A bot is given views, which hold its own dice and public facts, and nothing else.
+A bot is given views: its own dice and public facts, and nothing else.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from p2pdice.views import View
 
 
 class Player(ABC):
-    """A bot. Only :meth:`choose` has to be written; the rest is for bots that remember."""
+    """A bot. A subclass has to define :meth:`choose`; the rest is for bots that remember."""
 
     def started(self, ruleset: Ruleset, seat: int, players: int) -> None:  # noqa: B027 - optional
-        """Learn what is played, and where this bot sits."""
+        """Learn the rules and the seat of this bot."""
 
     @abstractmethod
     def choose(self, view: View) -> Move:
         """Return a legal move. Asked only when it is this bot's turn, so ``view.legal`` is not empty."""
 
     def stake(self, funds: int, tickets: int) -> Stake:
-        """Return the sealed bid on one's own victory, out of these coins and run tickets. By default, nothing."""
+        """Return the stake on one's own victory, out of these coins and run tickets. By default, nothing."""
         return Stake(0)
 
     def happened(self, event: Event) -> None:  # noqa: B027 - optional
@@ -41,18 +41,18 @@ class Player(ABC):
 class OddsPlayer(Player):
     """The house player: weighs the calls and every raise by exact odds, and bluffs now and then.
 
-    A call is as good as its chance to be right, a raise as good as its chance to stand. Where being right is no aim (it
-    costs dice that one wants to keep, or keeps dice that one wants to lose), the weights turn round.
+    The weight of a call is its chance to be right, that of a raise its chance to stand. Where the rules make it bad to
+    be right, the weights are turned round.
 
-    :param rng: its only source of whim; the same generator and views give the same moves.
+    :param rng: its only source of randomness; the same generator and views give the same moves.
     """
 
     TRUST: Final = 0.35
-    """How far another's bid counts as evidence: the share of such bids that is taken to be held in part."""
+    """How far a bid counts as evidence: 0 not at all, 1 as if its bidder were sure to have a die that stands for it."""
     BLUFF: Final = 0.15
-    """How often a raise is picked for its boldness."""
+    """How often it bluffs."""
     NERVE: Final = 0.25
-    """A bluff stands at least with this chance, unless nothing does."""
+    """The least chance to stand that a bluff may have."""
 
     AUDACITY: Final = 0.5
     """How often a round is opened with the highest bid listed, where an accusation would be void."""
@@ -61,13 +61,13 @@ class OddsPlayer(Player):
         self._rng = rng
 
     def choose(self, view: View) -> Move:
-        """Return the move of the best weight, or a bluff; where dice are played, what :mod:`p2pdice.tactics` say."""
+        """Return the move of the best weight, or a bluff. Moves with powers come from :mod:`p2pdice.tactics`."""
         listed = view.legal
         if is_about_powers(listed):
             return choose_power(view, listed, self._rng)
         motes, standing = view.state.motes, view.state.bid
         if motes is not None and standing is not None and standing.seat in motes.immune and LIAR in listed:
-            return LIAR  # who then has to raise would have had to raise anyway, and the immunity is spent
+            return LIAR  # the raise that follows is due anyway, and this spends the immunity
         legal = [move for move in listed if not isinstance(move, Power)]
         if motes is not None and standing is None and view.seat in motes.immune and self._rng.random() < self.AUDACITY:
             return legal[-1]
@@ -76,13 +76,13 @@ class OddsPlayer(Player):
         raises = [(weight, move) for weight, move in zip(weights, legal, strict=True) if isinstance(move, Bid)]
         bold = [move for weight, move in raises if weight >= self.NERVE]
         called = [weight for weight, move in zip(weights, legal, strict=True) if not isinstance(move, Bid)]
-        # To bluff instead of a call that is all but sure is no wit.
+        # A call that is all but sure is better than a bluff.
         if bold and max(called, default=0.0) < 0.8 and self._rng.random() < self.BLUFF:
             return self._rng.choice(bold)
         return self._rng.choice([move for weight, move in zip(weights, legal, strict=True) if weight > best - 0.02])
 
     def stake(self, funds: int, tickets: int) -> Stake:
-        """Bet up to a fifth of the funds, and no ticket: those have another use."""
+        """Bet up to a fifth of the funds, and no tickets."""
         return Stake(self._rng.randint(0, funds // 5))
 
     def _weight(self, view: View, move: Move) -> float:
@@ -92,7 +92,7 @@ class OddsPlayer(Player):
         return chance if right_is_good else 1 - chance
 
     def _chance(self, view: View, move: Move) -> float:
-        """Return the chance that who makes ``move`` turns out right."""
+        """Return the chance that the player who makes ``move`` turns out right."""
         state, hand = view.state, view.hand
         unknown = sum(state.dice) - len(hand)
         if isinstance(move, Bid):
@@ -106,7 +106,7 @@ class OddsPlayer(Player):
             return float(exactly(quantity, face, hand, unknown, state.ones_wild))
         stands = float(at_least(quantity, face, hand, unknown, state.ones_wild))
         if unknown and standing.seat != view.seat:
-            # A bidder tends to hold what is bid: see one of the unknown dice as standing for it, in part.
+            # A bidder tends to hold what is bid: count one unknown die in part as standing for it.
             likely = float(at_least(quantity - 1, face, hand, unknown - 1, state.ones_wild))
             stands += self.TRUST * (likely - stands)
         believed = isinstance(move, Side) and move.side == "accused"

@@ -1,4 +1,4 @@
-"""The section of rounds: rolling, and what follows when a round is settled or a seat is empty."""
+"""The section of rounds: rolling the dice, and clearing up after a round or a departure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from p2pdice.bidding import round_menus
 from p2pdice.events import Event, LeadPassed, RoundStarted
 from p2pdice.state import NOBODY, Expect, State, next_live, position
 
-# Few rounds begin differently, and values are alike, so each is made once.
+# Few values differ, so each is made once and shared.
 _round_started: Final = lru_cache(maxsize=1024)(RoundStarted)
 _MOVE: Final = Expect.MOVE
 
@@ -20,14 +20,14 @@ def start_bidding(state: State) -> State:
 
 
 def shake(state: State) -> tuple[State, tuple[Event, ...]]:
-    """Roll all dice: what was shown of the round before is covered again."""
+    """Roll all dice, and cover those that the last showdown opened."""
     table = state.table
     event = _round_started(table.round, table.leader, table.dice, table.palifico)
     return state._replace(table=table._replace(hands=(), count=None)) if table.hands else state, (event,)
 
 
 def clear_cups(state: State) -> State:
-    """Take the dice of those who are out from the game."""
+    """Take the dice of players who are out from the game."""
     table = state.table
     if len(table.live) == table.players:
         return state
@@ -42,7 +42,7 @@ def clear_cups(state: State) -> State:
 
 
 def clear_table(state: State) -> State:
-    """Put the round's bids and call behind, and clear the cups of whoever is out."""
+    """Drop the bids and the call of the round, and clear the cups of players who are out."""
     return position(clear_cups(state), NOBODY, (), state.phase, state.awaits, None)
 
 

@@ -1,7 +1,7 @@
 """The rules as data: named options, the checks between them, and the presets.
 
-Nothing in this package asks which preset a ruleset is: every rule asks an option. :data:`OPTIONS` is the one table of
-what there is; the wire form, the parsing of ``--set`` and the error messages all come from it.
+Nothing in this package asks which preset a ruleset is: every rule asks for an option. :data:`OPTIONS` lists them all;
+the wire form, the parsing of ``--set`` and the error messages come from it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 from p2pdice.errors import RulesetError
 
 MAX_CUP: Final = 99
-"""Dice that one cup holds at most: a gained die beyond that is not handed out."""
+"""The most dice in one cup: nobody gains a die beyond that."""
 MAX_START: Final = 10
-"""Dice per player at the start, at most."""
+"""The most dice per player at the start."""
 
 Value = str | int | bool | None
 
@@ -28,10 +28,10 @@ class Option(NamedTuple):
     name: str
     attribute: str
     choices: tuple[str, ...]
-    """The texts it accepts; for a number at most one, which means that there is none."""
+    """The texts it accepts; a number accepts at most one, which stands for no number."""
     low: int = 0
     high: int = 0
-    """Bounds of a number; 0 if it is no number."""
+    """Bounds of a number; 0 for other options."""
 
     def read(self, value: object) -> Value:
         """Return the attribute's value for the wire value or ``--set`` text ``value``.
@@ -96,7 +96,7 @@ class Ruleset:
     >>> PRESETS["classic"].with_options({"raise": "either", "dice": "3"}).name is None
     True
 
-    :raises RulesetError: when made from a combination that is refused.
+    :raises RulesetError: if the combination is refused.
     """
 
     raise_: str = "strict"
@@ -109,19 +109,19 @@ class Ruleset:
     ones_bid: str = "free"
     """When ones may be bid: ``free``, ``opening-only`` (only in a round opened on ones), ``not-opening``."""
     exact: str = "none"
-    """What a right call of *exact* does: the caller's ``gain``, ``others-lose``, or there is ``none``."""
+    """A right call of *exact* brings the caller a die (``gain``) or costs the others one; ``none`` forbids the call."""
     verdict: str = "loser-loses-die"
-    """Who puts a die away after a challenge: the wrong one, or everybody on the right side."""
+    """Who puts a die away after a challenge: the loser of it, or everybody on the right side."""
     siding: bool = False
     """Whether the others take sides before the cups are opened."""
     goal: str = "last-standing"
-    """Whether to be without dice is the worst (``last-standing``) or the aim (``first-out``)."""
+    """Whether the last player with dice wins (``last-standing``) or the first without (``first-out``)."""
     next_leader: str = "loser"
     """Who opens the next round: the ``loser`` of the call, the ``caller``, or the one ``affected``."""
     dice: int = 5
     """Dice per player at the start."""
     dice_cap: int | None = None
-    """Dice that a cup may reach by *exact*, if the ruleset limits it."""
+    """The most dice in a cup that may gain one by *exact*; None if the rules do not limit it."""
     palifico: bool = False
     """Whether the round after a player first drops to one die is special.
 

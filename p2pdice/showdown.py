@@ -1,4 +1,4 @@
-"""The section of the showdown: cups open, the verdict, the dice it costs or brings, and who is out by it."""
+"""The section of the showdown: cups are opened, the call is judged, dice are lost or gained, and players go out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from p2pdice.turns import judged
 
 _ROLLED: Final = Expect.ROLLED  # looked up once: a member of an enum costs more than a global
 
-# What can be said in few ways is said with the same value each time.
+# Events with few possible values are made once and shared.
 _judged: Final = lru_cache(maxsize=2048)(Judged)
 _die_lost: Final = lru_cache(maxsize=1024)(DieLost)
 _lead_passed: Final = lru_cache(maxsize=128)(LeadPassed)
@@ -63,12 +63,11 @@ def hands_opened(state: State, item: Hands) -> tuple[State, tuple[Event, ...]]:
 
 
 def verdict(call: Call, quantity: int, counted: int, hidden: int) -> tuple[bool, bool | None]:
-    """Return whether a bid of ``quantity`` dice is sure to be true, and whether a call on it is right.
+    """Return whether a bid of ``quantity`` dice is certainly true, and whether a call on it is right.
 
     :param counted: the dice of the open cups that stand for the bid.
     :param hidden: the dice in cups that were never opened: each may or may not stand for it.
-
-    What a call is depends on the hidden dice if it is None.
+    :return: the second is None if the hidden dice decide it.
     """
     bid_true = counted >= quantity
     possible = counted <= quantity <= counted + hidden
@@ -116,7 +115,7 @@ def _settle(
     hit = call_right and call == "exact"
     change = 1 if hit and rules.exact == "gain" else -1
     changed = _hit(state, caller) if hit else right if rules.verdict == "right-side-discards" else (loser,)
-    changed = tuple([seat for seat in changed if seat in live])  # who left loses and gains nothing more
+    changed = tuple([seat for seat in changed if seat in live])  # players who have left lose and gain nothing more
     following = loser
     if rules.next_leader != "loser":
         following = changed[0] if rules.next_leader == "affected" and len(changed) == 1 else caller
@@ -161,12 +160,12 @@ def _settle(
 
 
 def _stand(order: tuple[int, ...], party: int, sided: list[int]) -> tuple[int, ...]:
-    """Return who stands on a side, in this order of seats."""
+    """Return the seats on one side, in this order."""
     return tuple(seat for seat in order if seat == party or seat in sided)
 
 
 def _hit(state: State, caller: int) -> tuple[int, ...]:
-    """Return whose dice a right call of exact changes."""
+    """Return the seats whose dice a right call of exact changes."""
     rules = state.ruleset
     if rules.exact == "others-lose":
         return clockwise(state, caller)[1:]

@@ -1,4 +1,4 @@
-"""The section of stakes: sealed bids on one's own victory, and what they pay.
+"""The section of stakes: sealed bets on one's own victory, and what they pay.
 
 The formula is that of Motes of Mischief: Pool + Bet * (Bet / Funds), here in whole coins, rounded down.
 """
@@ -24,7 +24,7 @@ _NOTHING: Final = Wager(0, 0, 0, 0)
 
 
 class Settlement(NamedTuple):
-    """What a match did to coins and run tickets, by seat."""
+    """How a match changed coins and run tickets, by seat."""
 
     payout: tuple[int, ...]
     """Coins received."""
@@ -63,7 +63,7 @@ def check_wager(wager: Sequence[int]) -> Wager:
 
 
 def check_stakes(state: State, stakes: Sequence[Sequence[int] | None]) -> tuple[Wager, ...]:
-    """Return the stakes by seat; who never opened one, or has left, has staked nothing."""
+    """Return the stakes by seat. A player who never opened one, or has left, stakes nothing."""
     if len(stakes) != state.players:
         raise UnexpectedInput(f"{len(stakes)} stakes for {state.players} seats: one for each seat, None for no stake")
     for seat, stake in enumerate(stakes):
@@ -81,7 +81,7 @@ def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
 
 
 def settlement(state: State) -> Settlement:
-    """Return what a match that is over did to coins and run tickets; nothing for whoever had none at stake."""
+    """Return how a match that is over changed coins and run tickets."""
     assert state.awaits is Expect.OVER
     wagers = state.wagers or (_NOTHING,) * state.players
     winners = tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)
@@ -102,6 +102,6 @@ def settlement(state: State) -> Settlement:
 
 
 def _split(pool: int, winners: tuple[int, ...]) -> dict[int, int]:
-    """Share a pool by equal parts; what is left over goes one by one to the first of ``winners``."""
+    """Share a pool equally; the remainder goes one by one to the first of ``winners``."""
     share, left_over = divmod(pool, len(winners))
     return {seat: share + (index < left_over) for index, seat in enumerate(winners)}

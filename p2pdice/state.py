@@ -1,7 +1,7 @@
 """The public state of a match: a value that every player can compute, and sign, alike.
 
-It holds no face before the showdown. A state has few fields, of which one is a table with all that stays as it is from
-bid to bid, because bids are what happens most. Frequent steps make new states and tables by position.
+It holds no face before the showdown. Bids are the most frequent step, so all that they leave unchanged is in one field,
+the table. Frequent steps make new states and tables by position.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Challenge(NamedTuple):
     """A call on the standing bid, not judged yet."""
 
     seat: int
-    """Who called; the accused is the seat of the standing bid."""
+    """The accuser. The accused is the seat of the standing bid."""
     call: Call
     sides: tuple[tuple[int, str], ...]
     """(seat, "accuser" or "accused") in the order in which the others chose."""
@@ -85,7 +85,7 @@ class Exit(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What bids leave as it is: one value that the positions of a round share."""
+    """All that bids leave unchanged: one value, shared by the states of a round."""
 
     leader: int
     """The seat that opened this round, or will; if it left, the next live one clockwise."""
@@ -109,7 +109,7 @@ class Table(NamedTuple):
     players: int
     """Seats at the start, 2 to 10."""
     motes: Mischief | None = None
-    """What there is besides, if dice have powers."""
+    """What dice with powers add; None without them."""
     wagers: tuple[Wager, ...] = ()
     """By seat, once the stakes are open."""
 
@@ -176,7 +176,7 @@ class State(NamedTuple):
 
     @property
     def ruleset(self) -> Ruleset:
-        """The rules that are played by."""
+        """The rules of the match."""
         return self.table.ruleset
 
     @property
@@ -186,7 +186,7 @@ class State(NamedTuple):
 
     @property
     def motes(self) -> Mischief | None:
-        """What there is besides, if dice have powers."""
+        """What dice with powers add; None without them."""
         return self.table.motes
 
     @property
@@ -205,7 +205,7 @@ class State(NamedTuple):
 
     @property
     def expects(self) -> Expectation:
-        """What :func:`p2pdice.apply` waits for. Conceding and evicting need no invitation."""
+        """What :func:`p2pdice.apply` waits for. It takes a concession or an eviction at any time."""
         if self.awaits is Expect.MOVE:
             return _MOVE_OF[self.turn]
         return Expectation(self.awaits, () if self.awaits is Expect.OVER else self.live)
@@ -219,7 +219,7 @@ class State(NamedTuple):
     def places(self) -> tuple[tuple[int, ...], ...]:
         """Once over: the seats on each place, the best first.
 
-        Whoever is left when all others are out takes the open place between those who finished and those who fell.
+        The last player left takes the open place between those who finished and those who fell.
         """
         if self.awaits is not Expect.OVER:
             return ()
@@ -256,7 +256,7 @@ def position(
     challenge: Challenge | None,
     menus: Menus | None = None,
 ) -> State:
-    """Return ``state`` with all but the table new, set faster than by name."""
+    """Return ``state`` with everything but the table replaced: faster than by name."""
     following: State = tuple.__new__(State, (turn, bids, phase, awaits, challenge, menus, state.table))
     return following
 
@@ -313,12 +313,12 @@ def plain(state: State) -> tuple[Plain, ...]:
     3     graveyard   ((die, seat that sent it) in order of arrival)
     4     removed     (dice in order of leaving the game)
     5     stack       ((die, seat, target) from the bottom); the target is a die, or for Red a seat
-    6     actor       who played the effect at the bottom of the stack, or -1 if it is empty
+    6     actor       seat that played the effect at the bottom of the stack, or -1 if it is empty
     7     waiting     (seats to be asked after the one on turn, in order)
     8     immune      (seats ascending)
     9     blocked     ((seat, ``redeemed`` or ``cursed``, seat that played the Red) in order of arising)
     10    must raise  ``yes`` or ``no``
-    11    successor   who leads the next turn, from the verdict on; before it -1
+    11    successor   seat that leads the next turn, from the verdict on; before it -1
     12    crown       the winning die, or ``none``
     ====  ==========  =================================================================================================
 

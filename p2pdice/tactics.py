@@ -1,6 +1,6 @@
-"""How the house plays dice with powers: judged by what they do to it, from a view alone.
+"""How the house plays dice with powers. The appeal of each is in its record: see :mod:`p2pdice.powers`.
 
-Each rule of thumb looks one step ahead and no further; none of them knows anything that the view does not show.
+All rules of thumb look one step ahead, and know only what the view shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from p2pdice.views import View
 
 
 def choose_power(view: View, moves: Sequence[Move], rng: Random) -> Move:
-    """Return what to do where only dice can be played, lost or crowned.
+    """Return the move where dice can only be played, lost or crowned.
 
     :param moves: the listed moves; there is at least one.
     """

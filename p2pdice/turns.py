@@ -1,9 +1,9 @@
 """The section of turns, for dice with powers: Sunset, Night and Sunrise, their windows, and the stack of the night.
 
 A *window* asks the players clockwise from the leader; an action starts it anew after the actor, and a full round of
-passes closes it. Whoever has nothing to play is passed over without being asked. An effect of the night first waits on
-the *stack*, where the others may answer it, clockwise from its player: so :attr:`Mischief.waiting` lists who is still
-to be asked, by the window or, while something is on the stack, about what is on top of it. :func:`ask` drives both::
+passes closes it. A player with nothing to play is not asked. An effect of the night first waits on the *stack*, where
+the others may answer it, clockwise from its player. :attr:`Mischief.waiting` lists the seats still to be asked: by the
+window or, while something is on the stack, for an answer to the top of it. :func:`ask` drives both::
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
 
@@ -81,7 +81,7 @@ def _open_window(state: State, phase: Phase) -> _Transition:
 
 
 def ask(state: State) -> _Transition:
-    """Give the turn to the next who is waiting and has something to play; if nobody has, go on without them."""
+    """Give the turn to the next waiting player who has something to play; if there is none, go on."""
     motes = _mischief(state)
     for index, seat in enumerate(motes.waiting):
         if next(playable(state, seat), None) is not None:
@@ -96,7 +96,7 @@ def ask(state: State) -> _Transition:
 
 
 def passed(state: State, seat: int, _move: Pass) -> _Transition:
-    """Let the next one play."""
+    """Ask the next player."""
     return _then((Passed(seat),), ask(state))
 
 
@@ -146,7 +146,7 @@ def _answered(state: State) -> _Transition:
 
 
 def resume(state: State) -> _Transition:
-    """Go on where the stack, empty by now, had interrupted."""
+    """Go on from where the stack, now empty, had interrupted."""
     motes = _mischief(state)
     actor = motes.actor
     state = state.with_motes(motes._replace(actor=NOBODY, waiting=()))
@@ -159,7 +159,7 @@ def resume(state: State) -> _Transition:
 
 
 def free_turn(state: State, departed: int) -> State:
-    """Give the bidding turn of whoever left to the next live player, who has accused nobody in vain."""
+    """Give the bidding turn of a departed player to the next live one, who has accused nobody in vain."""
     motes = _mischief(state)._replace(must_raise=False)
     return state.with_motes(motes)._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE)
 
@@ -170,7 +170,7 @@ def _ask_after(state: State, actor: int) -> _Transition:
 
 
 def judged(state: State, loser: int, successor: int) -> _Transition:
-    """Follow up a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard; ``successor`` is to lead next."""
+    """Go on from a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
     state = clear_table(state)
     state = state.with_motes(_mischief(state)._replace(successor=successor))
     if loser == NOBODY:
@@ -182,7 +182,7 @@ def judged(state: State, loser: int, successor: int) -> _Transition:
 
 
 def lost(state: State, seat: int, move: Lose) -> _Transition:
-    """Take the loser's choice."""
+    """Send the die that the loser chose to the graveyard."""
     cup = _mischief(state).cups[seat]
     if move.die not in cup:
         raise IllegalMove(f"{move.die} is not in your cup, which holds {', '.join(map(str, cup))}")

@@ -1,4 +1,4 @@
-"""What a player may know, and the same as JSON-able data: the keys are those of the referee."""
+"""What a player may know, as a value and as JSON-able data with the keys of the referee."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class View(NamedTuple):
     state: State
     seat: int
     hand: Hand
-    """Ascending; () while the player has none rolled."""
+    """Ascending; () before the dice are rolled."""
 
     @property
     def legal(self) -> Sequence[Move]:
@@ -38,7 +38,7 @@ class View(NamedTuple):
 
 
 def view(state: State, seat: int, hand: Hand = ()) -> View:
-    """Return what the player at ``seat`` may know, who has ``hand`` in the cup.
+    """Return what the player at ``seat`` with this hand may know.
 
     :raises UnexpectedInput: if there is no such seat, or the hand does not fit the dice in its cup.
     """

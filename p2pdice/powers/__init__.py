@@ -1,4 +1,4 @@
-"""The six motes, each a module with its one :class:`MotePower`: rules, notation, words, and what the house makes of it.
+"""The six motes: each has a module with one :class:`MotePower`, its rules, notation and sentences.
 
 A new power is a module like those imported here, its test, and its place in :data:`POWERS`.
 """
