@@ -92,7 +92,7 @@ def as_failure(error: Exception) -> Failure | None:
     if isinstance(error, KeyFileError):
         return Failure("Your identity cannot be used.", sentence(str(error)))
     if isinstance(error, StoreError):
-        hint = "Try again when the disk is well; what is damaged has to be put back from a backup."
+        hint = "Try again when the disk works. Restore damaged files from a backup."
         return Failure(sentence(str(error)), hint=hint)
     if node := _node_failure(error):
         return node

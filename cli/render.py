@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FACES: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MARKS: Final = 2
 """Combining marks left standing on one character; towers of them cover the lines around."""
 
@@ -89,6 +90,11 @@ def hand(faces: Iterable[int], *, pictures: bool | None = None) -> str:
 def number(count: int) -> str:
     """Return ``count`` in words up to ten, ``three``, and in digits beyond."""
     return NUMBERS[count] if 0 <= count < len(NUMBERS) else str(count)
+
+
+def ordinal(place: int) -> str:
+    """Return a place of a match in words: ``first``, ``second``."""
+    return ORDINALS[place - 1]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

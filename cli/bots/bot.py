@@ -195,7 +195,9 @@ class ProgramBot:
         except _FaultError as error:
             last_words = await program.last_words()
             said = f", and wrote: {last_words}" if last_words else ""
-            raise ProgramError(f"{' '.join(self._command)} says no hello: it {error}{said}", has_run=True) from None
+            raise ProgramError(
+                f"{' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
+            ) from None
         finally:
             await self.close()
 

@@ -52,13 +52,14 @@ class BotGroup(TyperGroup):
 app = application(cls=BotGroup, epilog=EPILOG)
 
 MoveOption = Annotated[
-    int, typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that it gets for a move.")
+    int,
+    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that it has for a move."),
 ]
 
 
 @app.callback()
 def bot() -> None:
-    """Let a program of yours play at a table."""
+    """Let your own program play at a table."""
 
 
 @app.command(epilog=EPILOG)
@@ -69,14 +70,14 @@ def play(
     move_ms: MoveOption = 2_000,
     pledge: PledgeOption = Pledge.REDEEMED,
     interface: InterfaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What happens as NDJSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
 ) -> None:
-    """Seat a program at a table; the command may be left out: bot TABLE -- CMD.
+    """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.
 
     Before it sits down, it is started once, to see whether it speaks the protocol. Its nickname is what it calls
-    itself, unless --name says otherwise. What happens is told as at a table of your own. Faults of the program (late,
-    malformed or illegal answers, crashes) are told when they happen, a default is played for it, and they are counted
-    at the end.
+    itself, unless --name says otherwise. You see what happens, as at a table of your own. When the program makes a
+    fault (a late, malformed or illegal answer, or a crash), you are told, and a default move is played for it. At the
+    end its faults are counted.
     """
     from cli.commands.join import choose, seat_at
     from cli.commands.tables import look_around
@@ -110,7 +111,7 @@ def check(
     """Test whether a program speaks the bot protocol: bot check -- CMD.
 
     It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
-    any. What it writes to standard error goes to the log. A program that says no hello is not tried any further.
+    any. What it writes to standard error goes to the log. A program that does not say hello is not tested any further.
     """
     from cli.bots.conformance import check as examine
     from cli.bots.program_reporter import not_started

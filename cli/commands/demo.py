@@ -53,15 +53,13 @@ def demo(
             "--out", metavar="DIR", file_okay=False, show_default=False, help="Keep the players' homes in DIR."
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object: the summary, and all that happened.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: the summary and every event.")] = False,
 ) -> None:
     """Watch a whole match between house bots on this machine.
 
-    Every bid is told, and every opened cup. Every bot is a process of its own. They find each other by multicast,
-    connect over TLS, and sign every step. Then each bot's transcript is verified, and all of them must be the same to
-    the last byte.
+    You see every bid and every opened cup. Each bot is a process of its own. They find each other by multicast, connect
+    over TLS, and sign every step. Then each bot's transcript is verified, and all of them must be the same to the last
+    byte.
     """
     chosen_ruleset(rules, changes)  # so that a mistake is told once, and not by every child
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
@@ -69,7 +67,7 @@ def demo(
     account = RoundSummary()
     with Progress(sys.stderr if as_json else sys.stdout) as progress:
         if seed is not None:
-            progress.line("The seed fixes what the bots choose. Dice and keys are secrets, and differ every time.")
+            progress.line("The seed fixes the bots' choices. Dice and keys are secret, and differ every time.")
         progress.line(f"{counted(players, 'player').capitalize()}, rules {escape(rules)}, homes in {folder}")
 
         def tell(text: str) -> None:
@@ -144,7 +142,7 @@ def _print(summary: dict[str, Any], ending: str) -> None:
     print(wrapped(f"{ending} {took}", get_terminal_size().columns))
     number = len(summary["transcripts"])
     checked = f"{counted(summary['signatures'], 'signature')} of {counted(summary['steps'], 'step')}"
-    same = f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all right."
+    same = f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all valid."
     print(wrapped(same, get_terminal_size().columns))
     for path in summary["transcripts"]:
         print(f"    {path}")

@@ -49,7 +49,7 @@ def host(
     seats: Annotated[
         int | None,
         typer.Option(
-            "--seats", min=2, max=10, metavar="N", show_default=False, help="Players in all, you and bots included."
+            "--seats", min=2, max=10, metavar="N", show_default=False, help="Players in all, including you and bots."
         ),
     ] = None,
     rules: RulesOption = "classic",
@@ -65,11 +65,11 @@ def host(
             min=5,
             max=3600,
             metavar="S",
-            help="Seconds for a choice. After that, the others can go on without you if they are more than half of the"
-            " table. Your own bots wait indefinitely if nobody else is playing.",
+            help="Seconds to make a choice. After that, the others can go on without you if they are more than half of"
+            " the table. Your own bots wait for you if nobody else plays.",
         ),
     ] = 120,
-    private: Annotated[bool, typer.Option("--private", help="Admit only those who have the join line.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Admit only players who have the join line.")] = False,
     programs: Annotated[
         list[str] | None,
         typer.Option("--bot", metavar="CMD", help="Seat a program that speaks the bot protocol; can be repeated."),
@@ -82,9 +82,9 @@ def host(
 ) -> None:
     """Open a table and play at it.
 
-    It prints the exact line that a friend types on another laptop of the same network. Without --seats there are two,
-    or with --bots one for you and one for each bot. Against bots alone there is no hurry, and you can leave and resume:
-    they come back with you.
+    It prints the exact line that a friend types on another laptop on the same network. Without --seats the table has
+    two seats; with --bots it has one for you and one for each bot. Against bots alone there is no hurry: you can leave
+    and resume, and they come back with you.
     """
     from protocol import Patience, TableSettings
     from protocol.limits import PLAYERS
@@ -170,7 +170,7 @@ async def recruits(
 
     programs: list[str] = []
     if commands:
-        async with waiting("Starting the bots once, to see whether they speak."):
+        async with waiting("Starting each bot once, to check that it speaks the protocol."):
             # To the end, as asyncio cannot drop a process that is being started.
             answers = await asyncio.gather(*(introduced(each, ruleset) for each in commands), return_exceptions=True)
         for answer in answers:

@@ -34,9 +34,9 @@ def show(
     name: NameOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Show your name, your key's fingerprint, and where the key is kept; makes the key if there is none.
+    """Show your name, your key's fingerprint, and where the key is kept; create the key if there is none.
 
-    The fingerprint is what two people compare, by eye or over the phone, to be sure that they play with each other.
+    Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other.
     """
     from protocol import Home
 
@@ -52,7 +52,7 @@ def show(
     print(f"Name:         {player}")
     print(f"Fingerprint:  {me.fingerprint}")
     print(f"Key:          {path}")
-    print("Whoever has a copy of the key file can play in your name.")
+    print("Anybody with a copy of the key file can play in your name.")
 
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:

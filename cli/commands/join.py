@@ -48,8 +48,8 @@ def join(
 ) -> None:
     """Sit down at somebody's table.
 
-    The join line, which the host was shown, is the surest: it works where tables cannot be found by themselves, it
-    admits to private tables, and it makes sure that you sit at the table of whoever gave it to you.
+    The join line, which the host sees, is the surest way. It works where tables are not found by themselves, it admits
+    you to private tables, and it makes sure that you sit at the table of the person who gave it to you.
     """
     player = nickname(name)
     target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface)))
@@ -74,7 +74,7 @@ def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
-    """Return what is done to sit down there, as a sentence: a table that is known by its name only is looked for."""
+    """Return what is done to sit down there, as a sentence: a table known only by its name is looked for."""
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
     if ":" in target:
@@ -83,7 +83,7 @@ def search(target: str | tuple[Sighting, ...]) -> str:
 
 
 def choose(found: Found) -> tuple[Sighting, ...]:
-    """Return the open table that the player picks: all that was told by its name, as anybody can take a name over.
+    """Return the open table that the player picks: all sightings of its name, as anybody can take over a name.
 
     :raises Failure: if there is none, or nobody can be asked which.
     """

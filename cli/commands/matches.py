@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice matches
-  p2pdice matches save last           its transcript, however far it has come
+  p2pdice matches save last           its transcript so far
   p2pdice matches save 3f2a9c -o unfinished.p2pdice
   p2pdice matches forget 2026-11-22-friday
 
@@ -45,7 +45,7 @@ MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", show_default=Fals
 def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List, save or forget the matches that are kept here.
 
-    Without a further word, it lists them.
+    Without a subcommand, it lists them.
     """
     if ctx.invoked_subcommand is None:
         list_matches(ctx, as_json)
@@ -58,8 +58,8 @@ def matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the matches that are kept here.
 
-    First come the unfinished ones, then the finished ones, then those of which there is only a transcript, as you have
-    watched or forgotten them; of each kind the newest first.
+    Unfinished matches come first, then finished ones, then those with only a transcript, because you watched or forgot
+    them. Within each group the newest comes first.
     """
     from protocol import Home
 
@@ -82,14 +82,19 @@ def save(
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, which is new."
+            "-o",
+            "--out",
+            metavar="FILE",
+            dir_okay=False,
+            show_default=False,
+            help="Write to FILE, a new file.",
         ),
     ] = None,
 ) -> None:
     """Write the transcript of a match, finished or not.
 
-    That of an unfinished match holds all that was signed so far: verify calls it incomplete, and says where the match
-    stopped and who is awaited. Without -o it goes where the transcripts of finished matches are.
+    The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
+    where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
     from protocol import Home, parse_genesis
     from protocol.storage import archive
@@ -109,7 +114,7 @@ def save(
         words = [name, *home_words(home.path)]
     write_whole(path, data)
     print(f"The transcript of {name} is {escape(str(path))}")
-    print(f"What it shows:\n    {command_line('verify', *words)}")
+    print(f"Verify it with:\n    {command_line('verify', *words)}")
 
 
 @app.command()
@@ -118,9 +123,9 @@ def forget(
     match: MatchArgument,
     is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Forget a match, finished or not. Whoever forgets an unfinished one can never return to it.
+    """Forget a match, finished or not. You can never return to an unfinished match that you have forgotten.
 
-    The bots that you had seated in it are forgotten, too. Transcripts and proofs are files of their own, and stay.
+    The bots that you seated in it are forgotten, too. Transcripts and proofs are separate files, and stay.
     """
     from cli.bots.crew import tidy
     from protocol import Home
@@ -151,11 +156,13 @@ def _wants_to_forget(match: Listed) -> bool:
     """
     if not is_interactive():
         hint = f"If you are sure: {command_line('matches', 'forget', match.name, '--yes')}"
-        raise Failure(f"{match.name} was not forgotten: nobody can be asked here.", hint=hint, code=ExitCode.USAGE)
+        raise Failure(
+            f"{match.name} was not forgotten: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE
+        )
     say(match.line())
     if match.can_go_on:
-        say("It is unfinished. You can never return to it then; the others wait for you, or go on without you.")
-        print(f"To keep what there is of it: {command_line('matches', 'save', match.name)}")
+        say("It is unfinished. If you forget it, you can never return. The others wait for you, or go on without you.")
+        print(f"To keep its transcript so far: {command_line('matches', 'save', match.name)}")
     try:
         answer = input("Forget it? [y/N] ")
     except EOFError:

@@ -51,10 +51,10 @@ def odds(
     changes: SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with exact fractions.")] = False,
 ) -> None:
-    """Weigh a bid: how likely it is, and each raise of it.
+    """Show how likely a bid is, and each raise over it.
 
-    Exact for a player who knows their own dice and nothing of the others. Where the first bid of a round decides
-    whether ones are wild, this bid is taken for it.
+    The odds are exact for a player who knows only their own dice. Where the first bid of a round decides whether ones
+    are wild, this bid counts as the first.
     """
     ruleset = chosen_ruleset(rules, changes)
     known = _hand(hand)
@@ -140,10 +140,10 @@ def _print(state: State, hand: Hand) -> None:
     held = f"you hold {' '.join(map(str, hand))}, " if hand else ""
     wild = "ones are wild" if state.ones_wild else "ones are not wild"
     print(f"{bid_text(state.bid.quantity, state.bid.face)}: {held}{dice_count(hidden)} hidden, {wild}.\n")
-    for what, chance in (("true", true), ("true to the die", exact), ("a lie", 1 - true)):
+    for what, chance in (("true", true), ("exactly true", exact), ("a lie", 1 - true)):
         print(f"  {what:16}{percent(chance):>9}")
     if not raises:
-        print("\nThere is no raise among the dice in play.")
+        print("\nNo raise is possible with the dice in play.")
         return
     print("\nThe raises, and how likely each is to be true:\n")
     print("        " + "".join(f"{name:>{_COLUMN}}" for name in ("ones", "twos", "threes", "fours", "fives", "sixes")))
@@ -155,7 +155,7 @@ def _print(state: State, hand: Hand) -> None:
         row = "".join(f"{'-' if chance is None else percent(chance):>{_COLUMN}}" for chance in cells)
         print(f"  {quantity:>4}  {row}".rstrip())
     if any(quantity > last for quantity, _ in table):
-        print("\nFor more dice each is under 1%.")
+        print("\nRaises to more dice are under 1% each.")
 
 
 _SHOWN: Final = Fraction(1, 100)

@@ -20,15 +20,15 @@ Examples:
     p2pdice referee --players 2
 
 \b
-Lines that it takes, each a JSON object:
-  {"pledges": ["redeemed", "cursed"]}    by seat; with motes awaited first
+Input lines, each a JSON object:
+  {"pledges": ["redeemed", "cursed"]}    by seat; with motes, first of all
   {"stakes": [[50, 1000, 0, 0], null]}   bet, funds, staked and owned tickets
   {"roll": 4}                            a public die
   {"deal": [[1,2],[3,3]]}                the dice, kept until the showdown
-  {"deal": null}                         rolled; told at the showdown, by
-  {"hands": [[1,2], null]}               null: a cup never opened
+  {"deal": null}                         real dice; at the showdown give
+  {"hands": [[1,2], null]}               the opened cups; null: never opened
   {"seat": 0, "do": "3x5"}               a move
-  {"evict": 1}                           a player is gone
+  {"evict": 1}                           a player has left
   {}                                     only show the state
 
 \b
@@ -46,10 +46,10 @@ def referee(
     changes: SetOption = None,
     first: Annotated[
         int,
-        typer.Option("--first", min=0, max=9, metavar="SEAT", help="Who leads the first round; seats count from 0."),
+        typer.Option("--first", min=0, max=9, metavar="SEAT", help="The seat that leads the first round, from 0."),
     ] = 0,
 ) -> None:
-    """Referee a match: a JSON object a line in, the new state a line out.
+    """Referee a match: one JSON object per line in, one new state out.
 
     For a game with real dice, to check a bot's idea of the rules, or to make test vectors.
     """

@@ -28,10 +28,10 @@ EPILOG: Final = """\b
 Examples:
   p2pdice replay last                your last match
   p2pdice replay 2026-11-22-friday   as p2pdice matches lists it
-  p2pdice replay match.p2pdice       anybody's
+  p2pdice replay match.p2pdice       any transcript
   p2pdice replay last --as Ada       what Ada saw, and no more
   p2pdice replay last --as 0         the same for seat 0
-  p2pdice replay last | less         the whole story
+  p2pdice replay last | less         the whole match
   p2pdice replay last --json | jq .sentence
 
 \b
@@ -64,8 +64,8 @@ def replay(
 ) -> None:
     """Look back at a match: step, play and jump through its transcript.
 
-    The transcript is verified first, as by p2pdice verify. You see all dice from the roll on, and beside each bid how
-    likely it was to whoever made it. A pipe or a file gets the whole story.
+    The transcript is verified first, as p2pdice verify does. You see all dice from the roll on, and with each bid how
+    likely it was for its bidder. In a pipe or a file you get the whole match.
     """
     settings = ctx.ensure_object(Settings)
     path, replayed = _open(match, settings, as_json)
@@ -99,7 +99,7 @@ def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
     except OSError as error:
         raise Failure(
             f"{escape(name)}: {sentence(error.strerror or str(error))}",
-            hint=f"The matches that are kept here: {command_line('matches')}",
+            hint=f"The matches kept here: {command_line('matches')}",
         ) from None
     examined = examine(data)
     report = Report(path, examined.verdict)
@@ -111,7 +111,7 @@ def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
         complain("\n".join(describe(report)))
         raise typer.Exit(report.code)
     hint = f"What it proves: {command_line('verify', str(path))}"
-    raise Failure(f"{escape(str(path))} is a proof of misconduct; there is no match in it to look at.", hint=hint)
+    raise Failure(f"{escape(str(path))} is a proof of misconduct: it holds no match to look at.", hint=hint)
 
 
 def _seat(replayed: Replay, wanted: str) -> int:

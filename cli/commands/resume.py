@@ -43,15 +43,15 @@ def resume(
 ) -> None:
     """Return to a match after a crash, a nap or a quit.
 
-    The others find you again by themselves, whoever comes back first. Nobody needs the host for it. The bots that you
-    had seated come back with you. If the others have gone on without you, you are out, and see how it goes on.
+    The players find each other again, whoever comes back first; the host is not needed. The bots that you seated come
+    back with you. If the others have gone on without you, you are out, and see the rest of the match.
     """
     settings = ctx.ensure_object(Settings)
     if list_only:
         _list(settings, as_json)
         return
     if as_json:
-        raise typer.BadParameter("it goes with --list only.", param_hint="--json")
+        raise typer.BadParameter("it only works with --list.", param_hint="--json")
 
     crew = Crew()
     stored: StoredMatch

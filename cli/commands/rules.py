@@ -34,8 +34,8 @@ def rules(
 ) -> None:
     """List the rulesets, or explain one.
 
-    With --set the explained rules are those of the house: the named ruleset (classic if none is named) with some
-    options changed. Each explanation names the options that it was made from, and ends with a worked round.
+    With --set you get house rules: the named ruleset (classic if none is named) with some options changed. Each
+    explanation lists the options of the rules, and ends with a worked round.
     """
     if name is None and not changes:
         _list(as_json)

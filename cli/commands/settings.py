@@ -88,15 +88,13 @@ def put(
 
 @app.command()
 def unset(key: KeyArgument) -> None:
-    """Remove a setting from the file: its default holds again."""
+    """Remove a setting from the file: its default applies again."""
     file = File.read()
     if key not in SETTINGS and key not in file.keys:
         raise _unknown(key)
     if key in file.keys:
         file.put(key, None)
-    print(
-        f"{escape(key)} is not in your settings any more." if key not in SETTINGS else f"{key} has its default again."
-    )
+    print(f"{escape(key)} is no longer in your settings." if key not in SETTINGS else f"{key} has its default again.")
 
 
 @app.command()

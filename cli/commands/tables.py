@@ -31,7 +31,7 @@ Examples:
 
 \b
 A table on the other side of a router, or on a network that blocks multicast,
-is not seen here; join it by the line that its host was shown.
+is not listed here: join it with the line that its host sees.
 """
 
 app = application()
@@ -47,7 +47,7 @@ def tables(
 ) -> None:
     """List the tables on this network.
 
-    What is listed is what others claim: who a host really is shows when you join.
+    The list shows what others claim. When you join, you learn who a host really is.
     """
     run(_watch(interface, as_json) if watch else _list(interface, as_json))
 
@@ -88,7 +88,7 @@ async def look_around(interface: str | None) -> Found:
 
     :raises Failure: if this machine cannot listen for them, or too much changes meanwhile.
     """
-    async with listening(interface) as discovery, waiting("Looking around on this network."):
+    async with listening(interface) as discovery, waiting("Looking for tables on this network."):
         await asyncio.sleep(LISTEN)
         return Found(discovery.tables(), discovery.told())
 

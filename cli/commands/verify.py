@@ -37,8 +37,8 @@ Examples:
 
 \b
 Exit codes: 0 fair, 10 misconduct proven, 11 incomplete, 12 unreadable or
-altered, 13 fair but with claims that cannot be proven, or played by somebody
-whom --trust does not name, 4 of another version of the protocol, 1 a file is
+altered, 13 fair but with claims that cannot be proven, or with a player whom
+--trust does not name, 4 of another version of the protocol, 1 a file is
 missing or is not a regular file. With several files the worst one counts, in
 the order 10, 12, 4, 1, 11, 13, 0.
 """
@@ -225,20 +225,20 @@ def describe(report: Report) -> list[str]:
         "unproven": "FAIR, but with claims that cannot be proven.",
         "other version": "OF ANOTHER VERSION.",
     }[verdict.verdict]
-    step = "" if verdict.step is None else f" This is at step {verdict.step}."
+    step = "" if verdict.step is None else f" Found at step {verdict.step}."
     lines = [sentence(escape(verdict.reason)) + step]
     if verdict.match is not None:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
         if report.date is not None:
             date = report.date[:16].replace("T", " ")
-            lines.append(f"File last modified {date}; that is no evidence, as no date is signed.")
+            lines.append(f"File last modified {date}; this is no evidence, as dates are not signed.")
     lines += _players(report)
     if verdict.alike:
         alike = listing([escape(name) for name in verdict.alike])
         lines.append(f"Names that are easily confused: {alike}. Only the fingerprints tell them apart.")
     if verdict.signatures:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
-        lines.append(f"{checked[:1].upper()}{checked[1:]} checked and right.")
+        lines.append(f"{checked[:1].upper()}{checked[1:]} checked and valid.")
     title = report.path.stem if report.is_kept else str(report.path)
     return [f"{escape(title)}: {head}", *(f"  {line}" for line in lines)]
 

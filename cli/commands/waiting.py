@@ -1,4 +1,4 @@
-"""A word to whoever waits for the network at a terminal."""
+"""What a person at a terminal reads while the network takes its time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli.output import complain
 from cli.render import escape
 
 MOMENT: Final = 0.8
-"""Seconds that nobody takes for a standstill."""
+"""Seconds. Shorter waits print nothing."""
 
 
 @asynccontextmanager
@@ -37,7 +37,7 @@ def _say(text: str) -> None:
 
 
 def place_in(typed: str) -> str:
-    """Return where somebody wants to go, who may have pasted a whole command between quotes.
+    """Return the target that was typed. It may be a whole command, pasted between quotes.
 
     >>> place_in("p2pdice join 192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P"), place_in("Friday night")
     ('192.0.2.7:7000/T4Z5-WFHY-2XDW-PX45-WP3P', 'Friday night')
@@ -49,5 +49,5 @@ def place_in(typed: str) -> str:
 
 
 def shown(target: str) -> str:
-    """Return what somebody typed to say where they want to go, but of a join line what is no secret."""
+    """Return the target as it was typed, without a join line's token."""
     return escape(target.partition("/")[0])

@@ -22,15 +22,15 @@ from cli.text.tables_shown import Listed, listed
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice watch                       pick from what is on this network
+  p2pdice watch                       pick from the tables on this network
   p2pdice watch Friday                the table called Friday
   p2pdice watch 3f2a9c                the match whose id begins like this
-  p2pdice watch 192.168.1.7:40312     what is played at this address
+  p2pdice watch 192.168.1.7:40312     the match at this address
   p2pdice watch Friday --json         one JSON object for each event
 
 \b
-A private table is watched with its join line only. Players and watchers keep
-their homes apart: to watch on the machine that plays, give --home DIR.
+You need the join line to watch a private table. Players and watchers have
+separate homes: to watch on the machine that plays, give --home DIR.
 """
 
 app = application()
@@ -49,10 +49,10 @@ def watch(
 ) -> None:
     """Watch a match, and verify it as it is played.
 
-    Your own program checks every signature, commitment and die; no player has to be trusted, and no dice are seen
-    before their cups are opened. At the end you have the same transcript as the players. Any of them will do to watch
-    with: if one leaves, you see the rest with another. When the match is over, type "again" to sit down for the next
-    one; --name and --bell are for that.
+    Your own program checks every signature, commitment and die. You need not trust any player, and you see no dice
+    before their cups are opened. At the end you have the same transcript as the players. Your program follows one of
+    the players; if that player leaves, it follows another. When the match is over, type "again" to sit down for the
+    next one; --name and --bell are for that.
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.render import bid, capital, dice_count, hand, listing, number, percent
+from cli.render import bid, capital, dice_count, hand, listing, percent
 from cli.text.narrate import awaited, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
@@ -68,7 +68,7 @@ def _my_dice(board: Board, state: State) -> str:
 
 
 def odds(board: Board, asked: str = "") -> str:
-    """Return the chance that a bid is true.
+    """Return how likely a bid is.
 
     :param asked: a bid as it is typed; empty for the standing one.
     """
@@ -77,7 +77,7 @@ def odds(board: Board, asked: str = "") -> str:
     if asked:
         heard = hear_bid(asked)
         if heard is None:
-            return "Odds are of bids: type odds 3x5."
+            return "Type odds and a bid, such as odds 3x5."
         return _chances(board, board.state, heard.quantity, heard.face)
     if board.state.bid is None:
         return "There is no bid yet; type odds 3x5 to weigh one."
@@ -89,11 +89,11 @@ def _chances(board: Board, state: State, quantity: int, face: int) -> str:
 
     unknown = sum(state.dice) - len(board.hand)
     true = percent(at_least(quantity, face, board.hand, unknown, state.ones_wild))
-    to_the_die = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
-    known = f"as far as your own dice tell, with {dice_count(unknown)} hidden from you"
+    exact = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
+    known = f"judging by your own dice, with {dice_count(unknown)} hidden from you"
     if not board.hand:
         known = f"with {dice_count(unknown)} hidden"
-    return f"{bid(quantity, face)} is {true} likely to be true (exactly {number(quantity)}: {to_the_die}), {known}."
+    return f"{bid(quantity, face)} is {true} likely, {exact} exactly, {known}."
 
 
 def players(board: Board) -> Iterator[str]:

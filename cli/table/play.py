@@ -45,7 +45,7 @@ class Pledge(StrEnum):
 
 
 PledgeOption = Annotated[
-    Pledge, typer.Option("--pledge", help="With motes: the group of the winning die that earns you a run ticket.")
+    Pledge, typer.Option("--pledge", help="With motes: you earn a run ticket if the winning die is of this group.")
 ]
 
 _Result = TypeVar("_Result")

@@ -82,17 +82,17 @@ class Replaying(Table):
         """What was begun to be shown while playing, and is not shown yet."""
         self.board = self._tape.board
         self.words = {
-            "next": ("one step on, as Enter does; next round", self._next),
-            "back": ("one step back; back round", self._back),
+            "next": ("go on, as Enter does; next round", self._next),
+            "back": ("go back; back round", self._back),
             "play": ("play on by itself; Enter stops", self._play_on),
             "round": ("go to a round: round 3, or just 3", self._round),
             "start": ("go to the start", self._to_start),
             "end": ("go to the end", self._to_end),
             "as": ("see it with a player's eyes: as Ada; with everybody's: as all", self._as),
-            "odds": ("what the bid was worth, and to whom; odds 3x5 for another bid", self._odds),
+            "odds": ("how likely the bid was, for each player; odds 3x5 for another", self._odds),
             "bids": ("the bids of this round", self._bids),
             "table": ("what is on the table", self._show_table),
-            "dice": ("who has how many dice", self._dice),
+            "dice": ("how many dice everybody has", self._dice),
             "players": ("who played, and the fingerprints of their keys", self._who),
             "rules": ("the rules of the match, and where to read them", self._rules),
             "help": ("this list", self._help),
@@ -143,7 +143,8 @@ class Replaying(Table):
     def prompt(self) -> str:
         if self._is_playing.is_set():
             return "playing; Enter stops> "
-        return f"step {self._tape.step} of {self._replay.last_step}> "
+        round_ = self._tape.place.round
+        return f"round {round_} of {self._tape.rounds}> " if round_ else "start> "
 
     @property
     def is_behind(self) -> bool:
@@ -180,7 +181,7 @@ class Replaying(Table):
         return list(self.words)
 
     def _no_turn(self) -> str:
-        return "This is a match that was played. Type help for what you can type."
+        return "This match is over. Type help for a list of commands."
 
     def _help(self, _rest: str) -> None:
         if self.face.shows_board:

@@ -34,7 +34,7 @@ class Showing(NamedTuple):
 
 UiOption = Annotated[
     Ui | None,
-    typer.Option("--ui", show_default=False, help="How the table is shown (default: the full screen, if it can be)."),
+    typer.Option("--ui", show_default=False, help="How the table is shown (default: the full screen, where possible)."),
 ]
 PaceOption = Annotated[
     float | None,

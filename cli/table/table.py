@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 _LAG: Final = 0.25
 """Of the patience, for what is shown to lag behind what has happened."""
 _AFTERWARDS: Final = ("again", "quit", "say", "help")
-"""Words that are named to whoever does not know what to type when a match is over."""
+"""Words to suggest when a match is over."""
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _GIVING_UP: Final = (
-    "Whoever gives up is out of this match at once and cannot come back. The others play on if they are two."
+    "If you give up, you are out of this match at once and cannot come back. The others play on if two are left."
 )
 _OUT: Final = "You are out of this match. You can watch the rest of it, say something, or quit."
 _IN_FULL: Final = ("start", "concede", "quit")
@@ -135,7 +135,7 @@ class Table:
             "table": ("what is on the table; Enter alone does the same", self._show_table),
             "bids": ("the bids of this round", self._bids),
             "dice": ("your dice, and how many everybody has", self._dice),
-            "odds": ("the chance that the bid is true; odds 3x5 for another bid", self._odds),
+            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
             "players": ("who plays, and the fingerprints of their keys", self._who),
             "rules": ("the rules of this table, and where to read them", self._rules),
             "start": ("begin with the players who are here (host only)", self._start),
@@ -181,11 +181,11 @@ class Table:
         else:
             left += "; the match waits until you are back."
         if self._is_giving_up:
-            left += " You give up as soon as you are back: the others cannot have heard of it yet."
+            left += " You give up as soon as you are back: the others have not heard of it yet."
         way = f"{left} Return with:\n    {command_line(*words)}"
         if self.board.absent:
             save = command_line("matches", "save", *words[1:])
-            way += f"\nIf it never goes on, write down what there is of it:\n    {save}"
+            way += f"\nIf it never goes on, save its transcript so far:\n    {save}"
         return way
 
     def _say_way_back(self) -> None:
@@ -247,7 +247,7 @@ class Table:
             self._returning.cancel()
         who = self.board.seating.named([host])
         self._say(
-            f'{who} has left, who hosted this table. Type "again {HOST}" to open it yourself, or quit and join another:'
+            f'{who}, the host, has left. Type "again {HOST}" to open the table yourself, or quit and join another:'
             f"\n    {command_line('join')}"
         )
         self.face.refresh()
@@ -430,11 +430,11 @@ class Table:
         else:
             meant = nearest_word(line, self._offered)
             instead = f"Did you mean {meant}?" if meant else self._what_else()
-            self._say(f"{quoted(line)} is no word of this table. {instead}")
+            self._say(f"{quoted(line)} is no command. {instead}")
 
     def _what_else(self) -> str:
         if self.board.over is None:
-            return "Type help for those that are."
+            return "Type help for a list."
         return f"Type {listing([word for word in _AFTERWARDS if word in self._offered], 'or')}."
 
     def _no_turn(self) -> str:
@@ -482,9 +482,8 @@ class Table:
         elif self.board.state is not None:
             self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
         self._say(
-            "Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words)}. A bid on more dice than"
-            " there are has to be typed twice."
+            "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
+            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice."
         )
         self._say("At any time:")
         self._list_words()
@@ -549,13 +548,13 @@ class Table:
         try:
             seat = find_seat(players, rest)
         except UnknownPlayerError:
-            self._say(f"Whom? Type mute and a name: {listing(names, 'or')}.")
+            self._say(f"Type mute and a name: {listing(names, 'or')}.")
             return
         self.muted ^= {players[seat].fingerprint}
         if players[seat].fingerprint in self.muted:
-            self._say(f"What {names[seat]} says is hidden from now on. Type it again to see it.")
+            self._say(f"Messages from {names[seat]} are hidden from now on. Type the same again to see them.")
         else:
-            self._say(f"What {names[seat]} says is shown again.")
+            self._say(f"Messages from {names[seat]} are shown again.")
 
     def _complain(self, error: NodeError) -> None:
         self._say(" ".join(sentence(part) for part in (error.reason, error.hint) if part))

@@ -58,30 +58,32 @@ ONES_BIDS: Final = {
     "not-opening": "The first bid of a round may not be on ones.",
 }
 VERDICTS: Final = {
-    "loser-loses-die": "Whoever is wrong loses a die.",
-    "right-side-discards": "Losing dice is good here: whoever is right puts a die away, whoever is wrong keeps theirs.",
+    "loser-loses-die": "A player who is wrong loses a die.",
+    "right-side-discards": (
+        "Losing dice is good here: a player who is right puts a die away, one who is wrong keeps theirs."
+    ),
 }
 EXACTS: Final = {
     "none": "",
     "gain": (
-        "Instead of liar, the next player may say exact: the bid is true to the die. If so, the caller gains a"
-        " die{cap}; if not, the caller loses one. From round 1,000 on nobody may say so, so that every match ends."
+        "Instead of liar, the next player may say exact: the bid is exactly true. If so, the caller gains a die{cap};"
+        " if not, the caller loses one. From round 1,000 on nobody may say exact, so that every match ends."
     ),
     "others-lose": (
-        "Instead of liar, the next player may say exact: the bid is true to the die. If so, everybody else loses a"
-        " die; if not, the caller loses one."
+        "Instead of liar, the next player may say exact: the bid is exactly true. If so, everybody else loses a die;"
+        " if not, the caller loses one."
     ),
 }
 GOALS: Final = {
-    "last-standing": "Whoever has no dice left is out. The last player with dice wins.",
+    "last-standing": "A player without dice is out. The last player with dice wins.",
     "first-out": (
-        "Whoever has no dice left is out, and that is the aim: the first one out wins, the next one is second, and"
-        " whoever is left with dice at the end comes last."
+        "A player without dice is out, and that is the aim: the first one out wins, the next one is second, and the"
+        " player who has dice at the end comes last."
     ),
 }
 LEADERS: Final = {
-    "loser": "Whoever was wrong leads the next round",
-    "caller": "Whoever made the call leads the next round, whether right or wrong",
+    "loser": "The player who was wrong leads the next round",
+    "caller": "The caller leads the next round, right or wrong",
     "affected": (
         "The one player whose number of dice changed leads the next round, or the caller if there is no such player"
     ),
@@ -92,7 +94,7 @@ SIDING: Final = (
     " fate."
 )
 NO_PALIFICO: Final = (
-    "The rules know a special round for who drops to one die, but it never comes: everybody begins with one."
+    "The rules have a special round for a player who drops to one die. It never comes: everybody begins with one."
 )
 SHARED: Final = "Players who go out on the same call share a place{tie}."
 PALIFICO: Final = (
@@ -130,7 +132,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
         (
             "Everybody rolls. The leader opens with a bid on the dice of all cups together: 3x5 says that at least"
             " three dice show a five. Then it goes clockwise: the next player raises the bid or calls it a lie. Seats"
-            " are drawn by lot before the first round, and whoever gets the first one leads it.",
+            " are drawn by lot before the first round, and the player who gets the first one leads it.",
         ),
     )
     yield "Raising.", (RAISES[rules.raise_], "There is no upper limit.")
@@ -146,8 +148,8 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "Calling.",
         (
-            "Whoever says liar has all cups opened and the dice counted. If there are at least as many as the bid says,"
-            " the bidder is right, else the caller.",
+            "When a player says liar, all cups are opened and the dice counted. If there are at least as many as the"
+            " bid says, the bidder is right, else the caller.",
             VERDICTS[rules.verdict],
         ),
     )
@@ -166,9 +168,9 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield (
         "At the table.",
         (
-            f"Type {typed_moves(rules)}. Three fives or 3 5 is as good as 3x5, and the beginning of a word is enough."
-            " Type help to see more. You can concede at any time: you are out at once, in the lowest place still"
-            " open.",
+            f"Type {typed_moves(rules)}. You can type three fives or 3 5 for 3x5, and the beginning of a word is"
+            " enough. Type help to see more. You can concede at any time: you are out at once, in the lowest place"
+            " still open.",
         ),
     )
 
@@ -196,7 +198,7 @@ SHORT: Final = {
     "raise": RAISES_IN_WORDS,
     "wild": {"ones": "ones wild", "never": "nothing wild", "unless-opened": "ones wild unless opened"},
     "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
-    "verdict": {"loser-loses-die": "", "right-side-discards": "who is right puts a die away"},
+    "verdict": {"loser-loses-die": "", "right-side-discards": "players who are right put a die away"},
     "goal": {"last-standing": "last with dice wins", "first-out": "first without dice wins"},
 }
 

@@ -94,7 +94,7 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
     else:
         likely = f"{percent(weighed.chance)} likely" + (" to be right" if weighed.is_call else "")
     if weighed.by is None:
-        told = f"To whoever sees no dice {it} is {likely}"
+        told = f"Without any dice in view {it} is {likely}"
     else:
         whose = seating.whose(weighed.by)
         told = f"{whose[:1].upper()}{whose[1:]} own dice make {it} {likely}"
@@ -111,11 +111,11 @@ def in_short(weighed: Weighed, seating: Seating) -> str:
 
     >>> from cli.text.seating import Seating
     >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
-    'it is false; to Ada 33%'
+    'it is false; 33% for Ada'
     """
     likely = percent(weighed.chance)
     if weighed.by is not None:
-        likely = f"to {seating.who(weighed.by)} {likely}"
+        likely = f"{likely} for {seating.who(weighed.by)}"
     right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
     return likely if weighed.is_right is None else f"it is {right if weighed.is_right else wrong}; {likely}"
 
@@ -127,7 +127,7 @@ def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], s
     is_true = _is_right(None, quantity, there, there + unknown)
     known = _known(there, face, unknown)
     said = "nobody can tell" if is_true is None else f"it is {'true' if is_true else 'false'}"
-    yield f"{bid(quantity, face)}: {known} {said}. How likely it is to each player, from their own dice alone:"
+    yield f"{bid(quantity, face)}: {known} {said}. How likely it is for each player, judging by their own dice:"
     width = max((columns(seating.who(seat)) for seat in hands), default=0)
     for seat, hand in sorted(hands.items()):
         chance = at_least(quantity, face, hand, sum(state.dice) - len(hand), state.ones_wild)

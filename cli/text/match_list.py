@@ -136,7 +136,7 @@ def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
     width = max((len(each.name) for each in matches), default=0)
     for each in matches:
         say(each.line(width))
-    commands = (("resume", "Return to", True), ("replay", "See again", False), ("verify", "Judge", False))
+    commands = (("resume", "Return to", True), ("replay", "See again", False), ("verify", "Verify", False))
     for command, what, can_go_on in commands:
         newest = next((each.name for each in matches if each.state != _OLD and each.can_go_on is can_go_on), None)
         if newest is not None:

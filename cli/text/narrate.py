@@ -20,6 +20,7 @@ from cli.render import (
     hand,
     listing,
     number,
+    ordinal,
     sentence,
 )
 from cli.rulesets import nearest_preset
@@ -182,11 +183,11 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
             return f"Asking {host} for a seat."
         case "silent":
             seconds = f"{event.seconds:.0f} seconds"
-            return f"{capital(host)} does not answer. If that stays so for {seconds}, you wait no longer."
+            return f"{capital(host)} does not answer. If that lasts {seconds}, you stop waiting."
         case "there":
             return f"Waiting for {host} to open the table again."
         case "full":
-            return "No seat is free for you now. You wait, and get the next one."
+            return "No seat is free now. You get the next one."
         case "playing":
             look_on = "You look on, and get a seat in the next match if one is free."
             return f"{capital(host)} is playing with others. {look_on}"
@@ -207,7 +208,7 @@ def _peers(event: node.PeerLost | node.PeerBack | node.Misbehaved, seating: Seat
             if event.proof is None:
                 return told
             command = command_line("verify", *words_for(event.proof, event.proof.stem))
-            return f"{told} The proof is {event.proof}\nHave it judged with:\n    {command}"
+            return f"{told} The proof is {event.proof}\nVerify it with:\n    {command}"
 
 
 def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBack, seating: Seating) -> str:
@@ -227,7 +228,7 @@ def _course(event: node.Suspended | node.Continued | node.Overdue | node.TakenBa
             names = seating.named(event.awaited)
             return f"Waiting for {names}. In {seconds} the others may go on without them."
         case node.TakenBack():
-            void = "What happened last is void: most players have agreed on another course."
+            void = "The last moves are void: most players have agreed on another course."
             return f"{void} {standing(event.state, seating)}"
 
 
@@ -322,7 +323,7 @@ def _showdown(event: game.HandsShown | game.Judged | game.RoundVoid, seating: Se
         case game.Judged():
             verdict = "true" if event.bid_true else "false"
             if event.call == "exact":
-                verdict = "true to the die" if event.call_right else "not true to the die"
+                verdict = "exactly true" if event.call_right else "not exactly true"
             are = "is" if len(event.right) == 1 and event.right[0] != seating.me else "are"
             wrong = f", {seating.everyone(event.wrong)} wrong" if event.wrong else ""
             return f"The bid is {verdict}: {seating.everyone(event.right)} {are} right{wrong}."
@@ -388,7 +389,8 @@ def _result(event: game.MatchOver, seating: Seating) -> str:
     wins = "wins" if len(event.winners) == 1 and event.winners[0] != seating.me else "win"
     behind = []
     for index, seats in enumerate(event.places[1:], 1):
-        take = "share" if len(seats) > 1 else "take" if seats[0] == seating.me else "takes"
-        behind.append(f"{seating.everyone(seats)} {take} place {1 + sum(map(len, event.places[:index]))}")
+        come = "share" if len(seats) > 1 else "come" if seats[0] == seating.me else "comes"
+        place = f"{ordinal(1 + sum(map(len, event.places[:index])))}{' place' if len(seats) > 1 else ''}"
+        behind.append(f"{seating.everyone(seats)} {come} {place}")
     places = f"; {listing(behind)}" if behind else ""
     return f"The match is over: {seating.everyone(event.winners)} {wins}{places}."

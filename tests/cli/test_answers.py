@@ -24,8 +24,8 @@ ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("hello", "'hello' is no word of this table. Type help for those that are."),
-        ("conced", "'conced' is no word of this table. Did you mean concede?"),
+        ("hello", "'hello' is no command. Type help for a list."),
+        ("conced", "'conced' is no command. Did you mean concede?"),
         ("3x3", "It is not your turn yet: Ben must answer first."),
         ("three threes", "It is not your turn yet: Ben must answer first."),
         ("liar!", "It is not your turn yet: Ben must answer first."),
@@ -43,7 +43,7 @@ def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then()
     table = Table(is_interactive=True, is_my_turn=False)
     table.line._again = again
     table.line.take(OVER)
-    assert table.types("hello") == ["'hello' is no word of this table. Type again, quit, say or help."]
+    assert table.types("hello") == ["'hello' is no command. Type again, quit, say or help."]
     assert table.types("3x3") == ["The match is over. Type again, quit, say or help."]
 
 
@@ -74,7 +74,9 @@ def test_who_watches_is_told_that_stakes_are_chosen() -> None:
 
 def test_who_is_asked_whether_to_give_up_is_told_what_that_means_until_they_say_yes_or_no() -> None:
     table = Table(is_interactive=True)
-    means = "Whoever gives up is out of this match at once and cannot come back. The others play on if they are two."
+    means = (
+        "If you give up, you are out of this match at once and cannot come back. The others play on if two are left."
+    )
     assert table.types("concede") == [means]
     assert table.types("concede") == [means]
     assert table.types("3x3") == [means]

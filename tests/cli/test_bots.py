@@ -386,7 +386,7 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run,
         (("Friday",), 2, "the program is missing: it comes after --"),
         (("Friday", "--"), 2, "the program is missing: it comes after --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
-        (("check", "--", sys.executable, "no-such-file.py"), 1, "says no hello: it has ended, and wrote: "),
+        (("check", "--", sys.executable, "no-such-file.py"), 1, "does not say hello: it has ended, and wrote: "),
         (("check", "--", sys.executable, "no-such-file.py"), 1, "can't open file"),
         (("127.0.0.1:1", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
         (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
@@ -405,4 +405,4 @@ def test_what_a_program_says_last_is_waited_for(p2pdice: Run) -> None:
     """Its standard error may end after its standard output, always on a busy machine."""
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
     done = p2pdice("bot", "check", "--", sys.executable, "-c", program)
-    assert "says no hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())
+    assert "does not say hello: it has ended, and wrote: the cause" in " ".join(done.stderr.split())

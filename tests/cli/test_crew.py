@@ -354,9 +354,9 @@ def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path:
     ("program", "complaint"),
     [
         ("no-such-program", "Error: The bot's program no-such-program cannot be started: "),
-        (f"'{sys.executable}' no-such-file.py", "no-such-file.py says no hello: it has ended, and wrote: "),
-        (f"'{sys.executable}' -c 'print(1)'", "says no hello: it said something that is no message"),
-        (f"'{sys.executable}' -c 'print(chr(123) + chr(125))'", "says no hello: it did not begin with a hello"),
+        (f"'{sys.executable}' no-such-file.py", "no-such-file.py does not say hello: it has ended, and wrote: "),
+        (f"'{sys.executable}' -c 'print(1)'", "does not say hello: it said something that is no message"),
+        (f"'{sys.executable}' -c 'print(chr(123) + chr(125))'", "does not say hello: it did not begin with a hello"),
     ],
     ids=["nothing there", "ends", "says something else", "says no hello"],
 )

@@ -47,7 +47,7 @@ def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict
 
 def test_a_demo_is_told_round_by_round_with_every_cup(demo: dict[str, Any]) -> None:
     lines = demo["progress"].splitlines()
-    assert lines[0].startswith("The seed fixes what the bots choose.")
+    assert lines[0].startswith("The seed fixes the bots' choices.")
     rounds = [line for line in lines if line.startswith("Round ")]
     assert len(rounds) == demo["rounds"] > 0
     told = " ".join(demo["progress"].split())
@@ -138,7 +138,7 @@ def test_an_account_takes_every_event_in_its_stride() -> None:
         == ""
     )
     assert "    A  ⚀ 1  ⚂ 3  ⚂ 3" in lines
-    assert account.ending == "The match is over: A and C win; B takes place 3."
+    assert account.ending == "The match is over: A and C win; B comes third."
     assert account.rounds == 3
     assert {"type": "taken-back"} in account.events
     assert all(line.isprintable() for line in lines)

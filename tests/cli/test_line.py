@@ -152,16 +152,16 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
         ("dice", "You have ⚀ 1  ⚁ 2  ⚂ 3  ⚂ 3  ⚅ 6. Dice: you 5, Ben 5; 10 in play."),
         ("odds", "2x3 (two threes) is 100% likely"),
         ("odds 9x3", "9x3 (nine threes) is 0% likely"),
-        ("odds liar", "Odds are of bids"),
+        ("odds liar", "Type odds and a bid"),
         ("odds nine threes", "9x3 (nine threes) is 0% likely"),
-        ("odds 3", "Odds are of bids"),
+        ("odds 3", "Type odds and a bid"),
         ("od", "2x3 (two threes) is 100% likely"),
         ("players", f"Ada: you, five dice, to move, {FINGERPRINT}"),
         ("start", "The match has already begun."),
         ("rules", "To read the rules, type in another terminal:\n    p2pdice rules spot-on"),
         ("r", "p2pdice rules spot-on"),
         ("quit", "p2pdice resume abababab --home home"),
-        ("HELP", "odds     the chance that the bid is true"),
+        ("HELP", "odds     how likely the bid is"),
     ],
 )
 def test_words_are_answered(typed: str, answer: str) -> None:
@@ -198,7 +198,7 @@ def test_what_was_asked_once_more_is_forgotten_with_another_move() -> None:
 
 def test_help_says_how_a_bid_can_be_said_and_that_a_huge_one_is_typed_twice() -> None:
     told = " ".join(Table("classic").types("help"))
-    assert "Three fives or 3 5 is as good as 3x5" in told
+    assert "You can type three fives or 3 5 for 3x5" in told
     assert "p2pdice rules classic" in told
     assert "A bid on more dice than there are has to be typed twice." in told
 
@@ -216,7 +216,7 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.conceded
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
-    assert waiting.types("conced") == ["'conced' is no word of this table. Did you mean concede?"]
+    assert waiting.types("conced") == ["'conced' is no command. Did you mean concede?"]
     assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
 
 
@@ -230,7 +230,7 @@ def test_start_is_offered_only_before_the_match() -> None:
     lobby.obey("star")
     paper = cast("Paper", lobby.face)
     assert any(line.startswith("    start") for line in paper.said)
-    assert paper.said[-1] == "'star' is no word of this table. Did you mean start?"
+    assert paper.said[-1] == "'star' is no command. Did you mean start?"
 
 
 def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
@@ -349,13 +349,11 @@ def test_who_leaves_a_match_that_does_not_go_on_is_told_how_to_keep_what_there_i
     table = Table()
     assert "save" not in table.line.way_back()
     told(table, node.Suspended((BEN,)))
-    assert table.line.way_back().endswith(
-        "write down what there is of it:\n    p2pdice matches save abababab --home home"
-    )
+    assert table.line.way_back().endswith("save its transcript so far:\n    p2pdice matches save abababab --home home")
 
 
 def test_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
-    later = "You give up as soon as you are back: the others cannot have heard of it yet."
+    later = "You give up as soon as you are back: the others have not heard of it yet."
     table = Table()
     told(table, node.ConcedeAccepted((BEN,)))
     assert f"the match waits until you are back. {later}" in table.line.way_back()
@@ -480,11 +478,11 @@ def test_whoever_has_the_beginning_of_another_name_can_be_muted_and_heard_again(
     evelyn, eve = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
     me = node.PlayerInfo("Zoe", FINGERPRINT, is_me=True)
     told(table, node.LobbyChanged((me, evelyn, eve), 3))
-    assert table.types("mute eve") == ["What Eve says is hidden from now on. Type it again to see it."]
+    assert table.types("mute eve") == ["Messages from Eve are hidden from now on. Type the same again to see them."]
     assert told(table, node.Said(eve, "hello"), node.Said(evelyn, "good day")) == ["Evelyn says: good day"]
-    assert table.types("mute eve") == ["What Eve says is shown again."]
+    assert table.types("mute eve") == ["Messages from Eve are shown again."]
     assert told(table, node.Said(eve, "hello")) == ["Eve says: hello"]
-    assert table.types("mute zoe", "mute e") == ["Whom? Type mute and a name: Evelyn or Eve."] * 2
+    assert table.types("mute zoe", "mute e") == ["Type mute and a name: Evelyn or Eve."] * 2
 
 
 def test_nobody_goes_again_while_a_match_is_running() -> None:

@@ -100,7 +100,7 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     assert lines[5:] == [
         f"Return to: p2pdice resume {names[0]}",
         f"See again: p2pdice replay {names[3]}",
-        f"Judge:     p2pdice verify {names[3]}",
+        f"Verify:    p2pdice verify {names[3]}",
     ]
     assert all(line.endswith(": player 0 and player 1; player 1 won") for line in lines[3:5])
     assert max(map(len, lines)) <= 120
@@ -117,7 +117,7 @@ def test_what_was_watched_or_is_forgotten_is_listed_as_long_as_its_transcript_is
     assert done.stdout.splitlines() == [
         f"{name}  {match[:8]}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"See again: p2pdice replay {name}",
-        f"Judge:     p2pdice verify {name}",
+        f"Verify:    p2pdice verify {name}",
     ]
     assert here("verify", name).returncode == ExitCode.INCOMPLETE
     (told,) = json.loads(here("matches", "--json").stdout)["matches"]
@@ -171,7 +171,7 @@ def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
     table = f"{date.fromtimestamp(0)}-friday"
     done = p2pdice("matches", "save", {"last": "last", "id": match[:6].upper(), "table": table}[name])
     path = tmp_path / "home" / "matches" / f"{date.fromtimestamp(0)}-house-rules-{match[:8]}.p2pdice"
-    assert done.stdout == f"The transcript of {table} is {path}\nWhat it shows:\n    p2pdice verify {table}\n"
+    assert done.stdout == f"The transcript of {table} is {path}\nVerify it with:\n    p2pdice verify {table}\n"
     verdict = p2pdice("verify", "--json", table)
     assert verdict.returncode == ExitCode.INCOMPLETE
     data = json.loads(verdict.stdout)
@@ -266,7 +266,7 @@ def test_a_person_is_asked_before_a_match_is_forgotten(
     with archive_of(tmp_path) as kept:
         assert bool(kept) is not is_yes
     told = capsys.readouterr().out
-    assert "You can never return to it then" in told
+    assert "If you forget it, you can never return" in told
     assert (f"{date.fromtimestamp(0)}-friday is kept." in told) is not is_yes
 
 

@@ -70,13 +70,13 @@ def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> 
         (GAME[11], "Ben is out.", "You are out."),
         (
             GAME[17],
-            "The match is over: Ben wins; you take place 2 and Cleo takes place 3.",
-            "The match is over: you win; Ada takes place 2 and Cleo takes place 3.",
+            "The match is over: Ben wins; you come second and Cleo comes third.",
+            "The match is over: you win; Ada comes second and Cleo comes third.",
         ),
         (
             GAME[18],
-            "The match is over: you and Cleo win; Ben takes place 3.",
-            "The match is over: Ada and Cleo win; you take place 3.",
+            "The match is over: you and Cleo win; Ben comes third.",
+            "The match is over: Ada and Cleo win; you come third.",
         ),
     ],
     ids=lambda value: value.type if not isinstance(value, str) else "",
@@ -116,9 +116,10 @@ def test_who_only_looks_on_is_not_told_who_is_next() -> None:
 
 def test_a_shared_place_is_called_so() -> None:
     assert (
-        told(events.MatchOver(((1,), (0, 2)), (1,)), ME) == "The match is over: Ben wins; you and Cleo share place 2."
+        told(events.MatchOver(((1,), (0, 2)), (1,)), ME)
+        == "The match is over: Ben wins; you and Cleo share second place."
     )
-    assert told(events.MatchOver(((0,), (1,)), (0,)), ME) == "The match is over: you win; Ben takes place 2."
+    assert told(events.MatchOver(((0,), (1,)), (0,)), ME) == "The match is over: you win; Ben comes second."
 
 
 WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))

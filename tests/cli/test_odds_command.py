@@ -62,12 +62,12 @@ def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(here
     assert lines[0] == "3x5 (three fives): you hold 1 3 3, 57 dice hidden, ones are wild."
     assert lines[2].split() == ["true", "over", "99%"]
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == "For more dice each is under 1%."
+    assert lines[-1] == "Raises to more dice are under 1% each."
     assert len(lines) < 50
 
 
 def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
-    assert here("odds", "10x6", "--dice", "10").stdout.endswith("There is no raise among the dice in play.\n")
+    assert here("odds", "10x6", "--dice", "10").stdout.endswith("No raise is possible with the dice in play.\n")
 
 
 @given(

@@ -137,7 +137,7 @@ def test_what_is_typed_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None
         command, env=environment(tmp_path), input=b"\xff\xfe\nplayers\n", capture_output=True, check=True
     )
     lines = done.stdout.decode().splitlines()
-    assert any("is no word of this table. Type help" in line for line in lines)
+    assert any("is no command. Type help" in line for line in lines)
     assert any(line.startswith("    Ada: you, ") for line in lines)
     assert done.stderr == b""
 

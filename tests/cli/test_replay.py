@@ -183,7 +183,7 @@ THIRD = Fraction(1, 3)
     ("weighed", "told"),
     [
         (Weighed(False, 5, 0, THIRD), "Ada's own dice make it 33% likely."),
-        (Weighed(False, 5, None, THIRD), "To whoever sees no dice it is 33% likely."),
+        (Weighed(False, 5, None, THIRD), "Without any dice in view it is 33% likely."),
         (Weighed(True, 5, 1, THIRD), "Ben's own dice make the call 33% likely to be right."),
         (
             Weighed(False, 5, 0, Fraction(1), 3, 0, True),

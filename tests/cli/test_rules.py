@@ -123,7 +123,7 @@ def test_that_exact_ends_some_day_is_said_once() -> None:
 def test_a_special_round_is_explained_only_where_it_can_come() -> None:
     assert "they lead the next round, and it is special" in page_of("perudo")
     never = page_of("perudo", dice="1")
-    assert "it never comes: everybody begins with one" in never
+    assert "It never comes: everybody begins with one" in never
     assert "they lead the next round, and it is special" not in never
     assert "A special round (see below)" not in never
 
@@ -160,7 +160,9 @@ def over(stakes: tuple[tuple[int, int, int, int], ...], winner: int) -> State:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_page_says_who_leads_the_first_round(name: str) -> None:
-    assert "Seats are drawn by lot before the first round, and whoever gets the first one leads it." in page_of(name)
+    assert "Seats are drawn by lot before the first round, and the player who gets the first one leads it." in page_of(
+        name
+    )
 
 
 def test_immunity_is_said_to_last_until_it_is_used_and_not_to_be_doubled() -> None:
@@ -217,8 +219,10 @@ def test_every_page_ends_with_a_round_whose_dice_are_counted_right(ruleset: Rule
         is_wild = "wild ones included" in words
         count = sum(die == face or (is_wild and die == 1) for cup in cups for die in cup)
         assert f"; there {'is' if count == 1 else 'are'} {faces(count, face)}" in words
-        is_right = count == quantity if "true to the die" in words else count >= quantity
-        assert f"The bid is {'true' if is_right else 'false'}" in words or "not true to the die" in words
+        is_right = count == quantity if "exactly true" in words else count >= quantity
+        verdict = re.search("The bid is (exactly |not exactly )?(true|false)", words)
+        assert verdict is not None
+        assert (verdict[2] == "true" and verdict[1] != "not exactly ") == is_right
     assert re.search(r"[.!]$", shown.rstrip())
 
 

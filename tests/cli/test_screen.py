@@ -191,7 +191,7 @@ def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> N
     player.type("od\t")
     player.until_last_line("your turn> odds")
     player.type(" 9x4\r")
-    player.until_display("9x4 (nine fours) is ", " likely to be true")
+    player.until_display("9x4 (nine fours) is ", " likely, ")
     player.type(UP)  # an arrow chooses a bid while the line is empty
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
 

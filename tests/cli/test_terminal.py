@@ -123,7 +123,7 @@ def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_p
     waiting.until("It is not your turn")
     mover.type("dice\rodds 3x4\r\r2x3\r")
     waiting.until("bids 2x3 (two threes)")
-    mover.until(" likely to be true", "; your turn; ")
+    mover.until(" likely, ", "; your turn; ")
     for player in (mover, waiting):
         assert not re.search(rb"\x1b\[(?![0-9;]*m)", player.raw)
         assert b"\r" not in player.raw.replace(b"\r\n", b"")
@@ -144,7 +144,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     guest.type("say well played, Ada!\r")
     host.until("Ben says: well played, Ada!")
     host.type("mute be\r")
-    host.until("What Ben says is hidden from now on.")
+    host.until("Messages from Ben are hidden from now on.")
     guest.type("say still there?\r")
     guest.until("You say: still there?")
     watcher.type("again\r")
@@ -270,7 +270,7 @@ def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
     [
         (("join", "No-such-table"), 'Looking for the table "No-such-table" on this network.'),
         (("watch", "No-such-table"), "Looking for No-such-table."),
-        (("tables",), "Looking around on this network."),
+        (("tables",), "Looking for tables on this network."),
     ],
     ids=["join", "watch", "tables"],
 )

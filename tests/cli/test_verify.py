@@ -107,7 +107,7 @@ def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[
         assert parse_fingerprint(fingerprint) == fingerprint
         assert won == (["won"] if name in demo["winners"] else [])
     assert f"{demo['signatures']} signatures in {demo['steps']} steps" in text
-    assert "no date is signed" in text
+    assert "dates are not signed" in text
     assert text.splitlines()[-3:] == [LIMITS, "See the match again with:", f"    p2pdice replay {files['fair']}"]
 
 
@@ -324,7 +324,7 @@ def test_what_is_no_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None:
 def test_the_date_is_that_of_the_file(here: Run, files: dict[str, str]) -> None:
     os.utime(files["fair"], (0, datetime(2026, 3, 4, 5, 6, 7).timestamp()))
     assert json.loads(here("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
-    assert "File last modified 2026-03-04 05:06; that is no evidence" in here("verify", files["fair"]).stdout
+    assert "File last modified 2026-03-04 05:06; this is no evidence" in here("verify", files["fair"]).stdout
 
 
 def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, here: Run) -> None:

@@ -65,7 +65,7 @@ async def test_who_wishes_for_another_match_at_the_table_of_a_host_who_has_left_
     await asyncio.sleep(0)
     for state in ("asked", "silent"):
         guest.take(AwaitingHost(ADA, state, 20.0))
-    assert said[-1].startswith('Ada has left, who hosted this table. Type "again host" to open it yourself')
+    assert said[-1].startswith('Ada, the host, has left. Type "again host" to open the table yourself')
     assert guest._returning is not None
     await asyncio.wait([guest._returning])
     assert not guest.is_waiting
@@ -83,9 +83,9 @@ def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_
     ("state", "told"),
     [
         ("asked", "Asking Ada for a seat."),
-        ("silent", "Ada does not answer. If that stays so for 20 seconds, you wait no longer."),
+        ("silent", "Ada does not answer. If that lasts 20 seconds, you stop waiting."),
         ("there", "Waiting for Ada to open the table again."),
-        ("full", "No seat is free for you now. You wait, and get the next one."),
+        ("full", "No seat is free now. You get the next one."),
         ("playing", "Ada is playing with others. You look on, and get a seat in the next match if one is free."),
     ],
 )

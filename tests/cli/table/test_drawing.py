@@ -372,7 +372,7 @@ def test_what_is_called_and_what_it_was_worth_are_broken_into_lines_not_cut_at_6
     sample.play("12x6")
     sample.board.hands = {0: MINE, 1: MINE, 2: MINE}
     side = " ".join(line.partition("│")[2].strip() for line in drawn(sample.board, (60, 19)).split("\n"))
-    assert re.search(r"it is false; to Annabel \(Roman's bot\) (under )?\d+%", side)
+    assert re.search(r"it is false; (under )?\d+% for Annabel \(Roman's bot\)", side)
     sample.play("liar")
     sample.open(MINE, MINE, MINE, beats_shown=3)
     told = " ".join(drawn(sample.board, (60, 19)).split())
