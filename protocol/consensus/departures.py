@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from protocol.consensus.steps import Position
+from protocol.consensus.position import Position
 from protocol.wire.messages import Kind
 
 

@@ -27,53 +27,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from p2pdice import RulesError, check_wager
 from protocol.consensus.absence import Entries, Place, Vote, elect
-from protocol.consensus.proofs import contradiction, short
-from protocol.consensus.steps import (
-    COMMITMENTS,
-    FORMED,
-    Position,
-    Purpose,
-    Transition,
-    advance,
-    play,
-    state_hash,
-    wager,
-)
+from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
+from protocol.consensus.kinds import RULES
+from protocol.consensus.position import Position, Purpose, Transition
+from protocol.consensus.proofs import contradiction
+from protocol.consensus.steps import FORMED, advance, state_hash
 from protocol.consensus.votes import read_vote
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.crypto.joint_randomness import hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import PublicKey
-from protocol.errors import PeerError
 from protocol.limits import CHECKED, STATES_APART
 from protocol.wire.genesis import match_id, parse_genesis
-from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, message_id
-
-
-class RejectedMessageError(PeerError, ValueError):
-    """The message does not belong in this history. Nobody is to blame for that: it proves nothing about its author."""
-
-
-class OtherStateError(RejectedMessageError):
-    """A LOCK signs another state of the game than follows from our history: one of the two programs has a bug."""
-
-    def __init__(self) -> None:
-        super().__init__("a LOCK on another state: one of the two programs has a bug")
-
-
-class MisconductError(PeerError):
-    """A player signed what the rules of the game or of the protocol forbid; ``evidence`` shows it to anybody."""
-
-    def __init__(self, author: int, step: int, reason: str, evidence: tuple[Signed, ...]) -> None:
-        super().__init__(reason)
-        self.author = author
-        """Roster index of the culprit."""
-        self.step = step
-        self.reason = reason
-        self.evidence = evidence
+from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
 
 
 class Outcome(Enum):
@@ -281,9 +248,6 @@ class History:
         if message.step < position.step:
             self._judge(self.full(message.step), signed)
             return _Weighed(Outcome.LATE, signed)
-        if position.purpose is Purpose.END:
-            self._judge_result(signed)
-            return _Weighed(Outcome.ADDED, signed)
         return _Weighed(Outcome.ADDED, signed, self._judge(position, signed))
 
     @property
@@ -416,79 +380,23 @@ class History:
                 raise MisconductError(message.author, message.step, reason, (known, signed))
         return False
 
-    def _judge_result(self, signed: Signed) -> None:
-        message = signed.message
-        if message.kind is not Kind.RESULT:
-            raise MisconductError(message.author, message.step, "sent a message after the end", (signed,))
-        if message.body != self.position.lock:
-            raise RejectedMessageError("a RESULT that names another end")
-
     def _judge(self, position: Position, signed: Signed) -> Transition | None:
-        """Hold a signed message for the open step against the rules; return what a move makes of the game."""
+        """Hold a signed message against the rules of its step; return what a move makes of the game."""
         message = signed.message
-        author = message.author
-        body = message.body
+        kind = message.kind
+        if position.purpose is Purpose.END:
+            if kind is not Kind.RESULT:
+                raise MisconductError.of(signed, "sent a message after the end")
+        elif kind is not Kind.RESULT:
+            if message.author not in position.owed:
+                raise MisconductError.of(signed, "sent a message out of turn")
+            if kind is not position.kind and kind is not Kind.RESIGN:
+                assert position.kind is not None
+                raise MisconductError.of(signed, f"sent {kind.name} where {position.kind.name} was due")
+        transition: Transition | None = RULES[kind].judge(self, position, signed, message.body)
+        return transition
 
-        def misconduct(reason: str) -> MisconductError:
-            return MisconductError(author, message.step, reason, (signed,))
-
-        if message.kind is Kind.RESULT:
-            # A receipt of an end that has not come says that a program has a bug, as one of another end does.
-            raise RejectedMessageError("a RESULT before the end of the match")
-        if author not in position.owed:
-            raise misconduct("sent a message out of turn")
-        if message.kind is Kind.RESIGN:
-            return None
-        if message.kind is not position.kind:
-            assert position.kind is not None
-            raise misconduct(f"sent {message.kind.name} where {position.kind.name} was due")
-        if message.kind is Kind.LOCK:
-            body = cast("bytes", body)
-            if body[:HASH_BYTES] != position.lock:
-                raise OtherStateError
-            for witness, signature in carried(body).items():
-                if not self._is_countersigned(position, witness, signature):
-                    raise misconduct("carried a signature of a witness that is none")
-        elif message.kind is Kind.MOVE:
-            assert type(body) is str
-            try:
-                return play(position, author, body)
-            except RulesError as error:
-                raise misconduct(f"illegal move: {error}") from None
-        elif message.kind is Kind.COMMIT:
-            if len(cast("tuple[bytes, ...]", body)) != COMMITMENTS[position.purpose]:
-                raise misconduct("sent a COMMIT with a wrong number of commitments")
-        elif message.kind is Kind.REVEAL:
-            standing = position.standing
-            assert standing is not None
-            commitment = share_commitment(standing.context, author, cast("bytes", body))
-            if commitment != standing.commitments[author][-1]:
-                committed = f"committed to {short(standing.commitments[author][-1])}, opened {short(commitment)}"
-                raise misconduct(f"revealed another share than the one committed to: {committed}")
-        elif message.kind is Kind.STAKE:
-            standing = position.standing
-            assert standing is not None
-            bet, tickets, salt = cast("tuple[int, int, bytes]", body)
-            commitment = stake_commitment(standing.context, author, bet, tickets, salt)
-            if commitment != standing.commitments[author][0]:
-                committed = f"committed to {short(standing.commitments[author][0])}, opened {short(commitment)}"
-                raise misconduct(f"opened another stake than the one committed to: {committed}")
-            try:
-                check_wager(wager(bet, tickets))
-            except RulesError as error:
-                raise misconduct(f"illegal stake: {error}") from None
-        else:
-            deal = position.deal
-            assert deal is not None
-            assert message.kind is Kind.OPEN
-            hand_key = cast("tuple[bytes, ...]", body)[0]
-            commitment = hand_commitment(deal.context, author, hand_key)
-            if commitment != deal.commitments[author]:
-                committed = f"committed to {short(deal.commitments[author])}, opened {short(commitment)}"
-                raise misconduct(f"opened another hand key than the one committed to: {committed}")
-        return None
-
-    def _is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
+    def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether a witness signed the LOCK before an open one so."""
         if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
             return False

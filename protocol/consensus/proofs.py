@@ -9,10 +9,11 @@ No history is needed to judge it: who knows the match keys of the roster can.
 
 from __future__ import annotations
 
-from p2pdice import Bid, RulesError, parse_move
 from protocol.consensus.absence import conflict
+from protocol.consensus.kinds import statement
+from protocol.consensus.kinds.rule import short
 from protocol.consensus.votes import read_vote
-from protocol.wire.messages import ASIDE, VOTES, Kind, Message, Signed
+from protocol.wire.messages import ASIDE, VOTES, Signed
 
 
 def contradiction(first: Signed, second: Signed) -> str:
@@ -35,47 +36,3 @@ def contradiction(first: Signed, second: Signed) -> str:
     if said == also:  # they differ in what nobody would read
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
     return f"{reason}: {said}, and in the same place {also}"
-
-
-def statement(message: Message) -> str:
-    """Return what the author of a message did by signing it, as a sentence goes on behind their name.
-
-    What is quoted is the author's own text: whoever shows it escapes it.
-    """
-    match message.kind, message.body:
-        case Kind.MOVE, str() as text:
-            return f"bid {text}" if _is_bid(text) else f'said "{text}"'
-        case Kind.COMMIT, tuple() as commitments:
-            return f"committed to {_listed(commitments)}"
-        case Kind.OPEN, (hand_key, *commitments):
-            return f"opened the hand key {short(hand_key)} and committed to {_listed(tuple(commitments))}"
-        case Kind.STAKE, (int() as bet, int() as tickets, _):
-            return f"staked {bet} coins and {tickets} tickets"
-        case (Kind.ABSENT | Kind.CLOSE) as kind, (int() as number, tuple() as entries, *_):
-            what = "that a step holds" if kind is Kind.ABSENT else "to close a step with"
-            return f"voted in round {number} {what} {_listed(entries)}"
-        case Kind.LOCK, state:
-            return f"locked the state {short(state)}"
-        case Kind.REVEAL, share:
-            return f"revealed the share {short(share)}"
-        case Kind.RESULT, state:
-            return f"confirmed the end {short(state)}"
-        case Kind.WITNESS, state:
-            return f"witnessed the state {short(state)}"
-    return "gave up"
-
-
-def short(value: object) -> str:
-    """Return the start of a hash, key or share, enough to tell two of them apart."""
-    return f"{value.hex()[:8]}…" if isinstance(value, bytes) and value else "nobody"
-
-
-def _listed(values: tuple[object, ...]) -> str:
-    return " and ".join(map(short, values))
-
-
-def _is_bid(text: str) -> bool:
-    try:
-        return isinstance(parse_move(text), Bid)
-    except RulesError:
-        return False

@@ -31,7 +31,8 @@ from typing import NamedTuple
 
 from protocol import limits
 from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote
-from protocol.consensus.history import History, MisconductError, OtherStateError, Outcome, RejectedMessageError
+from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import read_vote

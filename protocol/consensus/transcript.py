@@ -26,12 +26,14 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from protocol import limits
-from protocol.consensus.history import History, MisconductError
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.history import History
+from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.errors import PeerError
 from protocol.version import tag
 from protocol.wire.canonical import encode
-from protocol.wire.messages import MalformedMessageError, Signed, parse_signed, read_pair
+from protocol.wire.messages import MalformedMessageError, Signed, read_pair
 
 TRANSCRIPT_TAG: Final = tag("transcript")
 PROOF_TAG: Final = tag("proof")

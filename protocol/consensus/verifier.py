@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from protocol import limits
 from protocol.consensus.departures import witnesses
-from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.steps import Position, Purpose
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by

@@ -11,8 +11,10 @@ from itertools import zip_longest
 
 from p2pdice import Event, PlayerOut
 from protocol.consensus.departures import departure
-from protocol.consensus.history import History, MisconductError
-from protocol.consensus.steps import FORMED, Position, Purpose
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.history import History
+from protocol.consensus.position import Position, Purpose
+from protocol.consensus.steps import FORMED
 from protocol.events import (
     DiceRolled,
     Eviction,

@@ -22,9 +22,12 @@ from p2pdice import plain
 from protocol import limits
 from protocol.consensus import replica as agreed
 from protocol.consensus.absence import leaves_majority
-from protocol.consensus.history import MisconductError, Outcome, RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import Outcome
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import FORMED, Position, Purpose
+from protocol.consensus.steps import FORMED
 from protocol.consensus.transcript import write_proof
 from protocol.crypto.keys import fingerprint
 from protocol.events import ConcedeAccepted, Diverged, PlayerInfo
@@ -64,7 +67,7 @@ from protocol.match.timeouts import Party, Timeouts
 from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Cut, Need, Page
-from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed, parse_signed
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 
 RECEIPTS: Final = 3.0
 """Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""

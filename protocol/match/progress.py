@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 from protocol.consensus.history import History
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.events import PlayerInfo
 from protocol.wire.messages import Kind
 

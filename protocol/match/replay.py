@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from p2pdice import Hand
-from protocol.consensus.steps import Position, Purpose
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.verifier import Examined, Verdict
 from protocol.crypto.keys import fingerprint
 from protocol.errors import PeerError

@@ -11,9 +11,12 @@ from typing import Final, NamedTuple
 
 from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, view
 from protocol.consensus.absence import Vote
-from protocol.consensus.history import RejectedMessageError
+from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.kinds.stake import wager
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose, wager
+from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import spell_vote
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import MatchKey

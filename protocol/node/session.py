@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
 from protocol.events import Diverged, MatchOver, MatchStarted, Misbehaved, NodeEvent
@@ -44,7 +45,7 @@ from protocol.node.runtime import Runtime
 from protocol.storage.home import write_whole
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
-from protocol.wire.messages import MalformedMessageError, parse_signed
+from protocol.wire.messages import MalformedMessageError
 
 log = logging.getLogger(__name__)
 

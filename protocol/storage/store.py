@@ -16,13 +16,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.errors import LocalError
 from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
 from protocol.storage.match_names import day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
-from protocol.wire.messages import MalformedMessageError, Signed, parse_signed
+from protocol.wire.messages import MalformedMessageError, Signed
 
 SCHEMA_VERSION: Final = 3
 

@@ -8,13 +8,15 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Ruleset
-from protocol.consensus.history import History, MisconductError, RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG, MalformedGenesisError, match_id
-from protocol.wire.messages import Signed, parse_signed
+from protocol.wire.messages import Signed
 from tests.simulation.world import World, match_seed
 
 PLAYERS: Final = 2

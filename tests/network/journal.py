@@ -11,12 +11,13 @@ from itertools import combinations
 from pathlib import Path
 
 from protocol.consensus.history import History
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import open_transcript
 from protocol.node.node import Node
 from protocol.storage.home import STORE_FILE
 from protocol.wire.frames import Carried, Page, decode_frame
-from protocol.wire.messages import VOTES, Signed, parse_signed
+from protocol.wire.messages import VOTES, Signed
 
 SUFFIX = ".journal"
 

@@ -13,6 +13,7 @@ import pytest
 
 from cli.table.play import rejoin
 from p2pdice import PRESETS
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
@@ -34,7 +35,7 @@ from protocol.match.effects import Ended, Formed, Over, Show
 from protocol.node.node import TableSettings
 from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Propose, Refuse, Table
 from protocol.wire.genesis import parse_genesis
-from protocol.wire.messages import Kind, parse_signed
+from protocol.wire.messages import Kind
 from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast

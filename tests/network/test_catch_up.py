@@ -6,14 +6,15 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
-from protocol.consensus.steps import Purpose
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.limits import FUTURE_PER_AUTHOR
 from protocol.match.effects import Announce, Announced, Effect, Linked, Needed, Over, Paged, Received, Send, Ticked
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Frame, Have, Need, Page
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import VOTES, Kind, Message, Signed, parse_signed, sign
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.simulation.replacing import replaced
 from tests.simulation.world import World
 

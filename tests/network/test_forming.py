@@ -10,13 +10,14 @@ import pytest
 
 from p2pdice import PlayerOut
 from protocol import limits
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Replica
 from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
 from protocol.node.player_session import PlayerSession
 from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
-from protocol.wire.messages import Kind, Message, parse_signed, sign
+from protocol.wire.messages import Kind, Message, sign
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
 
 Letter = tuple[bytes, bytes]

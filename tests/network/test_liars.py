@@ -15,7 +15,7 @@ import pytest
 
 from p2pdice import State
 from protocol import limits
-from protocol.consensus.steps import Position
+from protocol.consensus.position import Position
 from protocol.consensus.votes import read_vote
 from protocol.events import MatchOver, Misbehaved, Overdue
 from protocol.match.lobby import TableSettings

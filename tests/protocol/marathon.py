@@ -8,7 +8,7 @@ from typing import Final
 from p2pdice import PRESETS, State
 from p2pdice.moves import FACES, MAX_QUANTITY
 from protocol.consensus.history import History
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.wire.canonical import encode
 from tests.protocol.scribe import due

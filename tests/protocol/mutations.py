@@ -18,15 +18,18 @@ from unittest.mock import patch
 from p2pdice import NEWCOMER_COINS, PRESETS, Play, RulesError, Ruleset, apply, parse_move
 from protocol import limits
 from protocol.consensus import verifier
-from protocol.consensus.history import History, MisconductError, Outcome
-from protocol.consensus.steps import COMMITMENTS, Position, Purpose
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
 from protocol.crypto.joint_randomness import Context, stake_commitment
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Genesis, Patience
-from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.fuzz.mutation import encode_loosely
 from tests.protocol.histories import fork
 from tests.simulation.world import World

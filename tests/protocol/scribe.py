@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol.consensus.history import History
-from protocol.consensus.steps import COMMITMENTS
+from protocol.consensus.kinds.commit import COMMITMENTS
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value

@@ -15,9 +15,10 @@ from typing import Final
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.history import RejectedMessageError
+from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.position import Position, Purpose
 from protocol.consensus.replica import Kept, Proven, Replica
-from protocol.consensus.steps import COMMITMENTS, Position, Purpose
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.keys import MatchKey

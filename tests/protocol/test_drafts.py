@@ -9,8 +9,8 @@ import pytest
 from p2pdice import PRESETS, Bid, view
 from protocol.consensus.absence import Entries
 from protocol.consensus.history import History
+from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.scribe import due

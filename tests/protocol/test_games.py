@@ -9,7 +9,7 @@ import pytest
 import protocol
 from p2pdice import NEWCOMER_COINS, PRESETS, Ruleset, Stake
 from p2pdice.players import OddsPlayer
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind

@@ -12,8 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice import PRESETS, Expect
 from protocol.consensus import history as history_module
 from protocol.consensus.absence import Ballot, Vote
-from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
-from protocol.consensus.steps import FORMED, SCRIPTS, Position, Purpose
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Position, Purpose
+from protocol.consensus.steps import FORMED, SCRIPTS
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.hashing import tagged_hash
@@ -23,7 +26,7 @@ from protocol.events import YourTurn
 from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show, Ticked
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
-from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.simulation.world import World, genesis
 
 CLASSIC = PRESETS["classic"]

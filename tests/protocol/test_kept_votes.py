@@ -11,8 +11,8 @@ from p2pdice import PRESETS, Bid, view
 from protocol import limits
 from protocol.consensus.absence import Ballot
 from protocol.consensus.history import History, Outcome
+from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replaced, Replica
-from protocol.consensus.steps import Purpose
 from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.match.effects import Received
 from protocol.wire.genesis import Patience

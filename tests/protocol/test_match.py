@@ -8,7 +8,7 @@ import pytest
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, events
 from p2pdice.players import OddsPlayer
 from p2pdice.state import Exit
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.events import (

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import MatchKey
 from protocol.limits import MOVE_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
-from protocol.wire.messages import Kind, MalformedMessageError, Message, message_id, parse_signed, sign
+from protocol.wire.messages import Kind, MalformedMessageError, Message, message_id, sign
 
 KEY = MatchKey(bytes(32))
 HASH = b"h" * 32

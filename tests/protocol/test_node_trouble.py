@@ -9,6 +9,7 @@ import pytest
 
 from p2pdice import Liar, RulesError
 from protocol import limits
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.verifier import verify
 from protocol.events import (
     ConcedeAccepted,
@@ -29,7 +30,7 @@ from protocol.node.node import Node, NodeError, TableSettings
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Frame, Page
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, parse_signed
+from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast

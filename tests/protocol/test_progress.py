@@ -8,7 +8,7 @@ import random
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn
 from protocol.limits import OVERSLEPT
 from protocol.match.effects import MatchInput, Ticked

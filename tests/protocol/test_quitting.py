@@ -8,12 +8,14 @@ import pytest
 
 from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
-from protocol.consensus.steps import SCRIPTS, Position, Purpose
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Position, Purpose
+from protocol.consensus.steps import SCRIPTS
 from protocol.consensus.verifier import Judgement, verify
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Signed, parse_signed
+from protocol.wire.messages import Kind, Signed
 from tests.simulation.world import World
 
 HURRIED = Patience(5, 5)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from p2pdice import PRESETS, HandsShown, PlayerOut, RoundStarted, Ruleset
-from protocol.consensus.history import MisconductError
+from protocol.consensus.errors import MisconductError
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, examine
 from protocol.crypto.keys import MatchKey

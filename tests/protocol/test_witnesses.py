@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
-from protocol.consensus.steps import Purpose
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds.lock import carried
+from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, Signed, carried, sign
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.simulation.world import World
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})

@@ -8,8 +8,9 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+from protocol.consensus.kinds import parse_signed
 from protocol.storage.store import Store, StoreError
-from protocol.wire.messages import VOTES, Signed, parse_signed
+from protocol.wire.messages import VOTES, Signed
 
 Point = Callable[[str], None]
 """Told of every place at which a process can die; may raise."""

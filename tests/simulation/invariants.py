@@ -13,13 +13,16 @@ from weakref import WeakKeyDictionary
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
-from protocol.consensus.steps import FORMED, Position
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds.lock import carried
+from protocol.consensus.position import Position
+from protocol.consensus.steps import FORMED
 from protocol.consensus.verifier import Judgement, verify
 from protocol.consensus.votes import read_vote
 from protocol.crypto.joint_randomness import derive_secret
 from protocol.match.effects import Accuse
 from protocol.wire.frames import Carried, Frame, Need, Page
-from protocol.wire.messages import VOTES, Kind, Message, Signed, carried, parse_signed
+from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 if TYPE_CHECKING:
     from protocol.consensus.history import History

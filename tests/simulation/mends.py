@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from protocol.consensus import verifier
 from protocol.consensus.absence import Absence, Ballot, Entries
-from protocol.consensus.history import History, MisconductError, Outcome
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.position import Position
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import Position
 from protocol.consensus.transcript import open_transcript, write_transcript
 from protocol.consensus.verifier import Verdict, verify
 from protocol.match.effects import Over

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from p2pdice import NEWCOMER_COINS, Bid, Play, RulesError, Ruleset, apply, view
 from protocol import limits
-from protocol.consensus.history import MisconductError, RejectedMessageError
-from protocol.consensus.steps import COMMITMENTS, FORMED, Position, Purpose
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.position import Position, Purpose
+from protocol.consensus.steps import FORMED
 from protocol.crypto.joint_randomness import Context, hand_commitment, share_commitment, stake_commitment
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.match.effects import Broadcast, Conceded
@@ -22,7 +25,7 @@ from protocol.rate_limit import Buckets
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Frame, Hello, MatchAim, Page, encode_frame
 from protocol.wire.genesis import Genesis, make_join_record
-from protocol.wire.messages import VOTES, Kind, Message, Signed, parse_signed, sign
+from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine

@@ -16,10 +16,13 @@ from protocol.consensus import history as history_module
 from protocol.consensus import replica as replica_module
 from protocol.consensus import steps as steps_module
 from protocol.consensus.absence import Absence
-from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds import stake as stake_module
+from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Heard, Replica
-from protocol.consensus.steps import SCRIPTS, Position, Purpose, Standing, Transition, advance, next_stage
+from protocol.consensus.steps import SCRIPTS, advance, next_stage
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.match import signer as signer_module
@@ -278,7 +281,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
             plant.runs()
             return Wager(*numbers)
 
-    with replaced(history_module, check_wager, bad), replaced(stakes, check_wager, bad):
+    with replaced(stake_module, check_wager, bad), replaced(stakes, check_wager, bad):
         yield
 
 

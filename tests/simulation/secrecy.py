@@ -15,11 +15,12 @@ from typing import NamedTuple
 from p2pdice import Move, View
 from p2pdice.moves import Stake
 from p2pdice.players import Player
+from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
 from protocol.match import signer as signer_module
 from protocol.wire.frames import Carried, Page, decode_frame
-from protocol.wire.messages import Kind, parse_signed
+from protocol.wire.messages import Kind
 from tests.simulation.invariants import Check, Violation
 from tests.simulation.replacing import replaced
 from tests.simulation.scenario import Plan

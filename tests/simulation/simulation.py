@@ -14,6 +14,7 @@ from typing import Final
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.history import Outcome
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
@@ -21,7 +22,7 @@ from protocol.match.effects import Withdrawn
 from protocol.match.lobby import HostedTable, Seat, TableSettings
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
-from protocol.wire.messages import Signed, parse_signed
+from protocol.wire.messages import Signed
 from tests.simulation.cores import CORES
 from tests.simulation.costs import Bill, Cost
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk

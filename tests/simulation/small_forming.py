@@ -26,6 +26,7 @@ from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus import history as history_module
 from protocol.consensus.history import History
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.steps import FORMED
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import (
@@ -44,7 +45,7 @@ from protocol.match.match import Match
 from protocol.node.proposals import Proposals
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import Genesis, parse_genesis
-from protocol.wire.messages import Kind, Message, Signed, parse_signed, sign
+from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.simulation.replacing import replaced
 from tests.simulation.world import TABLE, UNHURRIED, join_record, match_seed
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from protocol.consensus import replica as replica_module
+from protocol.consensus.kinds import parse_signed
 from protocol.match.match import Match
-from protocol.wire.messages import parse_signed
 from tests.simulation.campaign import run_seed
 from tests.simulation.invariants import Check
 from tests.simulation.plant import Bug, NotCaughtError, Plant, catch, first_catch

@@ -15,6 +15,7 @@ from typing import Final
 
 from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
@@ -46,7 +47,7 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
-from protocol.wire.messages import Signed, parse_signed
+from protocol.wire.messages import Signed
 
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)

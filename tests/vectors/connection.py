@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from p2pdice import PRESETS
+from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.tls import ALPN, authority_certificate, issue
 from protocol.match.effects import Announced, Broadcast, Linked, MatchInput, Received, Send, Ticked
@@ -19,7 +20,6 @@ from protocol.match.match import Match
 from protocol.wire.frames import Carried, Frame, Have, Hello, JoinTable, Propose, TableAim, Welcome, encode_frame
 from protocol.wire.framing import frame_header
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
-from protocol.wire.messages import parse_signed
 
 TABLE: Final = bytes((0, *range(1, 16)))
 COLUMNS: Final = 100

@@ -7,7 +7,7 @@ from typing import Final
 
 from p2pdice import PRESETS
 from protocol.consensus.history import History, Outcome
-from protocol.consensus.steps import Purpose
+from protocol.consensus.position import Purpose
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.wire.canonical import Value, encode
 from protocol.wire.genesis import Patience

@@ -6,13 +6,14 @@ import pytest
 
 from p2pdice import State
 from protocol.consensus.history import History
+from protocol.consensus.kinds.lock import carried
 from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
 from protocol.net.link import Link
 from protocol.net.mesh import Mesh
 from protocol.node.node import TableSettings
 from protocol.wire.frames import Frame, Have, decode_frame
-from protocol.wire.messages import Kind, Signed, carried
+from protocol.wire.messages import Kind, Signed
 from tests.network.company import CLASSIC, Company
 from tests.vectors.connection import frames
 from tests.vectors.matches import FILES

@@ -8,15 +8,17 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from protocol.consensus.history import History, MisconductError, Outcome, RejectedMessageError
-from protocol.consensus.steps import Purpose
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds import parse_signed
+from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey
 from protocol.match.effects import Accuse, Broadcast, Linked, Paged, Received, Send, Severed, Ticked
 from protocol.match.match import Match
 from protocol.wire.canonical import encode
 from protocol.wire.frames import Need, Page, encode_frame
-from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed, parse_signed
+from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed
 from tests.fuzz.samples import SHORT, history, sign_message, world
 from tests.fuzz.target import Target
 from tests.protocol.histories import fork

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from protocol.consensus.history import History, MisconductError, RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import History
 from protocol.crypto.keys import MatchKey
 from protocol.storage.match_names import is_name
 from protocol.storage.newest import Note

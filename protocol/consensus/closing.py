@@ -1,0 +1,96 @@
+"""A step while it closes: what the rule of its kind may look at and change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar, cast
+
+from p2pdice import Concede, Event, Evict, Expect, Play, State, apply
+from p2pdice import Input as GameInput
+from protocol.consensus.position import Position, Purpose, Transition
+from protocol.crypto.joint_randomness import Context
+from protocol.wire.canonical import Value
+from protocol.wire.genesis import Genesis
+from protocol.wire.messages import Kind, Signed
+
+Body = TypeVar("Body", bound=Value)
+
+_ROLLS = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
+
+
+class Closing(Generic[Body]):
+    """A step while it closes.
+
+    The game, the dice and the members begin as they were before the step; rules change them.
+
+    :param entries: the messages that close the step, by author.
+    :param transition: what the move among them makes of the game, if there is one.
+    """
+
+    def __init__(
+        self,
+        genesis: Genesis,
+        match: bytes,
+        position: Position,
+        entries: Mapping[int, Signed],
+        transition: Transition | None,
+    ) -> None:
+        self.genesis = genesis
+        self.position = position
+        self.context = Context(match, position.step, position.tip)
+        self.transition = transition
+        kind, owed = position.kind, position.owed
+        self.bodies = cast(
+            "dict[int, Body]",
+            {author: signed.message.body for author, signed in entries.items() if signed.message.kind is kind},
+        )
+        """The bodies of the kind that the step takes, by author."""
+        self.leavers: tuple[int, ...] = ()
+        """Authors who owed a message of that kind and gave none: they have left the match."""
+        self.is_spoilt = False
+        """The roll under way is thrown away: somebody may have known the outcome and left."""
+
+        self.state = position.state
+        self.happened: list[tuple[Event, State]] = []
+        """The events so far, each with the state after its input."""
+        self.seats = position.seats
+        self.standing = position.standing
+        self.riding = position.riding
+        self.deal = position.deal
+        self.base = position.base
+        self.players = position.players
+        self.present = position.present
+        self.witnessed = position.witnessed
+        self.locked = position.locked
+        self.left = position.left
+        self.resigned = position.resigned
+        if len(self.bodies) < len(owed):
+            self._lose(tuple(author for author in owed if author not in self.bodies), entries)
+
+    def _lose(self, leavers: tuple[int, ...], entries: Mapping[int, Signed]) -> None:
+        position = self.position
+        self.leavers = leavers
+        self.left = tuple(sorted((*self.left, *leavers)))
+        self.resigned = tuple(sorted((*self.resigned, *(author for author in leavers if author in entries))))
+        self.take_out(leavers)
+        # Witnesses roll nothing, so their leaving spoils no roll.
+        is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
+        self.is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
+
+    def feed(self, item: GameInput) -> None:
+        """Give the engine an input."""
+        assert self.state is not None
+        self.follow(apply(self.state, item))
+
+    def follow(self, transition: Transition) -> None:
+        """Go on with what an input made of the game."""
+        self.state, events = transition
+        self.happened += [(event, self.state) for event in events]
+
+    def take_out(self, leavers: tuple[int, ...]) -> None:
+        """Take authors who resigned or were found absent out of the game, by seat, until it ends."""
+        for seat, author in enumerate(self.seats):
+            if author not in leavers or self.state is None or self.state.expects.kind is Expect.OVER:
+                continue
+            if seat in self.state.live:  # witnesses are out already
+                self.feed(Play(seat, Concede()) if author in self.resigned else Evict(seat))

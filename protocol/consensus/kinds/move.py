@@ -1,0 +1,55 @@
+"""MOVE: what a player says in their turn."""
+
+from __future__ import annotations
+
+from p2pdice import Bid, Concede, Play, RulesError, apply, parse_move
+from protocol.consensus.closing import Closing
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets
+from protocol.consensus.position import Position, Transition
+from protocol.limits import MOVE_CHARACTERS
+from protocol.wire.messages import Kind, Signed
+
+
+def play(position: Position, author: int, text: str) -> Transition:
+    """Return what a move makes of the game.
+
+    :raises RulesError: if it is illegal or spelled otherwise than canonically.
+    """
+    assert position.state is not None
+    move = parse_move(text)
+    if str(move) != text:
+        raise RulesError(f"{text!r} is not the canonical spelling {str(move)!r}")
+    if isinstance(move, Concede):
+        raise RulesError("conceding is a RESIGN, not a move")
+    return apply(position.state, Play(position.seats.index(author), move))
+
+
+class Move(Rule[str]):
+    """The text of a move, in the one spelling that the engine prints."""
+
+    kind = Kind.MOVE
+    shape = f"text of 1 to {MOVE_CHARACTERS} characters"
+
+    def fits(self, body: object) -> bool:
+        return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS
+
+    def statement(self, body: str) -> str:
+        try:
+            is_bid = isinstance(parse_move(body), Bid)
+        except RulesError:
+            is_bid = False
+        return f"bid {body}" if is_bid else f'said "{body}"'
+
+    def judge(self, history: Countersigned, position: Position, signed: Signed, body: str) -> Transition:
+        try:
+            return play(position, signed.message.author, body)
+        except RulesError as error:
+            raise MisconductError.of(signed, f"illegal move: {error}") from None
+
+    def fold(self, closing: Closing[str]) -> None:
+        if closing.transition is not None:
+            closing.follow(closing.transition)
+
+    def produce(self, position: Position, secrets: Secrets) -> str | None:
+        return secrets.move(position)

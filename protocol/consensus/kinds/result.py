@@ -1,0 +1,30 @@
+"""RESULT: the receipt that its author has the end of the match."""
+
+from __future__ import annotations
+
+from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
+from protocol.consensus.position import Position, Purpose
+from protocol.wire.messages import Kind, Signed
+
+
+class Result(Rule[bytes]):
+    """The hash of the last state, outside the history. A wrong receipt says that one of two programs has a bug."""
+
+    kind = Kind.RESULT
+    shape = "byte string of 32 bytes"
+
+    def fits(self, body: object) -> bool:
+        return is_hash(body)
+
+    def statement(self, body: bytes) -> str:
+        return f"confirmed the end {short(body)}"
+
+    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+        if position.purpose is not Purpose.END:
+            raise RejectedMessageError("a RESULT before the end of the match")
+        if body != position.lock:
+            raise RejectedMessageError("a RESULT that names another end")
+
+    def produce(self, position: Position, secrets: Secrets) -> bytes:
+        return position.lock

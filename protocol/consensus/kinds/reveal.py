@@ -1,0 +1,51 @@
+"""REVEAL: opens the commitment to a share; all shares together are the dice."""
+
+from __future__ import annotations
+
+from p2pdice import Roll, Rolled
+from protocol.consensus.closing import Closing
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
+from protocol.consensus.position import Deal, Position, Purpose
+from protocol.crypto.joint_randomness import beacon, public_die, seating, share_commitment
+from protocol.wire.messages import Kind, Signed
+
+
+class Reveal(Rule[bytes]):
+    """The share that was committed to."""
+
+    kind = Kind.REVEAL
+    shape = "byte string of 32 bytes"
+
+    def fits(self, body: object) -> bool:
+        return is_hash(body)
+
+    def statement(self, body: bytes) -> str:
+        return f"revealed the share {short(body)}"
+
+    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+        standing, author = position.standing, signed.message.author
+        assert standing is not None
+        due, commitment = standing.commitments[author][-1], share_commitment(standing.context, author, body)
+        if commitment != due:
+            opened = f"committed to {short(due)}, opened {short(commitment)}"
+            raise MisconductError.of(signed, f"revealed another share than the one committed to: {opened}")
+
+    def fold(self, closing: Closing[bytes]) -> None:
+        if closing.is_spoilt:
+            return
+        standing, purpose = closing.standing, closing.position.purpose
+        assert standing is not None
+        joint = beacon(standing.context, closing.bodies)
+        if purpose is Purpose.SEATING:
+            closing.seats = seating(joint, len(closing.genesis.roster))
+        elif purpose is Purpose.PUBLIC_DIE:
+            closing.feed(Roll(public_die(joint)))
+        else:
+            hand_keys = {author: standing.commitments[author][0] for author in closing.bodies}
+            closing.deal = Deal(standing.context, joint, hand_keys)
+            closing.feed(Rolled())
+
+    def produce(self, position: Position, secrets: Secrets) -> bytes:
+        assert position.standing is not None
+        return secrets.secret(position.standing.context, "share")

@@ -1,0 +1,63 @@
+"""STAKE: opens the commitment to what a player bets on the match."""
+
+from __future__ import annotations
+
+from p2pdice import NEWCOMER_COINS, Expect, RulesError, Stakes, Wager, check_wager
+from protocol.consensus.closing import Closing
+from protocol.consensus.errors import MisconductError
+from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short
+from protocol.consensus.position import Position
+from protocol.crypto.joint_randomness import stake_commitment
+from protocol.wire.messages import Kind, Signed
+
+Body = tuple[int, int, bytes]
+
+
+def wager(bet: int, tickets: int) -> Wager:
+    """Return a stake beside what it is taken from: as long as no purse is kept, everybody is a newcomer."""
+    return Wager(bet, NEWCOMER_COINS, tickets, 0)
+
+
+class Stake(Rule[Body]):
+    """(bet in coins, run tickets, salt)."""
+
+    kind = Kind.STAKE
+    shape = "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes"
+
+    def fits(self, body: object) -> bool:
+        return (
+            type(body) is tuple
+            and len(body) == 3
+            and all(type(amount) is int and 0 <= amount < 2**63 for amount in body[:2])
+            and is_hash(body[2])
+        )
+
+    def statement(self, body: Body) -> str:
+        return f"staked {body[0]} coins and {body[1]} tickets"
+
+    def judge(self, history: Countersigned, position: Position, signed: Signed, body: Body) -> None:
+        standing, author = position.standing, signed.message.author
+        assert standing is not None
+        due, commitment = standing.commitments[author][0], stake_commitment(standing.context, author, *body)
+        if commitment != due:
+            opened = f"committed to {short(due)}, opened {short(commitment)}"
+            raise MisconductError.of(signed, f"opened another stake than the one committed to: {opened}")
+        try:
+            check_wager(wager(*body[:2]))
+        except RulesError as error:
+            raise MisconductError.of(signed, f"illegal stake: {error}") from None
+
+    def fold(self, closing: Closing[Body]) -> None:
+        if closing.state is not None and closing.state.expects.kind is Expect.STAKES:
+            bodies = closing.bodies
+            closing.feed(
+                Stakes(tuple(wager(*bodies[author][:2]) if author in bodies else None for author in closing.seats))
+            )
+
+    def produce(self, position: Position, secrets: Secrets) -> Body:
+        assert position.standing is not None
+        context = position.standing.context
+        stake = secrets.sealed(context)
+        if stake is None:
+            raise LostStakeError
+        return stake.bet, stake.tickets, secrets.secret(context, "stake")
