@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
-from typing import NamedTuple
 
 from protocol.consensus.absence import Entries, Place, Vote, elect
 from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
@@ -56,14 +55,9 @@ class Outcome(Enum):
     """For this match, but on another history."""
 
 
-class _Weighed(NamedTuple):
-    """A message held against the history."""
-
-    outcome: Outcome
-    signed: Signed
-    """The message; marked as checked if its signature had to be."""
-    transition: Transition | None = None
-    """What it makes of the game, if it is the move that is due."""
+_Weighed = tuple[Outcome, Signed, Transition | None]
+"""A message held against the history: the outcome, the message (marked as checked if its signature had to be), and what
+it makes of the game if it is the move that is due."""
 
 
 _FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=(), players=())
@@ -190,14 +184,14 @@ class History:
         :raises RejectedMessageError: if it does not belong here; nothing changes.
         :raises MisconductError: if its author proved to have broken the rules; nothing changes.
         """
-        weighed = self._weigh(signed)
-        if weighed.outcome is Outcome.ADDED:
-            if self.position.purpose is Purpose.END:
-                self.results[signed.message.author] = weighed.signed
+        outcome, signed, transition = self._weigh(signed)
+        if outcome is Outcome.ADDED:
+            if self.chain[-1].purpose is Purpose.END:
+                self.results[signed.message.author] = signed
             else:
-                self._transition = weighed.transition
-                self.held[signed.message.author] = weighed.signed
-        return weighed.outcome
+                self._transition = transition
+                self.held[signed.message.author] = signed
+        return outcome
 
     def countersign(self, signed: Signed) -> Outcome:
         """Keep what a witness signed for the last complete LOCK or the open one; it closes nothing.
@@ -231,35 +225,35 @@ class History:
 
     def judge(self, signed: Signed) -> Outcome:
         """Return what :meth:`hold` would make of a message, and raise what it would; nothing changes."""
-        return self._weigh(signed).outcome
+        return self._weigh(signed)[0]
 
     def _weigh(self, signed: Signed) -> _Weighed:
         message = signed.message
         position = self.chain[-1]
         if self._is_known(signed):
-            return _Weighed(Outcome.DUPLICATE, signed)  # without the price of a signature check
+            return Outcome.DUPLICATE, signed, None  # without the price of a signature check
         if message.kind in VOTES or message.kind is Kind.WITNESS:
             raise RejectedMessageError("a vote about a step, or what a witness signs, is no part of it")
         if message.step > position.step:
-            return _Weighed(Outcome.FUTURE, signed)
+            return Outcome.FUTURE, signed, None
         signed = self.check_signature(signed)
         if message.tip != self.chain[message.step].tip:
-            return _Weighed(Outcome.FOREIGN, signed)
+            return Outcome.FOREIGN, signed, None
         if message.step < position.step:
             self._judge(self.full(message.step), signed)
-            return _Weighed(Outcome.LATE, signed)
-        return _Weighed(Outcome.ADDED, signed, self._judge(position, signed))
+            return Outcome.LATE, signed, None
+        return Outcome.ADDED, signed, self._judge(position, signed)
 
     @property
     def is_complete(self) -> bool:
         """Everything that the open step is owed is there."""
-        is_full = len(self.held) == len(self.position.owed) and self.position.kind is not None
-        return is_full and not self.declined
+        position = self.chain[-1]
+        return len(self.held) == len(position.owed) and position.kind is not None and not self.declined
 
     @property
     def declined(self) -> tuple[int, ...]:
         """Authors whose RESIGN is held for the open step before the match is formed: it does not close with that."""
-        if self.position.step >= FORMED:
+        if self.chain[-1].step >= FORMED:
             return ()
         return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
 
@@ -326,7 +320,8 @@ class History:
 
     def goes_through(self, place: Position | Place | Message) -> bool:
         """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
-        return place.step < len(self.chain) and self.chain[place.step].tip == place.tip
+        step = place.step
+        return step < len(self.chain) and self.chain[step].tip == place.tip
 
     def adopt(self, other: History) -> None:
         """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
@@ -357,11 +352,11 @@ class History:
         """Return what its author has said in the step that a message is for, votes included, as far as it is kept."""
         if not self.goes_through(message):
             return []
-        author = message.author
+        author, step = message.author, message.step
         books: tuple[Mapping[int, Signed], ...] = (self.held, self.results)
         votes: Sequence[Signed] = self.closes
-        if message.step + 1 < len(self.chain):
-            after = self.chain[message.step + 1]
+        if step + 1 < len(self.chain):
+            after = self.chain[step + 1]
             books, votes = (after.entries,), after.certificate
         said = [book[author] for book in books if author in book]
         return said + [vote for vote in votes if vote.message.author == author] if votes else said
@@ -413,10 +408,10 @@ class History:
         return True
 
     def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
-        self.chain.append(self._after(self.position, entries, certificate, self._transition))
-        if self.position.locked == self.position.step - 1:
-            tip = self.chain[-2].tip
-            self.countersigned = {tip: self.countersigned.get(tip, {})}
+        before = self.chain[-1]
+        self.chain.append(self._after(before, entries, certificate, self._transition))
+        if before.kind is Kind.LOCK:
+            self.countersigned = {before.tip: self.countersigned.get(before.tip, {})}
         self.held, self.closes, self._transition = {}, [], None
 
     def _after(
