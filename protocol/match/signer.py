@@ -9,16 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from p2pdice import Concede, IllegalMove, Move, Play, RulesError, Stake, apply, check_wager, parse_move, view
+from p2pdice import (
+    Concede,
+    IllegalMove,
+    Move,
+    Play,
+    RulesError,
+    Stake,
+    apply,
+    check_wager,
+    newcomer_wager,
+    parse_move,
+    view,
+)
 from protocol.consensus.absence import Vote
 from protocol.consensus.errors import RejectedMessageError
-from protocol.consensus.kinds.commit import COMMITMENTS
-from protocol.consensus.kinds.stake import wager
+from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds.rule import LostStakeError
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import FORMED
 from protocol.consensus.votes import spell_vote
-from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment, stake_commitment
+from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.errors import LocalError
 from protocol.events import YourTurn
@@ -102,7 +114,7 @@ class Signer:
         if position.purpose is Purpose.STAKES:
             if not isinstance(move, Stake):
                 raise IllegalMove("every player stakes something before the match, if only stake 0")
-            check_wager(wager(move.bet, move.tickets))
+            check_wager(newcomer_wager(move.bet, move.tickets))
             self._stakes[position.step] = move
             self._emit(Choose(position.step, str(move)))
             return
@@ -139,14 +151,14 @@ class Signer:
         """
         record, position, me = self._record, self._record.position, self._me
         if position.purpose is Purpose.END:
-            return Statement(Kind.RESULT, position.lock) if me not in record.results else None
+            return self._produce(Kind.RESULT, position) if me not in record.results else None
         if position.tip in self._replica.own or me in position.left:
             return self._signed_before()
         if position.step < FORMED and self._holds_back(position, may_commit):
             return None
         if me in position.owed:
             return self._statement(position)
-        return Statement(Kind.WITNESS, position.lock) if position.kind is Kind.LOCK else None
+        return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
 
     def _signed_before(self) -> Signed | None:
         signed = self._replica.own.get(self._record.position.tip)
@@ -168,31 +180,15 @@ class Signer:
         kind = position.kind
         assert kind is not None
         if (self.is_conceding and _may_resign(position)) or (self.is_withdrawn and position.step < FORMED):
-            return Statement(Kind.RESIGN, ())
-        if kind is Kind.MOVE:
-            self._ask(position)
-            return Statement(kind, str(self._move)) if self._move is not None else None
-        if kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
-            if position.step not in self._stakes:
-                self._ask(position)
-                return None
-            return Statement(kind, (stake_commitment(*self._sealed_stake(position.step, position.tip)),))
-        if kind is Kind.COMMIT:
-            return Statement(kind, self._commitments(COMMITMENTS[position.purpose]))
-        if kind is Kind.LOCK:
-            return Statement(kind, position.lock + self._record.countersignatures())
-        if kind is Kind.REVEAL:
-            assert position.standing is not None
-            return Statement(kind, self._secret(position.standing.context, "share"))
-        if kind is Kind.STAKE:
-            assert position.standing is not None
-            context = position.standing.context
-            if context.step not in self._stakes:  # the store lost what was committed to: it cannot be opened any more
-                return Statement(Kind.RESIGN, ())
-            return Statement(kind, self._sealed_stake(context.step, context.tip)[2:])
-        assert position.deal is not None
-        hand_key = self._secret(position.deal.context, "hand")
-        return Statement(kind, (hand_key, *self._commitments(COMMITMENTS[Purpose.DEAL])))
+            return self._produce(Kind.RESIGN, position)
+        try:
+            return self._produce(kind, position)
+        except LostStakeError:
+            return self._produce(Kind.RESIGN, position)
+
+    def _produce(self, kind: Kind, position: Position) -> Statement | None:
+        body = RULES[kind].produce(position, self)
+        return Statement(kind, body) if body is not None else None
 
     # Signatures and secrets
 
@@ -214,24 +210,41 @@ class Signer:
         deal = position.deal
         if deal is None or self._me not in deal.commitments:
             return ()
-        return position.hand(self._me, self._secret(deal.context, "hand"))
+        return position.hand(self._me, self.secret(deal.context, "hand"))
 
-    def _secret(self, context: Context, purpose: str) -> bytes:
+    # What bodies are made of (protocol.consensus.kinds.rule.Secrets)
+
+    @property
+    def author(self) -> int:
+        """This player's index in the roster."""
+        return self._me
+
+    def context(self, position: Position) -> Context:
+        """Return the context of commitments made at a position."""
+        return Context(self._record.match, position.step, position.tip)
+
+    def secret(self, context: Context, purpose: str) -> bytes:
+        """Return this player's secret for one purpose."""
         return derive_secret(self._seed, context, purpose)
 
-    def _sealed_stake(self, step: int, tip: bytes) -> tuple[Context, int, int, int, bytes]:
-        """Return what a commitment to this player's stake of a step is made of."""
-        context = Context(self._record.match, step, tip)
-        choice = self._stakes[step]
-        return context, self._me, choice.bet, choice.tickets, self._secret(context, "stake")
+    def move(self, position: Position) -> str | None:
+        """Return the owner's move, or ask for it."""
+        self._ask(position)
+        return str(self._move) if self._move is not None else None
 
-    def _commitments(self, count: int) -> tuple[bytes, ...]:
-        position = self._record.position
-        context = Context(self._record.match, position.step, position.tip)
-        share = share_commitment(context, self._me, self._secret(context, "share"))
-        if count == 1:
-            return (share,)
-        return hand_commitment(context, self._me, self._secret(context, "hand")), share
+    def stake(self, position: Position) -> Stake | None:
+        """Return the owner's stake, or ask for it."""
+        if position.step not in self._stakes:
+            self._ask(position)
+        return self._stakes.get(position.step)
+
+    def sealed(self, context: Context) -> Stake | None:
+        """Return the stake that this player committed to; None if the store lost it."""
+        return self._stakes.get(context.step)
+
+    def countersignatures(self) -> bytes:
+        """Return what the next LOCK carries."""
+        return self._record.countersignatures()
 
 
 def _may_resign(position: Position) -> bool:

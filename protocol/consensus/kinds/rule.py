@@ -10,6 +10,7 @@ from protocol.consensus.closing import Body, Closing
 from protocol.consensus.position import Position, Transition
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context
+from protocol.errors import LocalError
 from protocol.limits import PLAYERS
 from protocol.wire.messages import Kind, Signed
 
@@ -47,7 +48,7 @@ class Secrets(Protocol):
         """Return the signatures of witnesses under the last complete LOCK, as the next LOCK carries them."""
 
 
-class LostStakeError(Exception):
+class LostStakeError(LocalError):
     """The store lost the stake that was committed to, so it cannot be opened: its author can only resign."""
 
 

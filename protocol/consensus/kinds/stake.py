@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2pdice import NEWCOMER_COINS, Expect, RulesError, Stakes, Wager, check_wager
+from p2pdice import Expect, RulesError, Stakes, check_wager, newcomer_wager
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short
@@ -11,11 +11,6 @@ from protocol.crypto.joint_randomness import stake_commitment
 from protocol.wire.messages import Kind, Signed
 
 Body = tuple[int, int, bytes]
-
-
-def wager(bet: int, tickets: int) -> Wager:
-    """Return a stake beside what it is taken from: as long as no purse is kept, everybody is a newcomer."""
-    return Wager(bet, NEWCOMER_COINS, tickets, 0)
 
 
 class Stake(Rule[Body]):
@@ -43,16 +38,15 @@ class Stake(Rule[Body]):
             opened = f"committed to {short(due)}, opened {short(commitment)}"
             raise MisconductError.of(signed, f"opened another stake than the one committed to: {opened}")
         try:
-            check_wager(wager(*body[:2]))
+            check_wager(newcomer_wager(*body[:2]))
         except RulesError as error:
             raise MisconductError.of(signed, f"illegal stake: {error}") from None
 
     def fold(self, closing: Closing[Body]) -> None:
         if closing.state is not None and closing.state.expects.kind is Expect.STAKES:
-            bodies = closing.bodies
-            closing.feed(
-                Stakes(tuple(wager(*bodies[author][:2]) if author in bodies else None for author in closing.seats))
-            )
+            given = closing.bodies
+            wagers = (newcomer_wager(*given[author][:2]) if author in given else None for author in closing.seats)
+            closing.feed(Stakes(tuple(wagers)))
 
     def produce(self, position: Position, secrets: Secrets) -> Body:
         assert position.standing is not None
