@@ -7,12 +7,10 @@ import pytest
 
 from p2pdice import PRESETS, PlayerOut
 from protocol.consensus.departures import departure
-from protocol.crypto.keys import MatchKey
 from protocol.events import Eviction, Happened
 from protocol.match.effects import Conceded
-from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.messages import Kind
 from tests.simulation.world import World
 
 HURRIED = Patience(20, 10)
@@ -21,7 +19,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "2"})
 
 def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
     """Return who was put out, by seat, and why, as one player was told it."""
-    told = [event for event in world.machines[me].shown if isinstance(event, Happened)]
+    told = world.told(me, Happened)
     return [
         (each.event.seat, each.eviction)
         for each in told
@@ -34,16 +32,10 @@ def seats(world: World) -> tuple[int, ...]:
     return world.machines[0].match.record.position.seats
 
 
-def first_turn(world: World) -> int:
-    while not any(machine.turn for machine in world.machines):
-        assert world.step()
-    return next(me for me, machine in enumerate(world.machines) if machine.turn)
-
-
 @pytest.mark.parametrize("has_move_to_make", [True, False])
 def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_make: bool) -> None:
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
-    mover = first_turn(world)
+    mover = world.first_turn()
     silent = mover if has_move_to_make else (mover + 1) % 4
     world.crash(silent)
     others = [me for me in range(4) if me != silent]
@@ -64,19 +56,14 @@ def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_mak
 
 def test_a_broken_rule_is_told_by_its_name() -> None:
     world = World(CLASSIC, 3, seed=7)
-    cheat = first_turn(world)
-    machine = world.machines[cheat]
-    position = machine.match.record.position
-    forged = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
-    machine.turn = None
-    for other in range(3):
-        world.send(cheat, other, Carried(*sign(forged, MatchKey(world.seeds[cheat])).wire))
+    cheat = world.first_turn()
+    forged = world.call_nothing(cheat)
     world.run()
     for other in range(3):
         if other != cheat:
             ((_, why),) = evictions(world, other)
             assert why is not None
-            assert (why.step, why.misconduct.split(":")[0]) == (position.step, "illegal move")
+            assert (why.step, why.misconduct.split(":")[0]) == (forged.message.step, "illegal move")
 
 
 def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
@@ -95,7 +82,7 @@ def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
 def test_a_silent_player_is_no_witness_of_their_absence() -> None:
     """Somebody who comes back in time can sign that they were away, and is counted; but they are not quoted on it."""
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
-    silent = first_turn(world)
+    silent = world.first_turn()
     world.crash(silent)
     world.run()
     chain = list(world.machines[(silent + 1) % 4].match.record.chain)
@@ -118,7 +105,7 @@ def test_nobody_leaves_an_undisturbed_match() -> None:
 
 def test_nobody_waits_for_a_player_who_gave_up() -> None:
     world = World(CLASSIC, 2, seed=3)
-    first_turn(world)
+    world.first_turn()
     world.feed(1, Conceded())
     world.run()
     for machine in world.machines:

@@ -47,10 +47,6 @@ def assert_all_agree(world: World) -> None:
         assert len(transcripts) == 1
 
 
-def shown(world: World, me: int, kind: type) -> list[object]:
-    return [event for event in world.machines[me].shown if isinstance(event, kind)]
-
-
 @pytest.mark.parametrize("players", [2, 3, 5, *thoroughly([4, 6, 7, 8, 9, 10])])
 def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
@@ -134,7 +130,7 @@ def test_the_owner_is_told_the_story_in_order() -> None:
 def test_the_last_event_of_one_input_is_marked_as_last() -> None:
     world = World(CLASSIC, 2, seed=1)
     world.run()
-    told = [event for event in world.machines[0].shown if isinstance(event, Happened)]
+    told = world.told(0, Happened)
     groups: list[list[str]] = [[]]
     for happened in told:
         groups[-1].append(type(happened.event).__name__)
@@ -182,7 +178,7 @@ def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
             world.restart(one)
     world.run()
     assert_all_agree(world)
-    assert not any(shown(world, me, Misbehaved) for me in range(3))
+    assert not any(world.told(me, Misbehaved) for me in range(3))
 
 
 @pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 12))])
@@ -198,7 +194,7 @@ def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed
         world.restart(one, disk[: trouble.randrange(len(disk) + 1)])
     world.run()
     assert_all_agree(world)
-    assert not any(shown(world, me, Misbehaved) for me in range(3))
+    assert not any(world.told(me, Misbehaved) for me in range(3))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -254,13 +250,13 @@ def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it(
         world.step()
     world.crash(1)
     world.run()
-    assert shown(world, 0, PeerLost)
-    assert shown(world, 0, Suspended)
+    assert world.told(0, PeerLost)
+    assert world.told(0, Suspended)
     assert not world.machines[0].transcript
     world.restart(1)
     world.run()
-    assert shown(world, 0, PeerBack)
-    assert shown(world, 0, Continued)
+    assert world.told(0, PeerBack)
+    assert world.told(0, Continued)
     assert_all_agree(world)
 
 
@@ -269,7 +265,7 @@ def test_a_player_who_leaves_after_the_end_is_named_and_a_lost_link_is_not() -> 
     world.run()
     world.feed(0, Left(1, on_purpose=True))
     world.feed(0, Left(2))
-    assert shown(world, 0, PeerLost) == [PeerLost(world.machines[0].match.info[1], left_on_purpose=True)]
+    assert world.told(0, PeerLost) == [PeerLost(world.machines[0].match.info[1], left_on_purpose=True)]
 
 
 class Quitter(OddsPlayer):
@@ -291,7 +287,7 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
     world.run()
     assert_all_agree(world)
     record = world.machines[0].match.record
-    assert shown(world, 0, ConcedeAccepted)
+    assert world.told(0, ConcedeAccepted)
     state = record.position.state
     assert state is not None
     assert record.position.seats.index(0) in state.out
@@ -302,10 +298,10 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
 @pytest.mark.parametrize("players", [2, 3])
 def test_a_player_who_gave_up_and_quit_at_once_still_gives_up_on_return(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
-    turn = first_turn(world)
+    turn = world.first_turn()
     me = (turn + 1) % players
     world.feed(me, Conceded())
-    assert shown(world, me, ConcedeAccepted) == [ConcedeAccepted((world.machines[me].match.info[turn],))]
+    assert world.told(me, ConcedeAccepted) == [ConcedeAccepted((world.machines[me].match.info[turn],))]
     world.crash(me)
     world.machines[me].shown.clear()
     world.restart(me)
@@ -319,7 +315,7 @@ def test_a_player_who_gave_up_and_quit_at_once_still_gives_up_on_return(players:
     world.crash(me)
     world.machines[me].shown.clear()
     world.restart(me)
-    assert shown(world, me, ConcedeAccepted) == []
+    assert world.told(me, ConcedeAccepted) == []
 
 
 def test_giving_up_is_told_before_its_consequences() -> None:
@@ -336,15 +332,9 @@ def test_giving_up_is_told_before_its_consequences() -> None:
     assert accepted < outs[0]
 
 
-def first_turn(world: World) -> int:
-    while not any(machine.turn for machine in world.machines):
-        assert world.step()
-    return next(me for me, machine in enumerate(world.machines) if machine.turn)
-
-
 def test_ones_own_illegal_move_is_refused_before_it_is_signed() -> None:
     world = World(CLASSIC, 2, seed=6)
-    me = first_turn(world)
+    me = world.first_turn()
     turn = world.machines[me].turn
     assert turn is not None
     disk = list(world.machines[me].disk)
@@ -357,7 +347,7 @@ def test_ones_own_illegal_move_is_refused_before_it_is_signed() -> None:
 
 def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
     world = World(CLASSIC, 2, seed=6)
-    me = first_turn(world)
+    me = world.first_turn()
     turn = world.machines[me].turn
     assert turn is not None
     with pytest.raises(StaleMoveError):
@@ -369,27 +359,20 @@ def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
 
 def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out() -> None:
     world = World(CLASSIC, 3, seed=7)
-    cheat = first_turn(world)
-    machine = world.machines[cheat]
-    position = machine.match.record.position
-    message = Message(machine.match.record.match, position.step, position.tip, cheat, Kind.MOVE, "liar")
-    forged = sign(message, MatchKey(world.seeds[cheat]))
-    machine.turn = None
-    for other in range(3):
-        if other != cheat:
-            world.send(cheat, other, Carried(*forged.wire))
+    cheat = world.first_turn()
+    step = world.call_nothing(cheat).message.step
     world.run()
     assert len({machine.match.record.position.tip for machine in world.machines}) == 1
-    name = machine.match.info[cheat].name
+    name = world.machines[cheat].match.info[cheat].name
     for other in range(3):
         if other != cheat:
-            (accusation,) = shown(world, other, Misbehaved)
-            assert accusation.player == world.machines[other].match.info[cheat]  # type: ignore[attr-defined]
+            (accusation,) = world.told(other, Misbehaved)
+            assert accusation.player == world.machines[other].match.info[cheat]
             (proof,) = world.machines[other].proofs
             verdict = verify(proof)
-            assert (verdict.verdict, verdict.culprit, verdict.step) == ("misconduct", name, position.step)
+            assert (verdict.verdict, verdict.culprit, verdict.step) == ("misconduct", name, step)
             whole = verify(world.machines[other].transcript)
-            assert (whole.verdict, whole.culprit, whole.step) == ("misconduct", name, position.step)
+            assert (whole.verdict, whole.culprit, whole.step) == ("misconduct", name, step)
             assert whole.winners
     state = world.machines[0].match.record.position.state
     assert state is not None
@@ -424,7 +407,7 @@ def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bo
         assert [place.tip for place in chain[: bids + 1]] == tips
         left = next(after.step - 1 for after in chain if cheat in after.left)
         assert left >= bids
-        assert shown(world, author, Misbehaved)
+        assert world.told(author, Misbehaved)
 
 
 def test_a_spectator_follows_without_a_seat() -> None:
@@ -461,9 +444,9 @@ class Mistaken(Match):
 def test_programs_that_disagree_stop_without_a_majority_and_blame_nobody() -> None:
     world = World(CLASSIC, 2, seed=3, kinds={1: Mistaken})
     world.run()
-    (told,) = shown(world, 0, Diverged)
-    assert told.step == world.machines[0].match.record.position.step  # type: ignore[attr-defined]
-    assert not shown(world, 0, Misbehaved)
+    (told,) = world.told(0, Diverged)
+    assert told.step == world.machines[0].match.record.position.step
+    assert not world.told(0, Misbehaved)
     assert not world.machines[0].transcript
 
 
@@ -473,8 +456,8 @@ def test_one_program_that_disagrees_with_two_counts_as_absent() -> None:
     record = world.machines[0].match.record
     assert record.position.left == (1,)
     assert record.position.purpose is Purpose.END
-    assert not shown(world, 0, Diverged)
-    assert not shown(world, 0, Misbehaved)
+    assert not world.told(0, Diverged)
+    assert not world.told(0, Misbehaved)
 
 
 def test_two_players_who_never_reach_each_other_play_through_the_third() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdice import PRESETS
-from protocol.events import ConcedeAccepted, Continued, NodeEvent, Overdue, Suspended
+from protocol.events import ConcedeAccepted, Continued, Overdue, Suspended
 from protocol.match.effects import Conceded, Ticked
 from protocol.match.match import Match
 from protocol.match.timeouts import Party
@@ -51,10 +51,6 @@ class Table(World):
                 if machine.is_up and machine.wake is not None and machine.wake <= self.now:
                     machine.wake = None
                     self.feed(me, Ticked())
-
-    def told(self, me: int, kind: type[NodeEvent]) -> list[NodeEvent]:
-        """Return what the owner of a node was told of one kind."""
-        return [event for event in self.machines[me].shown if isinstance(event, kind)]
 
     def has_put_out(self, player: int) -> bool:
         """Whether any of the others has gone on without a player."""

@@ -184,7 +184,7 @@ def test_a_silent_linked_player_suspends_a_match_that_needs_them() -> None:
     assert told() == []
     wait_until(world, began + 60)
     assert told() == [Suspended((machine.match.info[slow],))]
-    asked = [event for event in world.machines[slow].shown if isinstance(event, YourTurn)]
+    asked = world.told(slow, YourTurn)
     world.machines[slow].turn = asked[-1]
     world.move(slow)
     while len(told()) == 1:

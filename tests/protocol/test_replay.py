@@ -30,9 +30,8 @@ from protocol.limits import STATES_APART
 from protocol.match.effects import Conceded
 from protocol.match.replay import NoMatchError, Replay
 from protocol.wire.canonical import encode
-from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.messages import Kind, sign
 from tests.simulation.world import World
 from tests.tiers import thoroughly
 
@@ -179,7 +178,7 @@ def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
 @pytest.mark.parametrize("has_given_up", [True, False])
 def test_a_replay_gives_the_reason_that_the_players_were_told(has_given_up: bool) -> None:
     world = World(SMALL, 4, seed=3, patience=HURRIED)
-    leaver = first_turn(world)
+    leaver = world.first_turn()
     if has_given_up:
         world.machines[leaver].turn = None
         world.feed(leaver, Conceded())
@@ -206,23 +205,12 @@ def never_opened(replay: Replay, event: NodeEvent) -> bool:
     }
 
 
-def first_turn(world: World) -> int:
-    while not any(machine.turn for machine in world.machines):
-        assert world.step()
-    return next(me for me, machine in enumerate(world.machines) if machine.turn)
-
-
 @pytest.fixture(scope="module")
 def cheated() -> tuple[World, int]:
     """A match of three, of whom one calls a lie where there is no bid, and is put out for it."""
     world = World(SMALL, 3, seed=7, patience=Patience(5, 5))
-    cheat = first_turn(world)
-    match = world.machines[cheat].match
-    place = match.record.position
-    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match.signer.key)
-    world.machines[cheat].turn = None
-    for other in range(3):
-        world.send(cheat, other, Carried(*forged.wire))
+    cheat = world.first_turn()
+    world.call_nothing(cheat)
     world.run()
     return world, cheat
 
@@ -245,11 +233,9 @@ def test_misconduct_is_told_in_its_place_and_the_match_goes_on_without_the_culpr
 
 def test_misconduct_that_ends_the_file_is_the_last_thing_told() -> None:
     world = World(SMALL, 2, seed=7)
-    cheat = first_turn(world)
-    record = world.machines[cheat].match.record
-    place = record.position
-    forged = sign(Message(record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), MatchKey(world.seeds[cheat]))
-    replay = replayed(write_transcript(record) + encode(forged.wire))
+    cheat = world.first_turn()
+    forged = world.call_nothing(cheat)
+    replay = replayed(write_transcript(world.machines[cheat].match.record) + encode(forged.wire))
     assert replay.verdict.verdict == Judgement.MISCONDUCT
     story = told(replay)
     assert isinstance(story[-1], Misbehaved)

@@ -14,7 +14,6 @@ from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.limits import TRANSCRIPT
 from protocol.wire.canonical import Value, decode, encode
-from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.protocol.mutations import FairMatch, judge_bytes, play
@@ -264,15 +263,8 @@ def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
 def test_a_transcript_without_its_proof_is_unproven() -> None:
     """Whoever passes a transcript on can keep back what stands behind its end; a proof is a file of its own, too."""
     cheated = World(CLASSIC, 3, seed=7, patience=Patience(5, 5))
-    while not any(machine.turn for machine in cheated.machines):
-        assert cheated.step()
-    cheat = next(me for me, machine in enumerate(cheated.machines) if machine.turn)
-    match = cheated.machines[cheat].match
-    place = match.record.position
-    forged = sign(Message(match.record.match, place.step, place.tip, cheat, Kind.MOVE, "liar"), match.signer.key)
-    cheated.machines[cheat].turn = None
-    for other in range(3):
-        cheated.send(cheat, other, Carried(*forged.wire))
+    cheat = cheated.first_turn()
+    cheated.call_nothing(cheat)
     cheated.run()
     honest = cheated.machines[(cheat + 1) % 3]
     name = cheated.genesis.roster[cheat].join.nickname

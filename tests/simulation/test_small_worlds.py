@@ -90,13 +90,27 @@ def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_o
     assert walk_often(explorer, chance, walks, ("forks are proven",)) > 0
 
 
+Heard = Message | Vote | tuple[str, bytes]
+"""A message, a vote, or what a node does by itself."""
+
+
+def after(explorer: Explorer, *courses: Sequence[Heard]) -> State:
+    """Return the state after each node, from the first on, has taken the events of its course."""
+    state = explorer.start
+    for index, events in enumerate(courses):
+        for event in events:
+            what = explorer.table.number(event) if isinstance(event, Message | Vote) else event
+            state = explorer.after(state, index, explorer.move(state[index], what))
+    return state
+
+
 def test_a_fork_need_not_show_in_the_closes_alone() -> None:
     """Two sides that decided in different rounds: this is why the ABSENTs behind a decision are worth keeping."""
     table = Table(3, rounds=3, liar=2)
     explorer = Explorer(table)
     one: Entries = (b"0", b"", b"x")
     other: Entries = (b"", b"1", b"x")
-    said_to_one: list[Message | Vote | tuple[str, bytes]] = [
+    said_to_one: list[Heard] = [
         Message(FIRST, 2, b"x"),
         ("expire", FIRST),
         Vote(FIRST, 2, False, 0, one),
@@ -104,7 +118,7 @@ def test_a_fork_need_not_show_in_the_closes_alone() -> None:
         Vote(FIRST, 2, True, 0, one),
         Message(table.after(FIRST, one), 2, b"l"),
     ]
-    said_to_other: list[Message | Vote | tuple[str, bytes]] = [
+    said_to_other: list[Heard] = [
         Message(FIRST, 2, b"x"),
         ("expire", FIRST),
         Vote(FIRST, 2, False, 0, other),
@@ -114,11 +128,7 @@ def test_a_fork_need_not_show_in_the_closes_alone() -> None:
         Vote(FIRST, 2, True, 1, other),
         Message(table.after(FIRST, other), 2, b"l"),
     ]
-    state = explorer.start
-    for index, events in enumerate((said_to_one, said_to_other)):
-        for event in events:
-            what = table.number(event) if isinstance(event, Message | Vote) else event
-            state = explorer.after(state, index, explorer.move(state[index], what))
+    state = after(explorer, said_to_one, said_to_other)
     assert explorer.violates("one history", state)
     assert not explorer.violates("forks are proven", state)
     assert explorer.violates("forks are proven by CLOSEs", state)
@@ -131,7 +141,7 @@ def test_a_fork_need_not_show_if_only_one_side_put_somebody_out() -> None:
     everybody: Entries = (b"0", b"1", b"x")
     without: Entries = (b"", b"1", b"x")
     lock, empty = table.after(FIRST, everybody), (b"0", b"", b"l")
-    goes_on: list[Message | Vote | tuple[str, bytes]] = [
+    goes_on: list[Heard] = [
         Message(FIRST, 2, b"x"),
         Message(FIRST, 1, b"1"),
         Message(lock, 2, b"l"),
@@ -140,7 +150,7 @@ def test_a_fork_need_not_show_if_only_one_side_put_somebody_out() -> None:
         ("close", lock),
         Vote(lock, 2, True, 0, empty),
     ]
-    puts_out: list[Message | Vote | tuple[str, bytes]] = [
+    puts_out: list[Heard] = [
         Message(FIRST, 2, b"x"),
         ("expire", FIRST),
         Vote(FIRST, 2, False, 0, without),
@@ -148,11 +158,7 @@ def test_a_fork_need_not_show_if_only_one_side_put_somebody_out() -> None:
         Vote(FIRST, 2, True, 0, without),
         Message(table.after(FIRST, without), 2, b"l"),
     ]
-    state = explorer.start
-    for index, events in enumerate((goes_on, puts_out)):
-        for event in events:
-            what = table.number(event) if isinstance(event, Message | Vote) else event
-            state = explorer.after(state, index, explorer.move(state[index], what))
+    state = after(explorer, goes_on, puts_out)
     assert explorer.violates("one history", state)
     assert not explorer.violates("forks are proven", state)
     assert explorer.violates("all forks are proven", state)

@@ -11,7 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, Ruleset
 from p2pdice.players import OddsPlayer, Player
@@ -47,7 +47,9 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
-from protocol.wire.messages import Signed
+from protocol.wire.messages import Kind, Message, Signed, sign
+
+E = TypeVar("E")
 
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)
@@ -274,6 +276,27 @@ class World:
             machine.player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake else machine.player.choose(turn.view)
         )
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
+
+    def first_turn(self) -> int:
+        """Let things happen until somebody is on turn, and return who."""
+        while not any(machine.turn for machine in self.machines):
+            assert self.step()
+        return next(me for me, machine in enumerate(self.machines) if machine.turn)
+
+    def call_nothing(self, cheat: int) -> Signed:
+        """Let the player on turn call a lie where there is no bid: sign that for all others, and return it."""
+        record = self.machines[cheat].match.record
+        place = record.position
+        message = Message(record.match, place.step, place.tip, cheat, Kind.MOVE, "liar")
+        forged = sign(message, MatchKey(self.seeds[cheat]))
+        self.machines[cheat].turn = None
+        for other in range(len(self.machines)):
+            self.send(cheat, other, Carried(*forged.wire))
+        return forged
+
+    def told(self, me: int, kind: type[E]) -> list[E]:
+        """Return what the owner of a node was told of one kind."""
+        return [event for event in self.machines[me].shown if isinstance(event, kind)]
 
     def run(self, steps: int = 200_000) -> None:
         """Let things happen until nothing is left, or fail after so many steps."""
