@@ -156,7 +156,7 @@ def apply(state: State, item: Input) -> Transition:
     if kind is Evict:
         return departure.evicted(state, item)  # type: ignore[arg-type]
     if kind not in _TABLE:
-        raise UnexpectedInput(f"{kind.__name__} is no input of the engine")
+        raise UnexpectedInput(f"{kind.__name__} is not an input of the engine")
     awaited, taken = _TABLE[kind]
     if state.awaits is not awaited:
         raise UnexpectedInput(_awaited(state))

@@ -77,8 +77,9 @@ class Power:
     """A die or a seat, if the power of this mote takes one: see :attr:`p2pdice.powers.power.MotePower.target`."""
 
     def __post_init__(self) -> None:
-        if type(self.target) is not POWERS[self.die.mote].target:
-            raise MalformedMove(f"a die of {self.die.mote} has another kind of target: {_EXAMPLES}")
+        power = POWERS[self.die.mote]
+        if type(self.target) is not power.target:
+            raise MalformedMove(f"a die of {power.mote} is played as in {power.example}")
 
     def __str__(self) -> str:
         verb = POWERS[self.die.mote].verb
@@ -197,7 +198,7 @@ def parse_move(text: str) -> Move:
         return move
     shown = text if len(text) <= 40 else text[:40] + "…"
     raise MalformedMove(
-        f"{shown!a} is no move: bid as in 3x5 (three fives, quantity 1 to {MAX_QUANTITY}, face 1 to 6), or say"
+        f"{shown!a} is not a move: bid as in 3x5 (three fives, quantity 1 to {MAX_QUANTITY}, face 1 to 6), or say"
         " liar, exact, accuser, accused or concede; with motes also pass, lose red@1, crown dark@1,"
         f" {_EXAMPLES}; with stakes, stake 50 or stake 50 tickets 1"
     )

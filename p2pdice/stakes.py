@@ -56,9 +56,9 @@ def check_wager(wager: Sequence[int]) -> Wager:
         )
     checked = Wager(*wager)
     if checked.bet > checked.funds:
-        raise UnexpectedInput(f"a stake of {checked.bet} is more than the {checked.funds} coins that there are")
+        raise UnexpectedInput(f"a stake of {checked.bet} coins is more than the {checked.funds} owned")
     if checked.tickets > checked.owned:
-        raise UnexpectedInput(f"no {checked.tickets} run tickets can be staked: there are {checked.owned or 'none'}")
+        raise UnexpectedInput(f"a stake of {checked.tickets} run tickets is more than the {checked.owned} owned")
     return checked
 
 

@@ -43,7 +43,7 @@ _Transition = tuple[State, tuple[Event, ...]]
 def public_die(state: State, item: Roll) -> _Transition:
     """Take the roll for the prize, or the one that the top of the stack needs."""
     if type(item.face) is not int or item.face not in FACES:
-        raise UnexpectedInput(f"{item.face!r} is no face of a die: it has 1 to 6")
+        raise UnexpectedInput(f"{item.face!r} is not a face of a die: faces are 1 to 6")
     motes = _mischief(state)
     if state.phase == "prize":
         return _draw_prize(state, motes, item.face)

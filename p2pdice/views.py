@@ -45,7 +45,7 @@ def view(state: State, seat: int, hand: Hand = ()) -> View:
     if not 0 <= seat < state.players:
         raise UnexpectedInput(f"there is no seat {seat}: seats are 0 to {state.players - 1}")
     if hand and (len(hand) != state.dice[seat] or any(face not in FACES for face in hand)):
-        raise UnexpectedInput(f"{hand} is no hand of seat {seat}, which has {state.dice[seat]} dice")
+        raise UnexpectedInput(f"{hand} is not a hand of seat {seat}, which has {state.dice[seat]} dice")
     return View(state, seat, tuple(sorted(hand)))
 
 

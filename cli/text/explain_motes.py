@@ -12,7 +12,7 @@ from p2pdice.powers import GROUP_OF
 Section = tuple[str, tuple[str, ...]]
 
 _MOTES: Final = (
-    "There are six motes: {redeemed} are Redeemed, {cursed} are Cursed. One of them is rolled for at the start and is"
+    "There are six motes: {redeemed} are Redeemed, {cursed} are Cursed. One of them is rolled at the start and is"
     " the prize; everybody's five dice bear the five others. A die keeps its name for the whole match, whoever holds"
     " it: grey@2 is the Grey that was dealt to seat 2, and seats count from 0. What face it shows is another matter."
 )
@@ -23,17 +23,18 @@ _PLEDGE: Final = (
 _TURN: Final = (
     "A round is the turn of its leader, and has three phases. At sunset Redeemed dice can be played. At night everybody"
     " rolls, then Cursed dice can be played, then the bidding goes on until a call is settled. At sunrise Redeemed"
-    " dice can be played once more, before anybody who has no dice left is out and the lead passes on."
+    " dice can be played once more, before players without dice are out and the lead passes on."
 )
 _GRAVEYARD: Final = (
-    "Who loses a die chooses which (type lose red@1), and it goes to the graveyard. Only whoever sent it there may play"
-    " it, while they have dice, or at the sunrise in which they would be out. A power may be used on any die of the"
-    " graveyard, whosever it was. Once played, a die is out of the game, but for Neutral."
+    "A player who loses a die chooses which one (type lose red@1). It goes to the graveyard, and only that player may"
+    " play it: while they have dice, or at the sunrise in which they would be out. A power can be used on any die of"
+    " the graveyard. Once played, a die is out of the game; only Neutral stays in it."
 )
 _WINDOWS: Final = (
-    "In each phase players are asked clockwise from the leader: play a die, or pass. Whoever plays starts the asking"
-    " anew behind them, until all have passed in a row. Nobody is asked who has nothing to play. Cursed dice can also"
-    " be played on your own turn in the bidding, before you bid or call; you stay on turn."
+    "In each phase players are asked clockwise from the leader: play a die, or pass. After each die that is played,"
+    " the asking starts anew with the next player, until all have passed in a row. A player with nothing to play is"
+    " not asked. Cursed dice can also be played on your own turn in the bidding, before you bid or call; you stay on"
+    " turn."
 )
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 _STACK: Final = (
@@ -42,24 +43,24 @@ _STACK: Final = (
     " one. A die that was answered is spent all the same; one whose target is gone by then does nothing."
 )
 _END: Final = (
-    "The last player with dice names one of them the winning die (type crown dark@1). It joins the prize to a Twin"
+    "The last player with dice names one of them the winning die (type crown dark@1). It joins the prize in a Twin"
     " Soul. Everybody who is pledged to the group of the winning die, in the match or out of it, earns a run ticket."
 )
 _BEWARE: Final = (
     "An immune leader may open with as many sixes as there are dice. The next player cannot call that with success:"
-    " the accusation is void, and they have to bid even more, which the one after them calls. What helps is to be"
-    " immune oneself."
+    " the accusation is void, and they have to bid even more, which the one after them calls. Being immune"
+    " oneself helps."
 )
 _STAKES: Final = (
     "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
-    " stake 0); sealed, and all are opened at once. Everybody comes with {funds} coins and no run tickets: nothing is"
-    " carried over from one match to the next yet. The winner gets what all have staked, and on top of it their own"
-    " bet times itself divided by the coins they had, rounded down. Of bets of 100 and 50 out of 1,000 each the first,"
-    " if they win, gets 150 and 10: 60 more than they staked. Everybody else loses what they staked."
+    " stake 0). Stakes are sealed, and all are opened at once. Everybody comes with {funds} coins and no run tickets:"
+    " nothing is carried over from one match to the next yet. The winner gets all stakes, and a bonus: their own bet"
+    " times itself, divided by the coins they had, rounded down. If two players with 1,000 coins bet 100 and 50, the"
+    " first gets 150 and 10 by winning: 60 more than their stake. Everybody else loses their stake."
 )
 _TICKETS: Final = (
-    "Whoever has run tickets can stake them besides (stake 50 tickets 1), and the winner gets them all; as long as"
-    " nothing is carried over, nobody has any."
+    "Run tickets can be staked, too (stake 50 tickets 1), and the winner gets them all; as long as nothing is carried"
+    " over, nobody has any."
 )
 _TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
 

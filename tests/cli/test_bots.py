@@ -197,7 +197,7 @@ async def test_who_made_a_fault_is_told_what_was_played(program: Write, tmp_path
     assert len(errors) == bot.faults["illegal"] == bot.moves
     assert errors[0]["id"] == 1
     assert errors[0]["played"] in ("1x1", "liar")
-    assert "'9x9' is no move" in errors[0]["error"]
+    assert "'9x9' is not a move" in errors[0]["error"]
 
 
 async def test_a_program_sees_its_own_hand_and_what_is_public(program: Write, tmp_path: Path) -> None:

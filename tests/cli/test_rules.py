@@ -150,7 +150,7 @@ def test_stakes_say_what_there_is_to_stake_and_that_nothing_is_carried_over() ->
     assert "any run tickets" not in page
     paid = settlement(over(stakes=((100, 1000, 0, 0), (50, 1000, 0, 0)), winner=0))
     assert (paid.payout[0], paid.delta[0]) == (150 + 10, 60)
-    assert "gets 150 and 10: 60 more than they staked" in page
+    assert "gets 150 and 10 by winning: 60 more than their stake" in page
 
 
 def over(stakes: tuple[tuple[int, int, int, int], ...], winner: int) -> State:

@@ -86,7 +86,7 @@ def test_pledges_are_to_one_group_or_the_other_by_every_seat(pledges: tuple[str,
 @pytest.mark.parametrize("face", [0, 7, True, 1.0, "1"])
 def test_a_public_die_has_six_faces(face: object) -> None:
     state, _ = apply(new_match(MOTES_ONLY, 2), Pledges(("redeemed", "cursed")))
-    with pytest.raises(UnexpectedInput, match="no face"):
+    with pytest.raises(UnexpectedInput, match="not a face"):
         apply(state, Roll(face))  # type: ignore[arg-type]
 
 

@@ -109,8 +109,8 @@ def test_a_match_that_ends_before_the_stakes_pays_nothing() -> None:
 @pytest.mark.parametrize(
     ("stake", "message"),
     [
-        ((11, 10, 0, 0), "a stake of 11 is more than the 10 coins that there are"),
-        ((0, 10, 2, 1), "no 2 run tickets can be staked: there are 1"),
+        ((11, 10, 0, 0), "a stake of 11 coins is more than the 10 owned"),
+        ((0, 10, 2, 1), "a stake of 2 run tickets is more than the 1 owned"),
         ((-1, 10, 0, 0), "whole numbers"),
         ((True, 10, 0, 0), "whole numbers"),
         ((1.0, 10, 0, 0), "whole numbers"),
