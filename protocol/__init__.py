@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from protocol.consensus.position import Stage
     from protocol.consensus.verifier import Judgement, Verdict, examine, verify
     from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, fingerprint, parse_fingerprint
     from protocol.errors import ErrorCode, LocalError, NodeError, PeerError, ProtocolError, RefuseCode
     from protocol.match.lobby import TableSettings
     from protocol.match.match import Match
-    from protocol.match.progress import Clock, Progress, Stage
+    from protocol.match.progress import Clock, Progress
     from protocol.match.replay import Replay
     from protocol.match.timeouts import Party
     from protocol.net.addresses import Address, format_address, parse_address
@@ -36,7 +37,8 @@ _HOME = {
         "errors": "ErrorCode LocalError NodeError PeerError ProtocolError RefuseCode",
         "match.lobby": "TableSettings",
         "match.match": "Match",
-        "match.progress": "Clock Progress Stage",
+        "consensus.position": "Stage",
+        "match.progress": "Clock Progress",
         "match.replay": "Replay",
         "match.timeouts": "Party",
         "consensus.verifier": "Judgement Verdict examine verify",

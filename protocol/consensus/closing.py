@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from p2pdice import Concede, Event, Evict, Expect, Play, State, apply
 from p2pdice import Input as GameInput
@@ -40,10 +40,8 @@ class Closing(Generic[Body]):
         self.context = Context(match, position.step, position.tip)
         self.transition = transition
         kind, owed = position.kind, position.owed
-        self.bodies = cast(
-            "dict[int, Body]",
-            {author: signed.message.body for author, signed in entries.items() if signed.message.kind is kind},
-        )
+        given: Any = {author: signed.message.body for author, signed in entries.items() if signed.message.kind is kind}
+        self.bodies: dict[int, Body] = given
         """The bodies of the kind that the step takes, by author."""
         self.leavers: tuple[int, ...] = ()
         """Authors who owed a message of that kind and gave none: they have left the match."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from p2pdice import Event, State
@@ -26,6 +26,21 @@ class Purpose(StrEnum):
     STAKES = "stakes"
     SHOWDOWN = "showdown"
     END = "end"
+
+
+class Stage(Enum):
+    """What a step takes from each player who owes it something."""
+
+    COMMIT = "commit"
+    """A commitment to a secret. Nobody knows anything yet."""
+    LOCK = "lock"
+    """A signature under all that went before."""
+    OPEN = "open"
+    """The secret itself: a share of a roll, the key of a cup, a stake."""
+    CHOOSE = "choose"
+    """What a person decides: a move, or how much to stake."""
+    CONFIRM = "confirm"
+    """A signature under the end of the match."""
 
 
 class Standing(NamedTuple):

@@ -74,7 +74,7 @@ def advance(
     :param transition: what the move among them makes of the game, if there is one.
     """
     assert position.kind is not None
-    closing = Closing[Any](genesis, match, position, entries, transition)
+    closing: Closing[Any] = Closing(genesis, match, position, entries, transition)
     RULES[position.kind].fold(closing)
     if closing.state is None:
         _begin_game(closing)

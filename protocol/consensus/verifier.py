@@ -16,6 +16,7 @@ from protocol import limits
 from protocol.consensus.departures import witnesses
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
+from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
@@ -159,13 +160,13 @@ class _Reading:
 
         :raises RejectedMessageError: if too many stand behind the history.
         """
-        record, before = self.record, self.record.position
+        record, before = self.record, self.record.chain[-1]
         given = len(record.held) + len(record.closes) + 1
         if not self._behind and self._continues(before, signed):
             self.signatures += 1
             self._last = signed
-            if record.position is not before:
-                self._close(before, record.position, given)
+            if record.chain[-1] is not before:
+                self._close(before, record.chain[-1], given)
             return
         self._behind.append(signed)
         if len(self._behind) > limits.EVIDENCE:
@@ -295,7 +296,7 @@ class _Reading:
         state = position.state
         where = "before the first round" if state is None else f"in round {state.round}"
         assert position.kind is not None
-        awaited = f"{', '.join(names[author] for author in missing)} to {_AWAITED[position.kind]}"
+        awaited = f"{', '.join(names[author] for author in missing)} to {RULES[position.kind].task}"
         return replace(
             self._verdict(Judgement.INCOMPLETE, f"nothing wrong so far; the file ends {where}, waiting for {awaited}"),
             round=None if state is None else state.round,
@@ -358,14 +359,6 @@ def _labels(record: History) -> tuple[str, ...]:
     )
 
 
-_AWAITED: Final = {  # what the missing players have not done
-    Kind.COMMIT: "commit",
-    Kind.LOCK: "confirm the history",
-    Kind.REVEAL: "reveal a share of the dice",
-    Kind.MOVE: "move",
-    Kind.OPEN: "open the dice",
-    Kind.STAKE: "open a stake",
-}
 _DISORDER: Final = {
     Outcome.ADDED: "a message stands out of order, or is none of the history",
     Outcome.DUPLICATE: "a message stands twice",

@@ -8,38 +8,11 @@ Sans-I/O.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import Final
 
 from protocol.consensus.history import History
-from protocol.consensus.position import Purpose
+from protocol.consensus.kinds import RULES
+from protocol.consensus.position import Purpose, Stage
 from protocol.events import PlayerInfo
-from protocol.wire.messages import Kind
-
-
-class Stage(Enum):
-    """What a step takes from each player who owes it something."""
-
-    COMMIT = "commit"
-    """A commitment to a secret. Nobody knows anything yet."""
-    LOCK = "lock"
-    """A signature under all that went before."""
-    OPEN = "open"
-    """The secret itself: a share of a roll, the key of a cup, a stake."""
-    CHOOSE = "choose"
-    """What a person decides: a move, or how much to stake."""
-    CONFIRM = "confirm"
-    """A signature under the end of the match."""
-
-
-_STAGES: Final = {
-    Kind.COMMIT: Stage.COMMIT,
-    Kind.LOCK: Stage.LOCK,
-    Kind.REVEAL: Stage.OPEN,
-    Kind.OPEN: Stage.OPEN,
-    Kind.STAKE: Stage.OPEN,
-    Kind.MOVE: Stage.CHOOSE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +64,7 @@ def progress(record: History, info: tuple[PlayerInfo, ...]) -> Progress:
     else:
         assert position.kind is not None
         owed, here = set(position.owed), set(record.held)
-        stage = Stage.CHOOSE if position.is_choice else _STAGES[position.kind]
+        stage = Stage.CHOOSE if position.is_choice else RULES[position.kind].stage
     given = in_order(record, info, here)
     return Progress(position.step, position.purpose, stage, given, in_order(record, info, owed - here))
 

@@ -29,6 +29,8 @@ def test_a_kind_in_a_script_says_how_it_is_judged_folded_and_made(kind: Kind) ->
     assert rule.judge is not Rule.judge
     assert rule.fold is not Rule.fold
     assert rule.produce is not Rule.produce
+    assert rule.stage
+    assert rule.task
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in VOTES], ids=lambda kind: kind.name)

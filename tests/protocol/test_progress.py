@@ -8,12 +8,12 @@ import random
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.position import Purpose
+from protocol.consensus.position import Purpose, Stage
 from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn
 from protocol.limits import OVERSLEPT
 from protocol.match.effects import MatchInput, Ticked
 from protocol.match.match import Match
-from protocol.match.progress import Clock, Stage
+from protocol.match.progress import Clock
 from protocol.match.timeouts import Party
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind

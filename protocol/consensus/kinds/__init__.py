@@ -6,7 +6,7 @@ A new kind takes a number in :class:`~protocol.wire.messages.Kind`, a module her
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from protocol.consensus.kinds.absent import Absent
 from protocol.consensus.kinds.close import Close
@@ -77,5 +77,5 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
         raise MalformedMessageError(f"there is no kind {kind}")
     if not rule.fits(body):
         raise MalformedMessageError(f"the body of {rule.kind.name} must be: {rule.shape}")
-    message = Message(cast("bytes", match), step, cast("bytes", tip), author, rule.kind, body)
+    message = Message(match, step, tip, author, rule.kind, body)
     return Signed(data, signature, message, message_id(data))

@@ -8,7 +8,7 @@ from typing import Final
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, are_hashes, listed
-from protocol.consensus.position import Position, Purpose, Standing
+from protocol.consensus.position import Position, Purpose, Stage, Standing
 from protocol.crypto.joint_randomness import hand_commitment, share_commitment, stake_commitment
 from protocol.wire.messages import Kind, Signed
 
@@ -35,6 +35,8 @@ class Commit(Rule[tuple[bytes, ...]]):
 
     kind = Kind.COMMIT
     shape = "array of 1 or 2 byte strings of 32 bytes"
+    stage = Stage.COMMIT
+    task = "commit"
 
     def fits(self, body: object) -> bool:
         return are_hashes(body, (1, 2))

@@ -8,7 +8,7 @@ from typing import Final
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError, OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, short
-from protocol.consensus.position import Position
+from protocol.consensus.position import Position, Stage
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.wire.messages import Kind, Signed
@@ -23,6 +23,11 @@ def carried(body: bytes) -> dict[int, bytes]:
     return {body[place]: body[place + 1 : place + CARRIED] for place in pairs}
 
 
+def _witnesses(body: bytes) -> bytes:
+    """Return the roster indices in the body of a LOCK."""
+    return body[HASH_BYTES::CARRIED]
+
+
 class Lock(Rule[bytes]):
     """The hash of the engine's state: its author has the same history and draws the same conclusion.
 
@@ -31,12 +36,13 @@ class Lock(Rule[bytes]):
 
     kind = Kind.LOCK
     shape = "byte string of 32 bytes, and 65 for each signature, ascending by roster index"
+    stage = Stage.LOCK
+    task = "confirm the history"
 
     def fits(self, body: object) -> bool:
         if type(body) is not bytes or len(body) < HASH_BYTES or (len(body) - HASH_BYTES) % CARRIED:
             return False
-        authors = body[HASH_BYTES::CARRIED]
-        return all(one < other for one, other in pairwise(authors))
+        return all(one < other for one, other in pairwise(_witnesses(body)))
 
     def statement(self, body: bytes) -> str:
         return f"locked the state {short(body)}"
@@ -52,7 +58,7 @@ class Lock(Rule[bytes]):
         """Begin a segment: who votes in it, and whose vote the next LOCK can keep."""
         position = closing.position
         closing.base = tuple(sorted({*position.players, *position.present}.difference(position.left)))
-        witnesses = (author for body in closing.bodies.values() for author in carried(body))
+        witnesses = b"".join([_witnesses(body) for body in closing.bodies.values()])
         closing.present = tuple(sorted({*position.players, *witnesses}))
         closing.players = position.live
         closing.locked = position.step

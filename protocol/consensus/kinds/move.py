@@ -6,7 +6,7 @@ from p2pdice import Bid, Concede, Play, RulesError, apply, parse_move
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets
-from protocol.consensus.position import Position, Transition
+from protocol.consensus.position import Position, Stage, Transition
 from protocol.limits import MOVE_CHARACTERS
 from protocol.wire.messages import Kind, Signed
 
@@ -30,6 +30,8 @@ class Move(Rule[str]):
 
     kind = Kind.MOVE
     shape = f"text of 1 to {MOVE_CHARACTERS} characters"
+    stage = Stage.CHOOSE
+    task = "move"
 
     def fits(self, body: object) -> bool:
         return type(body) is str and 0 < len(body) <= MOVE_CHARACTERS

@@ -7,7 +7,7 @@ from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.commit import COMMITMENTS, dice_commitments
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, are_hashes, listed, short
-from protocol.consensus.position import Position, Purpose, Standing
+from protocol.consensus.position import Position, Purpose, Stage, Standing
 from protocol.crypto.joint_randomness import hand_commitment
 from protocol.wire.messages import Kind, Signed
 
@@ -17,6 +17,8 @@ class Open(Rule[tuple[bytes, ...]]):
 
     kind = Kind.OPEN
     shape = "array of 3 byte strings of 32 bytes"
+    stage = Stage.OPEN
+    task = "open the dice"
 
     def fits(self, body: object) -> bool:
         return are_hashes(body, (1 + COMMITMENTS[Purpose.DEAL],))

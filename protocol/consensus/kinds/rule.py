@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, Protocol
+from typing import ClassVar, Generic, Protocol, TypeGuard
 
 from p2pdice import Stake
 from protocol.consensus.closing import Body, Closing
-from protocol.consensus.position import Position, Transition
+from protocol.consensus.position import Position, Stage, Transition
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context
 from protocol.errors import LocalError
@@ -55,12 +55,16 @@ class LostStakeError(LocalError):
 class Rule(ABC, Generic[Body]):
     """What is true of every message of one kind.
 
-    Kinds that are no part of the history, such as votes, need no ``judge`` and no ``fold``.
+    Kinds that no step takes, such as votes, need no ``stage``, ``task`` and ``fold``.
     """
 
     kind: ClassVar[Kind]
     shape: ClassVar[str]
     """The shape of the body in words."""
+    stage: ClassVar[Stage]
+    """What a step that takes this kind wants of each player."""
+    task: ClassVar[str]
+    """What a player whose message is missing still has to do, in words."""
 
     @abstractmethod
     def fits(self, body: object) -> bool:
@@ -91,7 +95,7 @@ class Rule(ABC, Generic[Body]):
         return None
 
 
-def is_hash(value: object) -> bool:
+def is_hash(value: object) -> TypeGuard[bytes]:
     """Tell whether a value is a byte string as long as a hash, a key or a share."""
     return type(value) is bytes and len(value) == HASH_BYTES
 
