@@ -1,0 +1,113 @@
+"""Recorders of links and listening nodes, for the tests of links, handshakes, listeners and dialers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from protocol.crypto.tls import credentials
+from protocol.limits import KIB, Limits
+from protocol.net.dialer import dial
+from protocol.net.link import Link
+from protocol.net.listener import Listener
+from tests.programs import PATIENCE
+
+SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
+"""Everything that would take seconds takes tenths."""
+HOST = "127.0.0.1"
+KNOCKING = Limits(paces_own_machine=True, handshake=2)
+
+
+class Recorder:
+    """An owner of links that notes what it is told."""
+
+    def __init__(self, *, widens: bool = True) -> None:
+        self.widens = widens
+        self.links: list[Link] = []
+        self.frames: list[bytes] = []
+        self.ends: list[tuple[Link, str]] = []
+        self._progress = asyncio.Event()
+
+    def link_up(self, link: Link) -> None:
+        self.links.append(link)
+        if self.widens:
+            link.widen()
+        self._progress.set()
+
+    def frame_received(self, link: Link, frame: bytes) -> None:
+        assert link in self.links
+        assert link not in [ended for ended, _ in self.ends]
+        self.frames.append(frame)
+        self._progress.set()
+
+    def link_down(self, link: Link, reason: str) -> None:
+        assert link in self.links
+        assert link not in [ended for ended, _ in self.ends], "a link ends once"
+        self.ends.append((link, reason))
+        self._progress.set()
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason for _, reason in self.ends]
+
+    def has_heard_all_ends(self) -> bool:
+        return len(self.ends) == len(self.links)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self._progress.clear()
+                await self._progress.wait()
+
+
+NUMBERS: Iterator[int] = itertools.count(1)
+
+
+def identity() -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(next(NUMBERS).to_bytes(32, "big"))
+
+
+class Table:
+    """A listening node."""
+
+    def __init__(self, limits: Limits, recorder: Recorder) -> None:
+        self.limits = limits
+        self.recorder = recorder
+        self.identity = identity()
+        self.credentials = credentials(self.identity)
+        self.listener: Listener
+
+    async def dial(self, recorder: Recorder, key: Ed25519PrivateKey | None = None, limits: Limits = SHORT) -> Link:
+        return await dial(HOST, self.listener.port, credentials(key or identity()), recorder, limits=limits)
+
+    async def is_alive(self) -> bool:
+        """Have an honest stranger link up and say something that arrives."""
+        guest = Recorder()
+        link = await self.dial(guest)
+        token = f"alive {next(NUMBERS)}".encode()
+        link.send(token)
+        await self.recorder.until(lambda: token in self.recorder.frames)
+        link.close()
+        await guest.until(lambda: bool(guest.ends))
+        return True
+
+
+Opener = Callable[..., Awaitable[Table]]
+
+
+async def is_cut_off(reader: asyncio.StreamReader) -> bool:
+    """Wait for the other side to end the connection, cleanly or not."""
+    async with asyncio.timeout(PATIENCE):
+        with suppress(OSError):
+            while await reader.read(64 * KIB):
+                pass
+        return True
+
+
+async def raw_tls(table: Table, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(HOST, table.listener.port, ssl=context, server_hostname="")

@@ -1,0 +1,106 @@
+"""Dialling finds the wanted node among many addresses, and a failure to find it is a sentence for a person."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+
+import pytest
+
+from protocol.crypto.tls import credentials
+from protocol.limits import Limits
+from protocol.net.dialer import DialError, dial, dial_any
+from tests.protocol.links import HOST, SHORT, Opener, Recorder, identity
+
+
+async def test_the_expected_identity_must_answer(opens: Opener) -> None:
+    table = await opens()
+    guest = Recorder()
+    with pytest.raises(DialError, match="another player answers"):
+        await dial(HOST, table.listener.port, credentials(identity()), guest, bytes(32).__eq__, SHORT)
+    assert guest.links == []
+    accept = table.credentials.public_key.__eq__
+    link = await dial(HOST, table.listener.port, credentials(identity()), guest, accept, SHORT)
+    assert link.is_up
+
+
+async def test_dialling_a_host_name_passes_over_a_stranger_at_one_of_its_addresses(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, right = await opens(), await opens()
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (HOST, each.listener.port)) for each in (wrong, right)]
+
+    async def resolve(*_: object, **__: object) -> list[object]:
+        return list(both)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    for _ in range(6):
+        both.reverse()
+        accept = right.credentials.public_key.__eq__
+        link = await dial("two.example", 1, credentials(identity()), Recorder(), accept, SHORT)
+        assert link.peer_key == right.credentials.public_key
+
+
+async def test_a_node_does_not_link_to_itself(opens: Opener) -> None:
+    table = await opens()
+    with pytest.raises(DialError, match="this program itself"):
+        await table.dial(Recorder(), table.identity)
+    assert table.recorder.links == []
+
+
+async def test_one_good_address_among_bad_ones_is_found_and_only_it_becomes_a_link(opens: Opener) -> None:
+    table = await opens()
+    mute = socket.create_server((HOST, 0))
+    guest = Recorder()
+    link = await dial_any(
+        [(HOST, 1), mute.getsockname(), (HOST, table.listener.port), ("localhost", table.listener.port)],
+        credentials(identity()),
+        guest,
+        limits=Limits(handshake=5),
+    )
+    assert link.is_up
+    assert guest.links == [link]
+    link.send(b"hello")
+    await table.recorder.until(lambda: bool(table.recorder.frames))
+    mute.close()
+
+
+async def test_failures_to_dial_are_sentences(opens: Opener) -> None:
+    mute = socket.create_server((HOST, 0))
+
+    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    web = await asyncio.start_server(answer, HOST, 0)
+    own = credentials(identity())
+
+    async def problem(*addresses: tuple[str, int]) -> str:
+        with pytest.raises(DialError) as caught:
+            await dial_any(addresses, own, Recorder(), limits=SHORT)
+        return str(caught.value)
+
+    assert await problem() == "no address is known"
+    assert await problem((HOST, 1)) == f"nobody listens at {HOST}:1"
+    assert await problem(mute.getsockname()) == f"{HOST}:{mute.getsockname()[1]} did not answer within 0.4 seconds"
+    assert "something other than p2pdice answers" in await problem(web.sockets[0].getsockname())
+    assert await problem(("x" * 64, 1)) == f"no machine is known by the name {'x' * 64}"
+    mute.close()
+    web.close()
+    await web.wait_closed()
+
+
+async def test_a_dial_given_up_at_any_moment_leaves_no_connection_behind(opens: Opener) -> None:
+    table = await opens()
+    guest, own = Recorder(), credentials(identity())
+    for turns in range(40):
+        dialling = asyncio.create_task(dial(HOST, table.listener.port, own, guest, limits=Limits()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        dialling.cancel()
+        with suppress(asyncio.CancelledError):
+            (await dialling).drop("too late to give up")
+    assert await table.is_alive()
+    await table.recorder.until(table.recorder.has_heard_all_ends)
+    await guest.until(guest.has_heard_all_ends)
