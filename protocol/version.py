@@ -1,15 +1,15 @@
-"""The version of the protocol that this program speaks, and what is named after it."""
+"""The version of the protocol that this program speaks, and the texts that contain it."""
 
 from __future__ import annotations
 
 from typing import Final
 
 PROTOCOL_VERSION: Final = 2
-"""Nodes of other versions are met, to say so; nothing else is done with them, or with what they have written."""
+"""A node of another version is only told that the versions differ; its files are refused, too."""
 
 
 def tag(name: str, version: int = PROTOCOL_VERSION) -> str:
-    """Return what stands in front of anything that is hashed or signed, so that it can be read as nothing else.
+    """Return the prefix of everything that is hashed or signed for one purpose, so that it serves no other.
 
     >>> tag("genesis")
     'p2pdice/2/genesis'
@@ -27,7 +27,7 @@ def versions_differ(there: int, here: int = PROTOCOL_VERSION) -> str:
 
 
 def written_by(version: int) -> str:
-    """Return why a match of another version of the protocol can be neither read nor gone on with here.
+    """Return why a match of another version of the protocol can be neither read nor continued here.
 
     >>> written_by(1)
     'played by version 1 of the protocol, and this program speaks version 2'

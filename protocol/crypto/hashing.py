@@ -32,7 +32,7 @@ def _head(tag: str, count: int, version: int) -> bytes:
 def tagged_hash(tag: str, *parts: bytes | int, version: int = PROTOCOL_VERSION) -> bytes:
     """Return H(``p2pdice/2/`` + tag, parts), 32 bytes. Integers are 0…2^64-1.
 
-    :param version: of the protocol, for what outlives one.
+    :param version: version of the protocol, for data that outlives one.
 
     >>> tagged_hash("example", b"a", 1).hex()
     '3668d587ad2e4b11209d53d43929aa9c023f3e69bb5a8bec0ccad86029a632d9'

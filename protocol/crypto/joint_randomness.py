@@ -7,7 +7,7 @@ was known, so the owner cannot choose the dice; nobody else has the key, so nobo
 lets everybody check.
 
 Every hash names its :class:`Context`: match, step and tip of the step in which the commitments were made, and the
-author. A commitment that is copied, or replayed from elsewhere, cannot be opened by whoever copied it.
+author. A commitment that is copied, or replayed from elsewhere, cannot be opened by the player who copied it.
 """
 
 from __future__ import annotations

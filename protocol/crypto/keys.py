@@ -42,7 +42,7 @@ SIGNATURE_BYTES: Final = 64
 IDENTITY_FILE: Final = "identity.key"
 
 _READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Follow no link and wait for nobody who writes to a pipe, where the system knows that; change no byte."""
+"""Follow no link, do not wait for a writer of a pipe, and change no byte, as far as the system has such flags."""
 
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FINGERPRINT_DATA: Final = 19
@@ -90,7 +90,7 @@ TRIALS: Final = {
 """Signatures, and whether a strict verification accepts them."""
 
 _Verify = Callable[[bytes, bytes, bytes], bool]
-"""Takes a signature, what was signed, and the key."""
+"""Takes a signature, the signed bytes, and the key."""
 
 
 def _openssl_verifies(signature: bytes, data: bytes, raw: bytes) -> bool:
@@ -168,7 +168,7 @@ def _check_character(text: str) -> str:
 
 
 def fingerprint(identity: bytes) -> str:
-    """Return what people compare: 95 bits of the key's hash and a check character, in five groups of four.
+    """Return the fingerprint for people: 95 bits of the key's hash and a check character, in five groups of four.
 
     An identity outlives versions of the protocol; so does its fingerprint, which people may have written down.
 
@@ -198,7 +198,7 @@ class KeyFileError(LocalError):
 
 
 def _read_private(path: Path) -> bytes:
-    """Return what is in a key file, if it is one, and its owner's alone.
+    """Return the content of a key file, if it is one and no other account can read it.
 
     :raises KeyFileError: if it is not.
     :raises OSError: if it cannot be read.

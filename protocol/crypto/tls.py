@@ -81,7 +81,7 @@ def _unsigned(subject: x509.Name, public_key: Ed25519PublicKey) -> x509.Certific
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a node needs to open and accept links under its identity."""
+    """The TLS contexts with which a node opens and accepts links under its identity."""
 
     public_key: bytes
     """The identity: 32 bytes."""
@@ -140,11 +140,11 @@ class Peer(NamedTuple):
     key: bytes
     """The identity that it has proved."""
     version: int
-    """Of the protocol: the highest that both sides speak or know of."""
+    """Version of the protocol: the highest that both sides speak or know of."""
 
 
 def authenticate(connection: ssl.SSLObject) -> Peer:
-    """Return who the other side of a connection is whose handshake is done.
+    """Return the identity and version of the other side of a connection whose handshake is done.
 
     :raises ssl.SSLError: if it shows no admissible key, or does not speak this protocol in any version.
     """

@@ -1,12 +1,12 @@
 """One TLS connection in the event loop: its handshake, and the channel that it becomes.
 
-A handshake is what a stranger can make a node compute before anything is known of them. OpenSSL takes a hundred
-kilobytes of certificates for it, and decodes keys on curves of the stranger's own making: half a minute of work, of
-which it bounds neither bytes nor kinds. So the bytes are bounded here, the work is done outside of the event loop, by
-one thread for all who knock, and whoever let the stranger in is told what it took.
+A stranger can make a node compute a handshake before anything is known of the stranger. OpenSSL accepts a hundred
+kilobytes of certificates in it, and decodes keys on curves of the stranger's own making. That can take half a minute,
+as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside of the
+event loop, by one thread for all incoming connections, and the listener is told how long it took.
 
 Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
-first are bounded, too, and the records are counted for whoever can hold the peer back.
+messages are bounded, too. The records are counted, and the link slows the peer down.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from protocol.limits import (
 
 _ANSWERING: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="p2pdice-answers")
 _DIALLING: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="p2pdice-dials")
-"""OpenSSL lets go of the interpreter while it computes, and the event loop goes on. Nobody who knocks delays a dial."""
+"""OpenSSL lets go of the interpreter while it computes, so the event loop goes on. Dialling has its own threads: no
+incoming connection delays it."""
 _RECORD_HEADER: Final = 5
 """Bytes: the last two are the length of what follows."""
 _RECORD_OVERHEAD: Final = 22
@@ -46,7 +47,7 @@ class Secured(NamedTuple):
     peer: Peer
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
-    """What has arrived and was not read yet."""
+    """Bytes that have arrived and were not read yet."""
     outgoing: ssl.MemoryBIO
 
 
@@ -55,7 +56,7 @@ async def shake_hands(
 ) -> Secured:
     """Do the handshake on a connected socket that does not block.
 
-    :param charge: told, piece by piece, the seconds of computing that it took; also when it has failed.
+    :param charge: called for each piece with the seconds of computing that it took, also when the handshake fails.
     :raises OSError: if the peer does not do its part, proves no admissible key, or sends more than a node does.
     """
     loop = asyncio.get_running_loop()
@@ -71,7 +72,7 @@ async def shake_hands(
             return None
         finally:
             spent = time.thread_time() - began
-            with suppress(RuntimeError):  # the loop is closed: there is nobody to be charged any more
+            with suppress(RuntimeError):  # the loop is closed, and with it the listener that would be charged
                 loop.call_soon_threadsafe(charge, spent)
 
     async def compute() -> Peer | None:
@@ -93,7 +94,7 @@ async def shake_hands(
 
 
 class _Pieces:
-    """What arrives on a connection before its handshake is done."""
+    """The bytes that arrive on a connection before its handshake is done."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -102,7 +103,7 @@ class _Pieces:
     async def take(self, most: int) -> bytes:
         """Wait for some bytes.
 
-        :raises OSError: if the peer ends the connection, or has had its share.
+        :raises OSError: if the peer ends the connection or sends more than it may.
         """
         if not most or not self._left:
             raise ssl.SSLError("the peer sends more for the handshake than a node does, or in smaller pieces")
@@ -132,16 +133,16 @@ class _Pieces:
 
 
 class ChannelUser(Protocol):
-    """Who is told what a channel carries, in the event loop."""
+    """The user of a channel. It is called in the event loop."""
 
     def connected(self, channel: Channel) -> None:
         """The channel stands. It reads nothing before :meth:`Channel.resume_reading`."""
 
     def data_received(self, data: bytes, records: int) -> None:
-        """Take what some records carried, in their order."""
+        """Take the content of some records, in their order."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The channel is gone, by what went wrong with it or, with None, by the will of a side."""
+        """The channel is gone: because of an error, or with None because a side ended it."""
 
 
 class Channel(asyncio.BufferedProtocol):
@@ -155,7 +156,7 @@ class Channel(asyncio.BufferedProtocol):
         self._tls, self._incoming, self._outgoing = secured.tls, secured.incoming, secured.outgoing
         self._user = user
         self._piece = memoryview(bytearray(TLS_PIECE))
-        """Where the system puts what has arrived: memory of its own for each piece costs more than the piece."""
+        """The system puts arriving bytes here: memory of its own for each piece would cost more than the piece."""
         self._shutdown = shutdown
         self._transport: asyncio.Transport
         self._waste = 0
@@ -164,7 +165,7 @@ class Channel(asyncio.BufferedProtocol):
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    # What the user calls
+    # Called by the user
 
     def write(self, data: bytes) -> None:
         """Send ``data``; dropped once the channel is closed."""
@@ -183,7 +184,7 @@ class Channel(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read, what has arrived already at first."""
+        """Read again, beginning with the bytes that have arrived already."""
         if not self._is_ending:
             self._is_paused = False
             self._transport.resume_reading()
@@ -193,11 +194,11 @@ class Channel(asyncio.BufferedProtocol):
         """End the channel once the peer has taken what was written, or has had its time for it."""
         if self._is_ending:
             return
-        with suppress(ssl.SSLError):  # it says goodbye, and then wants to read the peer's goodbye
+        with suppress(ssl.SSLError):  # it sends its goodbye, and then wants to read the peer's
             self._tls.unwrap()
         self._flush()
         self._timer = asyncio.get_running_loop().call_later(self._shutdown, self._transport.abort)
-        # Closed now, with something of the peer's unread, the system would throw away what was written.
+        # If it were closed now with unread bytes of the peer, the system would throw away the written ones.
         self.resume_reading()
         self._is_ending = True
 
@@ -206,7 +207,7 @@ class Channel(asyncio.BufferedProtocol):
         self._is_ending = True
         self._transport.abort()
 
-    # What asyncio calls
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -233,7 +234,7 @@ class Channel(asyncio.BufferedProtocol):
     # Reading
 
     def _read(self) -> None:
-        """Take out of TLS what has arrived, and end the channel if it is enough."""
+        """Take out of TLS what has arrived. End the channel if the peer has ended it or has broken a limit."""
         if self._is_paused or self._transport.is_closing():
             return
         self._waste += self._incoming.pending
@@ -253,7 +254,7 @@ class Channel(asyncio.BufferedProtocol):
         except ssl.SSLError as error:
             self._error = error
         if self._is_ending:
-            # Nobody is interested any more in what the peer says, but that it goes.
+            # Only the peer's goodbye still matters, not its data.
             if is_over:
                 self._transport.close()
             return

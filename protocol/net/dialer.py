@@ -1,4 +1,4 @@
-"""Dialling: links to nodes at addresses where they may be."""
+"""The dialer: it opens links to nodes at the addresses where they may be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.net.addresses import Address, format_address, from_socket_name, ho
 from protocol.net.link import Link, LinkHandler, secure
 
 Accept = Callable[[bytes], bool]
-"""Tells whether the peer with this identity is one that is looked for."""
+"""Tells whether the peer with this identity is wanted."""
 
 
 def anybody(_: bytes) -> bool:
@@ -27,7 +27,7 @@ def anybody(_: bytes) -> bool:
 class DialError(PeerError):
     """No link could be made; the text is one sentence for a person and may contain what a peer advertised.
 
-    :param is_other: somebody answers who is not the player that was wanted.
+    :param is_other: another player answers than the one that was wanted.
     """
 
     def __init__(self, reason: str, *, is_other: bool = False) -> None:
@@ -59,8 +59,8 @@ async def dial_any(
     ``link_up`` is called for that one only, before this returns. A peer that refuses us can do so only after our side
     of TLS is done: then the link comes up and goes down again, and only the exchange of HELLO tells that it is good.
 
-    :param accept: decides by the identity that TLS proved. Whoever else answers at an address is passed over.
-    :raises DialError: if none of them answers in time as a node, as an accepted one, and as another one than this.
+    :param accept: decides by the identity that TLS proved. Other peers that answer at an address are passed over.
+    :raises DialError: if no address answers in time with a node that is accepted and is not this one.
     """
     bounds = limits or Limits()
     dialled = ((each, port) for host, port in addresses for each in hosts_to_dial(host))

@@ -1,8 +1,8 @@
 """A link: one authenticated connection between two nodes, carrying messages as frames.
 
-A link comes up when TLS has proved the peer's key (see :mod:`protocol.net.channel`), and its owner must widen it, once
-HELLO and WELCOME have been exchanged, before the handshake deadline. Whatever a peer does costs a bounded amount of
-memory and time, and never more than its own link.
+A link comes up when TLS has proved the peer's key (see :mod:`protocol.net.channel`). Its owner must widen it before the
+handshake deadline, once HELLO and WELCOME have been exchanged. Whatever a peer does costs a bounded amount of memory
+and time, and never more than its own link.
 
 Everything runs in one event loop. Handlers are called in it, and never from within a call that they made themselves.
 """
@@ -31,7 +31,7 @@ ENDED: Final = "this program ended the connection"
 
 
 class LinkHandler(Protocol):
-    """What the owner of links is told, in the event loop."""
+    """The owner of links. It is called in the event loop."""
 
     def link_up(self, link: Link) -> None:
         """TLS is done and the peer's key is proved; nothing else is known of it yet."""
@@ -59,8 +59,8 @@ class Link:
     peer_key: bytes
     """The identity of the other side, 32 bytes, proved by TLS."""
     version: int
-    """Of the protocol: the highest that both sides speak or know of. Of another than this program's no more can be done
-    than to say so."""
+    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, nothing more
+    can be done than to say so."""
 
     def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
         self.remote = remote
@@ -85,10 +85,10 @@ class Link:
         self._pace: _Pace | None = None
         self._loose_records = 0
 
-    # What the owner calls
+    # Called by the owner
 
     def send(self, frame: bytes) -> None:
-        """Queue a message. Those of one turn of the event loop leave together; on a link that is down it is dropped.
+        """Queue a message. All messages of one turn of the event loop leave together. A link that is down drops them.
 
         A peer that lets the queue grow above its limit loses the link.
 
@@ -148,7 +148,7 @@ class Link:
         """Whether the link still carries messages."""
         return self._handler is not None and not self._is_over
 
-    # What establishes a link calls
+    # Called by the listener or the dialer
 
     def start(self, handler: LinkHandler, forget: Callable[[Link], None] | None = None) -> None:
         """Announce the link and begin to read. ``forget`` is called when the connection is gone altogether."""
@@ -176,7 +176,7 @@ class Link:
         if self._channel is not None:
             self._channel.abort()
 
-    # What the channel calls
+    # Called by the channel
 
     def connected(self, channel: Channel) -> None:
         """Take the channel, which does not read before the link is started."""
@@ -186,7 +186,7 @@ class Link:
             channel.abort()
 
     def data_received(self, data: bytes, records: int) -> None:
-        """Take a piece of the stream of frames, which came in so many records of TLS."""
+        """Take a piece of the stream of frames, and the number of TLS records that it came in."""
         if not self._is_over:
             self._last_arrival = self._loop.time()
             self._loose_records += records
@@ -241,13 +241,13 @@ class Link:
         self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
 
     def _count_loose_records(self) -> None:
-        """Count as messages what came in more records than its frames need."""
+        """Count records as messages if there are more than the frames need."""
         if self._pace is not None and self._loose_records > LOOSE_RECORDS:
             self._pace.messages.take(self._loose_records - LOOSE_RECORDS)
             self._loose_records = LOOSE_RECORDS
 
     def _throttle(self) -> None:
-        """Stop reading for a while: TCP tells the peer to wait, and nothing that it sent is lost."""
+        """Stop reading for a while. TCP tells the peer to wait, and nothing is lost."""
         if not self._is_throttled:
             self._is_throttled = True
             self._connected().pause_reading()
@@ -257,7 +257,7 @@ class Link:
     def _go_on(self) -> None:
         if self._is_over:
             return
-        self._last_arrival = self._loop.time()  # nothing could arrive in between, which is not the peer's silence
+        self._last_arrival = self._loop.time()  # nothing could arrive in between, so the peer was not silent
         self._is_throttled = False
         self._deliver()
         if not self._is_throttled and not self._is_over:
@@ -343,7 +343,7 @@ def _how_it_ended(problem: Exception | None) -> str:
     if problem is None:
         return "the other program ended the connection"
     if isinstance(problem, ssl.SSLError):
-        # What the library says has a number, and is no language for people.
+        # The library's own texts have numbers and are not meant for people.
         return "the connection broke" if problem.errno else f"{BREACH}: {problem.args[0]}"
     if isinstance(problem, OSError) and problem.strerror:
         return f"the connection broke: {problem.strerror}"

@@ -1,8 +1,8 @@
-"""Accepting links, within the caps.
+"""The listener: it accepts links, within the caps of :mod:`protocol.limits`.
 
-Links outside the roster are capped in all and per address; those of roster members are not refused for the sake of
-strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a cap of their own, and
-as each of them takes computing time, so has their number a second.
+Strangers, peers outside the roster, hold a capped number of links in all and per address. A roster member is never
+refused for the sake of strangers. A peer is known only when its TLS handshake is done, so handshakes under way have a
+cap of their own. Each of them takes computing time, so their number a second has a cap, too.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _PORT_ATTEMPTS: Final = 16
 
 
 class _Door(socket.socket):
-    """A listening socket that holds on to whom it let in until somebody takes the connection.
+    """A listening socket that holds on to an accepted connection until the listener takes it.
 
-    ``sock_accept`` loses one that comes in the instant in which it is cancelled, and fails in the event loop if one
-    comes right after that.
+    ``sock_accept`` loses a connection that arrives in the instant of its cancellation, and fails in the event loop if
+    one arrives right after that.
     """
 
     let_in: socket.socket | None = None
     is_shut = False
-    """Nobody is let in any more."""
+    """Nothing is accepted any more."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         if self.is_shut:
@@ -66,7 +66,7 @@ class Listener:
         self, sockets: Sequence[_Door], credentials: Credentials, handler: LinkHandler, limits: Limits
     ) -> None:
         self.roster: frozenset[bytes] = frozenset()
-        """Identities that do not count as strangers: who sits at the table. The owner replaces it as they change."""
+        """Identities that do not count as strangers: the players at the table. The owner replaces it as they change."""
         self._bound = [from_socket_name(each.getsockname()) for each in sockets]
         self.port: int = self._bound[0][1]
         self._credentials = credentials
@@ -106,15 +106,15 @@ class Listener:
             except OSError:
                 await asyncio.sleep(ACCEPT_PAUSE)
             else:
-                # One in a turn of the event loop: asyncio would go on without one as long as anybody knocks.
+                # One in a turn of the event loop: otherwise asyncio accepts for as long as anybody knocks.
                 await asyncio.sleep(self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> float:
-        """Begin the handshake or refuse it; return how many seconds later the next one may knock."""
+        """Begin the handshake or refuse it; return the seconds to wait before the next connection is accepted."""
         try:
             remote = from_socket_name(connection.getpeername())
             local = from_socket_name(connection.getsockname())
-        except OSError:  # gone already
+        except OSError:  # the peer is gone already
             connection.close()
             return 0.0
         link = Link(self._limits, remote=remote, local=local, outbound=False)
@@ -159,8 +159,8 @@ class Listener:
         try:
             await secure(link, waiting.pop(), self._credentials.server, self._limits, bill.charge)
         except OSError as error:
-            # Not one of us; whoever it was has been cut off. The frames hold the whole connection in a circle until
-            # the collector comes by, and a crowd of strangers would fill the memory with them.
+            # The peer is no node and has been cut off. The frames of the traceback hold the whole connection in a cycle
+            # until the garbage collector runs, and a crowd of strangers would fill the memory with them.
             traceback.clear_frames(error.__traceback__)
             return
         if self._may_stay(link):
@@ -187,8 +187,8 @@ class Listener:
     def _displace_one_of(self, links: Sequence[Link]) -> bool:
         """End a link that was not welcomed yet, and tell whether there was one.
 
-        Who has business here is welcomed at once; who says nothing must not keep the place until the deadline. It is
-        the oldest one of the address that has most of them.
+        A node with business here is welcomed at once; a silent one must not keep the place until the deadline. The link
+        that goes is the oldest of the address that has most of them.
         """
         idle = [each for each in links if not each.is_welcomed]
         if not idle:
@@ -200,7 +200,7 @@ class Listener:
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
-        self._links.remove(link)  # now: ending takes some turns of the event loop, and the next may be here before
+        self._links.remove(link)  # now: ending takes some turns of the event loop, and the next link may come sooner
         link.cut(reason)
 
     def _forget(self, link: Link) -> None:
@@ -209,7 +209,7 @@ class Listener:
 
 
 class _Bill:
-    """What one handshake costs the buckets that have been charged for one of the usual kind."""
+    """The cost of one handshake, charged to buckets that have been charged for a usual one already."""
 
     def __init__(self, buckets: Sequence[Bucket]) -> None:
         self._buckets = buckets
@@ -217,7 +217,7 @@ class _Bill:
         self._paid = HANDSHAKE_COST
 
     def charge(self, seconds: float) -> None:
-        """Add computing time; what goes beyond the usual is taken at once."""
+        """Add computing time; any excess over the usual is charged at once."""
         self._cost += seconds
         if self._cost > self._paid:
             for bucket in self._buckets:
@@ -228,9 +228,9 @@ class _Bill:
 async def listen(
     hosts: Sequence[str], port: int, credentials: Credentials, handler: LinkHandler, limits: Limits | None = None
 ) -> Listener:
-    """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), on the same port; 0 takes any that is free.
+    """Accept links at every one of ``hosts`` (see :data:`EVERYWHERE`), all on one port; 0 takes any free one.
 
-    A host whose kind of address this machine does not have is left out, as long as one remains.
+    A host is left out if this machine has no address of its kind, as long as one host remains.
 
     :raises OSError: if the port is taken, or no host is one of this machine's.
     """
@@ -238,7 +238,7 @@ async def listen(
         try:
             sockets = _bind(hosts, port)
         except _PortTaken as error:
-            # A port that is free for IPv4 may be taken for IPv6. Whoever leaves the choice open gets another one.
+            # A port that is free for IPv4 may be taken for IPv6. A caller that leaves the choice open gets another one.
             if port or attempt == _PORT_ATTEMPTS - 1:
                 raise OSError(f"port {error.port} is taken by another program") from error
         else:

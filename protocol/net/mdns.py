@@ -1,11 +1,11 @@
-"""Finding tables on the LAN by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
+"""Discovery: tables on the LAN are found by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
 
-What is found here only says where to dial: the identity of whoever answers is proved by the link and told by its HELLO.
-A node that was killed stays advertised until its records run out, so presence is no sign of life.
+A hint only says where to dial: the link proves the identity of the peer that answers there. A node that was killed
+stays advertised until its records run out, so an advertisement is no sign of life.
 
-Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are
-left out, as their work for a packet grows with everything that was heard before: what is kept and done here is bounded
-by :mod:`protocol.limits`, so that no flood can delay the match that runs in the same process.
+Packets are read and written by zeroconf's parser, through its sockets. Its cache, its browser and its responder are not
+used, as their work for a packet grows with everything that was heard before. Memory and work here are bounded by
+:mod:`protocol.limits`, so that no flood can delay the match that runs in the same process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from protocol.rate_limit import Bucket, Buckets
 log = logging.getLogger(__name__)
 
 ENUMERATION: Final = "_services._dns-sd._udp.local."
-"""Who asks for this wants to know which kinds of services there are (RFC 6763, §9)."""
+"""The name that is asked for to learn which kinds of services there are (RFC 6763, §9)."""
 ANNOUNCEMENTS: Final = (0.25, 1.0)
 """Seconds before each repetition of what is announced: a packet may be lost."""
 GOODBYES: Final = (0.05, 0.05)
@@ -64,7 +64,7 @@ FIRST_QUESTIONS: Final = 1.0
 LAST_QUESTIONS: Final = 900.0
 """The longest of these pauses: tables that open announce themselves."""
 AFTER_FLOOD: Final = 5.0
-"""Seconds until it is asked anew who is there when packets had to be thrown away."""
+"""Seconds until all tables are asked for again when packets had to be thrown away."""
 
 _IN, _UNIQUE = 1, 0x8000
 _ANSWER, _QUESTION = 0x8400, 0
@@ -88,7 +88,7 @@ class Discovery:
         self._server = f"{self._token}.local."
         self._names = {SERVICE_TYPE, ENUMERATION, self._instance, self._server}
         self._own: tuple[DNSRecord, ...] = ()
-        """What is said of the own table, the pointer to it first."""
+        """The records of this node's own table, the pointer first."""
         self._announcing: asyncio.Task[None] | None = None
         self._answering: asyncio.TimerHandle | None = None
         self._spoke_at = -ANSWER_INTERVAL
@@ -134,10 +134,10 @@ class Discovery:
             await multicast.close()
 
     async def interfaces_changed(self) -> None:
-        """Look at the interfaces anew, after sleep or a change of network, and ask again who is there."""
+        """Look at the interfaces anew, after sleep or a change of network, and ask for all tables again."""
         if self._multicast is None:
             return
-        # Nothing changes where nothing can be opened now: the next change of the network is the next chance.
+        # If nothing can be opened now, nothing changes: the next change of the network is the next chance.
         with contextlib.suppress(DiscoveryUnavailable):
             former, self._multicast = self._multicast, self._open()
             await former.close()
@@ -149,7 +149,7 @@ class Discovery:
     # The own table
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
-        """Advertise a table reachable at ``port``, or say something new about it. Without discovery this does nothing.
+        """Advertise a table reachable at ``port``, or change its advertisement. Without discovery this does nothing.
 
         :raises ValueError: if the advertisement has a field that others would not accept.
         """
@@ -160,7 +160,7 @@ class Discovery:
             self._announce(self._own, ANNOUNCEMENTS)
 
     async def withdraw(self) -> None:
-        """Say that the table is gone."""
+        """Announce that the table is gone."""
         advertised, self._advertised, self._own = self._advertised, None, ()
         if self._answering is not None:
             self._answering.cancel()
@@ -204,7 +204,7 @@ class Discovery:
         self._say(self._own)
 
     def _say(self, records: Iterable[DNSRecord]) -> None:
-        """Say everything of the own table in one packet, whatever was asked: nobody has to put parts together."""
+        """Send all given records in one packet, so that nobody has to put parts together."""
         packet = DNSOutgoing(_ANSWER)
         for record in records:
             packet.add_answer_at_time(record, 0)
@@ -222,9 +222,9 @@ class Discovery:
         return self._tables
 
     def told(self) -> tuple[Sighting, ...]:
-        """Return the tables known now, and what was told of tables lately: anybody can take a name over.
+        """Return the tables known now, and recent advertisements that have changed: anybody can take a name over.
 
-        :raises DiscoveryUnavailable: if more was told than is kept.
+        :raises DiscoveryUnavailable: if there were more than are kept.
         """
         try:
             return self._sightings.told(asyncio.get_running_loop().time())
@@ -233,11 +233,11 @@ class Discovery:
             raise DiscoveryUnavailable(problem) from None
 
     async def changed(self) -> None:
-        """Wait until the tables are others than now."""
+        """Wait until the tables change."""
         await self._change.wait()
 
     async def _keep(self) -> None:
-        """Ask, and look at what was heard: at once, but not more often than once in :data:`LOOK`."""
+        """Ask, and update the tables from what was heard: at once, but at most once in :data:`LOOK`."""
         loop = asyncio.get_running_loop()
         while True:
             self._stirred.clear()
@@ -254,7 +254,7 @@ class Discovery:
             await asyncio.sleep(now + LOOK - loop.time())
 
     def _ask(self, now: float) -> float:
-        """Ask what is to be asked now; return when there will be something to ask again."""
+        """Send the questions that are due; return when the next ones are."""
         packet = DNSOutgoing(_QUESTION)
         if self._ask_at <= now:
             # Answers must come by multicast: a unicast one reaches only one of several nodes on a machine, as they
@@ -270,14 +270,14 @@ class Discovery:
         if packet.questions:
             try:
                 self._send(packet)
-            except Error as error:  # by a name that somebody told, and that should have been passed over
+            except Error as error:  # because of a peer's name that should have been passed over
                 log.warning("not asked by multicast: %s", error)
         return self._ask_at
 
     # What is heard
 
     def _heard(self, datagram: Datagram) -> None:
-        """Take in a packet, if it is one of this service and there are not too many of them."""
+        """Take in a packet if it is about this service and there are not too many of them."""
         said = datagram.data.lower()
         if not any(part in said for part in (b"_p2pdice", b"_dns-sd", self._token.encode())):
             return
@@ -299,14 +299,14 @@ class Discovery:
             self._answer_soon()
 
     def _is_known(self, answers: Iterable[DNSRecord]) -> bool:
-        """Tell whether who asks knows this node's table, and for long enough."""
+        """Tell whether the answers named as known include this node's table, with enough time left."""
         return any(
             isinstance(each, DNSPointer) and each.alias.lower() == self._instance and each.ttl >= TABLE_LIFE / 2
             for each in answers
         )
 
     def _told(self, records: list[DNSRecord], now: float) -> None:
-        # Whoever speaks against this node's own words is answered, so that all who look see that there are two.
+        # Records that contradict this node's own are answered, so that everybody sees both.
         if self._own and any(self._contradicts(each) for each in records):
             self._answer_soon()
         self._sightings.hear(records, now)
@@ -328,7 +328,7 @@ def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
 
 
 def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]:
-    """Return what is said of a service; with a ``ttl`` of 0 that it is gone."""
+    """Return the records of a service; with a ``ttl`` of 0 they say that it is gone."""
     life = TABLE_LIFE if ttl is None else ttl
     return (
         info.dns_pointer(override_ttl=ttl),
@@ -340,7 +340,7 @@ def _records(info: ServiceInfo, ttl: int | None = None) -> tuple[DNSRecord, ...]
 
 
 def _content(record: DNSRecord) -> tuple[object, ...]:
-    """Return what a record says, leaving out for how long and by which interface it was heard."""
+    """Return the content of a record, without its lifetime and the interface that it was heard on."""
     said: tuple[object, ...] = ()
     match record:
         case DNSPointer():

@@ -43,7 +43,7 @@ class RefusedError(PeerError):
 
 
 def check_version(link: Link) -> None:
-    """Refuse to greet who was dialled and speaks an older version of the protocol.
+    """Refuse to greet a dialled peer that speaks an older version of the protocol.
 
     :raises RefusedError: saying so.
     """
@@ -52,10 +52,10 @@ def check_version(link: Link) -> None:
 
 
 class MeshOwner(Protocol):
-    """Who decides about links and takes what they carry; called in the event loop."""
+    """The owner of a mesh: it decides about links and takes their frames. It is called in the event loop."""
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        """Answer a HELLO: what this node's WELCOME says, or a refusal."""
+        """Answer a HELLO: return the aim of this node's WELCOME, or a refusal."""
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         """A link is up, also when it replaces an older one to the same peer.
@@ -76,7 +76,7 @@ class _Wish:
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
-        """Its link is down, or not to be relied on any more."""
+        """Its link is down, or may be dead."""
         self.prompt = asyncio.Event()
         """It is to be dialled now, linked or not."""
 
@@ -124,7 +124,7 @@ class Mesh:
         return self._listener.addresses if self._listener else ()
 
     def set_roster(self, identities: Iterable[bytes]) -> None:
-        """Say whose links are never refused for the sake of strangers."""
+        """Set the identities that are never refused for the sake of strangers."""
         if self._listener:
             self._listener.roster = frozenset(identities)
 
@@ -133,7 +133,7 @@ class Mesh:
         return identity in self._peers
 
     def aim(self, identity: bytes) -> Aim | None:
-        """Return what a linked peer said that the link is for."""
+        """Return the aim of a linked peer, as its HELLO or WELCOME gave it."""
         peer = self._peers.get(identity)
         return peer.aim if peer is not None else None
 
@@ -147,7 +147,7 @@ class Mesh:
             peer.link.queue(frame)
 
     def flush(self) -> None:
-        """Let everything leave that is queued in this turn of the event loop."""
+        """Send everything that was queued in this turn of the event loop."""
         for peer in self._peers.values():
             peer.link.flush()
 
@@ -162,9 +162,9 @@ class Mesh:
     async def connect(self, addresses: Iterable[Address], aim: Aim, accept: Accept = anybody) -> bytes:
         """Dial a peer at all its addresses, say HELLO and wait for its WELCOME; return its identity.
 
-        :param accept: decides by the identity that TLS proved, before anything is said. It does not matter who else
-            answers at an address.
-        :raises DialError: if nobody answers, or only others do.
+        :param accept: decides by the identity that TLS proved, before anything is said. Other peers that answer at an
+            address are passed over.
+        :raises DialError: if no accepted peer answers.
         :raises RefusedError: if the peer says no.
         """
         link = await dial_any(addresses, self._credentials, self, accept, self._bounds)
@@ -187,7 +187,7 @@ class Mesh:
     ) -> None:
         """Dial a peer whenever it is not linked, until :meth:`forget`.
 
-        :param patience: seconds to leave the first move to the peer; of two that dial each other at once, one is late.
+        :param patience: seconds in which the peer may dial first, so that two peers do not dial each other at once.
         """
         self.forget(identity)
         self._wishes[identity] = _Wish()
@@ -268,7 +268,7 @@ class Mesh:
             self._owner.peer_down(link.peer_key, reason)
 
     def frame_received(self, link: Link, data: bytes) -> None:
-        if link.version != PROTOCOL_VERSION:  # what it says is of another form
+        if link.version != PROTOCOL_VERSION:  # its frames have another form
             reason = versions_differ(PROTOCOL_VERSION, link.version)
             link.send(encode_frame(Refuse(RefuseCode.VERSION, reason)))
             link.close()

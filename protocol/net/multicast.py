@@ -1,4 +1,4 @@
-"""Sockets for multicast DNS, read no faster than a node can afford: a match goes on beside whatever is sent there."""
+"""Sockets for multicast DNS. They are read no faster than a node can afford, so that no flood delays a match."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Datagram(NamedTuple):
 
     data: bytes
     host: str
-    """Who says to have sent it."""
+    """Address of the sender, which anybody can forge."""
     zone: int
-    """The interface that it came by, as a number; 0 for IPv4."""
+    """Number of the interface that it arrived at; 0 for IPv4."""
 
 
 def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    """Begin work that goes on until it is cancelled; what ends it otherwise is logged, as nobody waits for it."""
+    """Begin work that goes on until it is cancelled. An error that ends it is logged, as nobody waits for it."""
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -44,10 +44,10 @@ def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
 
 
 class Multicast:
-    """Hears and sends on some interfaces, side by side with all other programs of the machine that do.
+    """Hears and sends on some interfaces, beside other programs of this machine on the same port.
 
     :param interfaces: all, or those with these addresses.
-    :param hear: called with each packet that may be one of use to anybody, a limited number of times a second.
+    :param hear: called with each packet of a usable length, a limited number of times a second.
     :raises OSError: if no interface takes multicast, or the port is taken by a program that does not share it.
     :raises RuntimeError: if there is no interface at all.
     """
@@ -77,14 +77,14 @@ class Multicast:
             if 0 < len(data) <= DATAGRAM:
                 self._hear(Datagram(data, source[0], source[3] if len(source) == 4 else 0))
             pace.take()
-            # Something always waits to be read in a flood, and then reading alone would never let go of the loop.
+            # In a flood there is always something to read. Without a pause, reading would never let go of the loop.
             await asyncio.sleep(DATAGRAM_REST if pace.wait(loop.time()) else 0)
 
     def send(self, packets: Iterable[bytes]) -> None:
         """Send packets by every interface. What cannot be sent now is lost, as any datagram may be."""
         for packet in packets:
             for mouth in self._mouths:
-                # A link-local address has its zone with it; of others the interface was set when the socket was made.
+                # A link-local address comes with its zone. For others the interface was set when the socket was made.
                 scope = mouth.getsockname()[2:]
                 with contextlib.suppress(OSError):
                     mouth.sendto(packet, (GROUPS[mouth.family], PORT, *scope))
@@ -98,7 +98,7 @@ class Multicast:
 
 
 def open_multicast(interfaces: InterfaceChoice | list[str], hear: Callable[[Datagram], None]) -> Multicast:
-    """Open sockets for what is there, without IPv6 if need be.
+    """Open sockets on the interfaces, without IPv6 if need be.
 
     :raises OSError: if no interface takes multicast; the text says why.
     """

@@ -1,5 +1,5 @@
-"""The machine around a node: whether it slept, and whether its addresses have changed. Then links may be dead although
-nobody has said so, and others may look for this node where it is no more."""
+"""Network changes: whether this machine slept, and whether its addresses have changed. After that links may be dead
+without a sign, and others may look for this node at an old address."""
 
 from __future__ import annotations
 

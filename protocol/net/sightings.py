@@ -1,9 +1,8 @@
-"""The tables that multicast DNS tells of, out of records that anybody on the LAN can forge. No I/O, no clock.
+"""The tables that multicast DNS advertises, from records that anybody on the LAN can forge. No I/O, no clock.
 
-What is kept is bounded, and so is the work for a packet: records are only written down as they are heard, and
-:meth:`Sightings.look` makes tables of them as often as its owner wants to know. Whoever speaks against what was said
-before is believed, as RFC 6762 (§10.2) has it; what was said before is kept for a while, as nobody can tell which of
-the two is true.
+Memory is bounded, and so is the work for a packet: records are only noted as they are heard, and :meth:`Sightings.look`
+makes tables of them when its owner asks. A record that contradicts an earlier one is believed, as RFC 6762 (§10.2) has
+it. The earlier one is kept for a while, as nobody can tell which of the two is true.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from protocol.net.advertisement import SERVICE_TYPE, Advertisement
 POINTER, TEXT, SERVICE, IPV4, IPV6 = 12, 16, 33, 1, 28
 """Types of records."""
 ASKING: Final = 1.0
-"""Seconds between two times that the details of tables are asked for."""
+"""Seconds between two questions for the details of tables."""
 _SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _LABEL: Final = 63
 """Bytes of a label of a DNS name."""
@@ -54,7 +53,7 @@ class Sighting:
 
     @property
     def place(self) -> tuple[str, str, tuple[Address, ...]]:
-        """What it is and where: this changes when a table becomes a match, when its machine moves, or by forgery."""
+        """Its id, name and addresses: they change when a table becomes a match, its machine moves, or by forgery."""
         return self.advertisement.id, self.advertisement.name, self.addresses
 
 
@@ -63,22 +62,22 @@ class _Host:
 
     def __init__(self) -> None:
         self.zones: dict[int, dict[bytes, int | None]] = {IPV4: {}, IPV6: {}}
-        """Of each address, by the type of its record."""
+        """The zone of each address, by the type of its record."""
         self.former: dict[bytes, int | None] = {}
-        """The zones of addresses that were told before others were."""
+        """The zones of earlier addresses."""
         self.former_until = -inf
         self.has_more_former = False
         self._spelled: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     def dialled(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the addresses that can be dialled, and those that could be before."""
+        """Return the addresses that can be dialled now, and earlier ones."""
         if self._spelled is None:
             now = self.zones[IPV4] | self.zones[IPV6]
             self._spelled = _hosts(now), _hosts({each: zone for each, zone in self.former.items() if each not in now})
         return self._spelled
 
     def hear(self, kind: int, zones: dict[bytes, int | None], now: float) -> None:
-        """Take in all addresses of one kind, as a packet told them."""
+        """Take in all addresses of one kind from one packet."""
         before = self.zones[kind]
         if before.keys() == zones.keys():
             # One address is heard with its zone by IPv6 and without by IPv4.
@@ -102,13 +101,13 @@ class _Host:
 
 
 class _Service:
-    """What is known of one instance of the service."""
+    """One instance of the service, as far as it is known."""
 
     def __init__(self, name: str, now: float) -> None:
         self.name = name
         self.expires = inf
         self.vague_since = now
-        """When it was seen last that this is no table, or not yet."""
+        """Since when this has been no table, or not yet one."""
         self.ask_at = now
         self.target = ""
         self.port = 0
@@ -122,7 +121,7 @@ class _Service:
             self.text, self.advertisement = text, Advertisement.from_record(text)
 
     def look(self, host: _Host | None) -> Sighting | None:
-        """Return the table that this is if its target is that host, from all that was heard of it."""
+        """Return the table that the records make, with that host as target; None if they make none."""
         dialled = host.dialled()[0] if host is not None else ()
         if self.advertisement is None or not dialled or not self.port:
             return None
@@ -130,32 +129,32 @@ class _Service:
         return Sighting(self.advertisement, addresses, self.name[: -len(SERVICE_TYPE) - 1])
 
     def former(self) -> Sighting | None:
-        """Return the same table where its host was said to be before."""
+        """Return the same table at the earlier addresses of its host."""
         if self.sighting is None or self.host is None or not (hosts := self.host.dialled()[1]):
             return None
         return replace(self.sighting, addresses=tuple(zip(hosts, repeat(self.sighting.addresses[0][1]))))
 
 
 class Sightings:
-    """What was heard of tables.
+    """The tables that were heard of.
 
-    :param own: the name of this node's own instance, of which nothing is kept.
+    :param own: the name of this node's own instance, which is ignored.
     """
 
     def __init__(self, own: str = "") -> None:
         self._own = _key(own)
         self._services: dict[str, _Service] = {}
         self._vague: dict[str, None] = {}
-        """Those that are no tables: not yet, or never."""
+        """Services that are no tables: not yet, or never."""
         self._hosts: dict[str, _Host] = {}
         self._changed_hosts: set[str] = set()
         self._former: dict[object, tuple[Sighting, float]] = {}
-        """What was told before something else was, by its place, and until when it is kept."""
+        """Earlier advertisements, by place, and until when each is kept."""
         self._more_former_until = -inf
         self._ask_from = -inf
 
     def hear(self, records: Iterable[DNSRecord], now: float) -> None:
-        """Take in what one packet says. Addresses are those of services that are known or in the packet."""
+        """Take in the records of one packet. Addresses count only for services that are known or in the packet."""
         told: dict[tuple[str, int], dict[bytes, int | None]] = {}
         touched: dict[str, _Service] = {}
         records = tuple(records)
@@ -193,7 +192,7 @@ class Sightings:
             return
         if key not in self._services:
             if len(self._services) >= TABLES:
-                # Whoever is no table yet makes room; a list that is full of tables stays as it is.
+                # A service that is no table yet makes room; a list that is full of tables stays as it is.
                 if not self._vague:
                     return
                 self._forget(next(iter(self._vague)), now)
@@ -207,7 +206,7 @@ class Sightings:
             self._remember(service, now)
 
     def _judge(self, key: str, service: _Service, now: float) -> None:
-        """See what table a service is by now."""
+        """Work out which table a service is by now."""
         after = service.look(host := self._hosts.get(service.target))
         if after is None or (service.sighting is not None and after.place != service.sighting.place):
             self._remember(service, now)
@@ -219,7 +218,7 @@ class Sightings:
             service.vague_since = service.ask_at = now
 
     def _remember(self, service: _Service, now: float) -> None:
-        """Keep what was told of a service until now."""
+        """Keep the advertisements of a service up to now."""
         for each in (service.sighting, service.former()):
             if each is None:
                 continue
@@ -229,7 +228,7 @@ class Sightings:
                 self._more_former_until = now + FORMER_LIFE
 
     def look(self, now: float) -> tuple[Sighting, ...]:
-        """Return the tables of now, by name, and forget what has run out."""
+        """Return the current tables, by name, and forget expired ones."""
         for key, service in tuple(self._services.items()):
             if service.target in self._changed_hosts:
                 self._judge(key, service, now)
@@ -241,9 +240,9 @@ class Sightings:
         return tuple(sorted(found, key=lambda each: (each.advertisement.name, each.instance)))
 
     def told(self, now: float) -> tuple[Sighting, ...]:
-        """Return the tables of now, and what was told of tables lately before something else was.
+        """Return the current tables, and recent advertisements that have changed since.
 
-        :raises ValueError: if more was told than is kept.
+        :raises ValueError: if there were more than are kept.
         """
         tables = self.look(now)
         self._former = {place: kept for place, kept in self._former.items() if kept[1] > now}
@@ -256,12 +255,12 @@ class Sightings:
         return tuple({each.place: each for each in (*former, *moved, *tables)}.values())
 
     def _forget_hosts(self) -> None:
-        """Forget the hosts that no service is at any more."""
+        """Forget the hosts that are no service's target any more."""
         targets = {service.target for service in self._services.values()}
         self._hosts = {name: host for name, host in self._hosts.items() if name in targets}
 
     def questions(self, now: float) -> tuple[tuple[str, int], ...]:
-        """Return what is to be asked now of services without details, as names and types of records."""
+        """Return the questions that are due about services without details, as names and types of records."""
         if now < self._ask_from:
             return ()
         asked = list(islice((key for key in self._vague if self._services[key].ask_at <= now), TABLES_ASKED_FOR))
@@ -285,7 +284,7 @@ class Sightings:
         return islice(fresh, KNOWN_ANSWERS)
 
     def due(self, now: float) -> float:
-        """Return when there is something to look at or to ask again if nothing is heard until then."""
+        """Return when to look or to ask again if nothing is heard until then."""
         times = [inf, *(service.expires for service in self._services.values())]
         for key in self._vague:
             service = self._services[key]
@@ -294,10 +293,9 @@ class Sightings:
 
 
 def _key(name: str) -> str:
-    """Return the same for all spellings of a DNS name: they differ in the case of ASCII letters only (RFC 6762, §16).
+    """Return one key for all spellings of a DNS name: they differ in the case of ASCII letters only (RFC 6762, §16).
 
-    Whichever spelling is written into a packet, it has as many bytes as the others. Other letters can grow in lower
-    case, and so can a name that was measured before.
+    Only those are changed, so a name keeps its length. Other letters can take more bytes in lower case.
     """
     return name.translate(_SMALL)
 
@@ -309,7 +307,7 @@ def _is_instance(key: str) -> bool:
 
 
 def _can_be_spelled(name: str) -> bool:
-    """Tell whether a name that was read from a packet can be written into one: what was no UTF-8 has grown."""
+    """Tell whether a name that was read from a packet can be written into one: bytes that were no UTF-8 have grown."""
     labels = name.removesuffix(".").split(".")
     return all(1 <= len(label.encode()) <= _LABEL for label in labels) and len(name.encode()) <= _NAME
 

@@ -1,7 +1,7 @@
-"""The matches of a home, looked at without a node: named, written out as transcripts, forgotten.
+"""The archive: the matches of a home without a node, to find them, write their transcripts and forget them.
 
-The store is held by one process at a time (:mod:`protocol.storage.store`). Beside a node that plays, a copy of it is
-read, and nothing can be forgotten.
+One process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, others read a copy of it and
+can forget nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_store(home: Home) -> Iterator[Store]:
     try:
         store = Store(home.store)
     except HomeInUseError:
-        # In the home, which is closed to others: there are secrets in it.
+        # The copy lies in the home, which other accounts cannot read: it has secrets.
         with TemporaryDirectory(dir=home.path) as folder, closing(Store(copy_store(home.store, Path(folder)))) as copy:
             yield copy
     else:
@@ -57,9 +57,9 @@ def read_store(home: Home) -> Iterator[Store]:
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return those of a store's matches that can be returned to, newest first.
+    """Return the matches that their owner can return to, newest first.
 
-    A proposal that its owner signed last and never saw formed is among them: the others may have.
+    The newest proposal is among them though it was never seen formed here: the others may have formed it.
     """
     open_ones = [stored for stored in matches if not stored.over and not is_old(stored)]
     return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
@@ -91,9 +91,9 @@ def check_version(stored: StoredMatch) -> None:
 
 
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
-    """Return the match that somebody names.
+    """Return the match that a person names.
 
-    :param name: whatever :func:`protocol.storage.match_names.meant` understands.
+    :param name: any text that :func:`protocol.storage.match_names.meant` understands.
     :raises NodeError: if there is none like that, or more than one, or the name is empty.
     """
     found = meant(name, [(each.match, each.name) for each in matches])
@@ -106,20 +106,20 @@ def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
 
 
 def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
-    """Return what to type for a stored match: its name if it has one, else the beginning of its id."""
+    """Return the text to type for a stored match: its name if it has one, else the beginning of its id."""
     return stored.name or short_id(stored.match, [each.match for each in matches])
 
 
 def transcript_named(home: Home, text: str) -> Path:
-    """Return the transcript that somebody names, as ``verify`` and ``replay`` take it. It may be damaged.
+    """Return the path of the transcript that a person names for ``verify`` or ``replay``. It may be damaged.
 
     In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; ``last``
     for the transcript that was written last; any unique beginning of a match's id; the name of a match (day and table)
     as it is listed. Only the last of these needs the store, which another process may hold.
 
-    :raises FileNotFoundError: if it can be nothing but a file, and there is none.
-    :raises NodeError: if nothing here, or more than one thing, is called so, or the match has no transcript yet.
-    :raises StoreError: if the store has to be asked, and cannot be used.
+    :raises FileNotFoundError: if the text can only name a file, and there is none.
+    :raises NodeError: if nothing or more than one thing has that name, or the match has no transcript yet.
+    :raises StoreError: if the store is needed and cannot be used.
     """
     if os.path.lexists(text):
         return Path(text)
@@ -175,7 +175,7 @@ def owner(stored: StoredMatch) -> bytes:
 
 
 def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
-    """Return the identity of a home, and whether it was made now: never where matches were played under another one.
+    """Return the identity of a home, and whether it was made now. None is made if matches are stored under another one.
 
     :raises KeyFileError: if the key cannot be used or is missing.
     :raises StoreError: if the store cannot be read.
@@ -192,11 +192,11 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
 
 
 def check_owner(stored: StoredMatch, identity: Identity) -> None:
-    """Refuse to return to a match with another key than it was begun with: its seat is another one's.
+    """Refuse to return to a match with another key than it was begun with: the seat belongs to that key.
 
     :raises NodeError: saying so.
     :raises MalformedGenesisError: if the genesis is none.
-    :raises StoreError: if what is stored is damaged.
+    :raises StoreError: if the stored match is damaged.
     """
     if (begun := owner(stored)) != identity.public:
         raise NodeError(
@@ -208,17 +208,17 @@ def check_owner(stored: StoredMatch, identity: Identity) -> None:
 
 
 def describe(loss: Loss) -> str:
-    """Return what a store has lost, as a sentence without its full stop."""
+    """Describe a loss, as a sentence without its full stop."""
     match = f"match {loss.match.hex()[:8]}"
     what = f"some of what was stored last of {match}" if loss.is_here else f"{match}, the last one played here,"
     return f"{what} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
 
 
 def transcript(store: Store, stored: StoredMatch) -> bytes:
-    """Return the transcript of a stored match, however far it has come: who is awaited can be read from it.
+    """Return the transcript of a stored match, finished or not. An unfinished one shows which players are awaited.
 
     :raises NodeError: if it is an old one.
-    :raises StoreError: if what is stored is damaged.
+    :raises StoreError: if the stored match is damaged.
     """
     check_version(stored)
     try:

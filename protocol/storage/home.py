@@ -18,7 +18,7 @@ MATCHES_FOLDER: Final = "matches"
 PROOFS_FOLDER: Final = "proofs"
 BOTS_FOLDER: Final = "bots"
 SETTINGS_FILE: Final = "config.toml"
-"""What the player has settled; lies in the home where the platform has one folder for data and settings."""
+"""The player's settings. They lie in the home if the platform has one folder for data and settings."""
 LOG_FILE: Final = "p2pdice.log"
 TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
@@ -41,17 +41,17 @@ class Home:
 
     @property
     def log(self) -> Path:
-        """Where unexpected errors are written."""
+        """The log of unexpected errors."""
         return self.path / LOG_FILE
 
     @property
     def bots(self) -> Path:
-        """Where the bots that this player has seated live while their match is unfinished."""
+        """The homes of the bots that this player has seated, while their match is unfinished."""
         return self.path / BOTS_FOLDER
 
     @property
     def matches(self) -> Path:
-        """Where transcripts are: see :mod:`protocol.storage.transcript_files`."""
+        """The folder of transcripts: see :mod:`protocol.storage.transcript_files`."""
         return self.path / MATCHES_FOLDER
 
     def proof(self, match: bytes, culprit: bytes) -> Path:
@@ -65,11 +65,11 @@ class Home:
 
 
 def close_to_others(folder: Path) -> str:
-    """Take from other accounts of this machine what they may do with a home that exists: read it, as a rule.
+    """Take away the access that other accounts of this machine have to a home: as a rule they could read it.
 
-    Only a home is closed, never a folder that holds other things as well or belongs to somebody else.
+    Only a home is closed, never a folder that holds other things as well or belongs to another account.
 
-    :return: what there is to be said about it, as a sentence without its full stop; empty if nothing was open.
+    :return: a message about it, as a sentence without its full stop; empty if nothing was open.
     :raises OSError: if the folder cannot be looked at.
     """
     if sys.platform == "win32" or not folder.is_dir():
@@ -95,9 +95,9 @@ def close_to_others(folder: Path) -> str:
 _OTHERS: Final = 0o077
 _FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER)
 _FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE)
-"""How the names of what lies in a home begin. A key that was open is not closed but refused: it may be known."""
+"""Beginnings of file names in a home. An identity key that was open is not closed but refused: others may know it."""
 _LITTER: Final = (".DS_Store", ".directory", ".localized")
-"""What file browsers leave in every folder that they show."""
+"""Files that file browsers leave in every folder that they show."""
 
 
 def _close_file(path: Path, owner: int) -> None:

@@ -1,7 +1,7 @@
 """Names of matches, for people to type: ``2026-11-22-friday``, the day and the table.
 
-A host may give a table any name in Unicode. The name of a match keeps only letters from a to z and digits of it, so
-that it can be typed as it stands, in any shell and on any keyboard, and needs no quotes.
+A host may give a table any name in Unicode. The name of a match keeps only its letters from a to z and its digits, so
+that people can type it without quotes, in any shell and on any keyboard.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 LAST: Final = "last"
 """Names the newest match."""
 SHORT_ID: Final = 8
-"""Digits of a match's id that are shown; it takes them to name a file, and any beginning to name a match."""
+"""Digits of a match's id that are shown. File names have at least so many; a person may type fewer."""
 LONGEST_SLUG: Final = 24
 """Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
 _DIGITS: Final = 5
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
 _FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
-"""What a transcript is called on disk, with the digits of its match."""
+"""The file name of a transcript, with the digits of its match."""
 
 
 def slug(text: str) -> str:
-    """Return what is left of a text in a name: small letters from a to z, digits, and a hyphen for what is between.
+    """Return a text as part of a name: small letters from a to z, digits, and a hyphen for anything between them.
 
     >>> slug("Zoë's  Großer Tisch!"), slug("../../etc"), slug("金曜日")
     ('zoes-grosser-tisch', 'etc', '')
@@ -44,7 +44,7 @@ def slug(text: str) -> str:
 
 
 def rules_word(ruleset: Ruleset) -> str:
-    """Return what stands for a ruleset in a name."""
+    """Return the word for a ruleset in a name."""
     return ruleset.name or "house-rules"
 
 
@@ -91,10 +91,10 @@ def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
 
 
 def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
-    """Return the id of the match that somebody means by a name; None if no match is called so.
+    """Return the id of the match that a person means by a name; None if no match is called so.
 
-    That is ``last`` for the first of ``matches``, a name as it is listed (day and table), what its transcript is called
-    on disk, or any unique beginning of its id.
+    The name is ``last`` for the first of ``matches``, a name as it is listed (day and table), the file name of its
+    transcript, or any unique beginning of its id.
 
     :param matches: the id of each, and its name if it has one; the newest first.
     :raises NodeError: if several matches are called so, or the name is empty.

@@ -1,8 +1,8 @@
-"""What a store has confirmed last, noted in a file beside it.
+"""The newest commit of a store, noted in a file beside it.
 
-SQLite goes on without a word where its write-ahead log is missing or damaged: with what it held some time before. The
-note tells. It is written behind every commit and never waited for: whatever kills the process leaves it as it is, and
-a power cut can only leave an older one, which finds fault with nothing.
+If SQLite's write-ahead log is missing or damaged, SQLite silently goes on with an older state. The note reveals that.
+It is written after every commit and never waited for. A killed process leaves it whole, and a power cut can only leave
+an older note, which raises no alarm.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Noted(NamedTuple):
 
 
 class Note:
-    """The file beside a store. Nothing depends on it: what goes wrong with it is logged."""
+    """The file beside a store. Nothing depends on it, so its errors are only logged."""
 
     def __init__(self, store: Path) -> None:
         self._path = store.with_name(f"{store.name}-newest")
         self._file: FileIO | None = None
 
     def read(self) -> Noted | None:
-        """Return what is noted; None if there is no note, or none that can be read."""
+        """Return the note; None if there is none that can be read."""
         try:
             data = self._path.read_bytes() if self._path.is_file() else b""
         except OSError as error:
@@ -51,7 +51,7 @@ class Note:
         return Noted(content[:HASH_BYTES], int.from_bytes(content[HASH_BYTES:]))
 
     def write(self, noted: Noted) -> None:
-        """Note what the store has confirmed."""
+        """Note a confirmed commit."""
         content = noted.match + noted.messages.to_bytes(_COUNT_BYTES)
         try:
             if self._file is None:
@@ -62,7 +62,7 @@ class Note:
             log.warning("cannot write %s: %s", self._path, error)
 
     def remove(self) -> None:
-        """Note nothing any more."""
+        """Remove the note."""
         self.close()
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """The store: one SQLite file per home, written before anything leaves the node.
 
-Write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` where the system has it, macOS): what :meth:`Store.write`
-has returned from survives a crash of the process, the system and the power. The file is held exclusively as long as it
-is open, which makes it the lock that keeps a home to one process: the system lets go of it when the process dies.
+It has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS). When :meth:`Store.write` has returned,
+its messages survive a crash of the process, the system and the power. The open file is locked exclusively, so one
+process at a time has the home. The system releases the lock when the process dies.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from protocol.wire.messages import MalformedMessageError, Signed
 SCHEMA_VERSION: Final = 3
 
 _LOG_PAGES: Final = 256
-"""Length of the write-ahead log, some three hundred commits; then it is carried over and begun again."""
+"""Pages of the write-ahead log, some three hundred commits. Then it is copied into the file and begun again."""
 
 _LOG_HEADER: Final = 32
 """Bytes of the header of a write-ahead log, its salts among them."""
 _ATTEMPTS: Final = 5
-"""To copy a store that is written meanwhile."""
+"""How often copying is tried while another process writes the store."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""What ``sqlite3`` raises: the second where it cannot read SQLite's own complaint about a damaged schema, the third for
-places of a match whose number no store has given."""
+"""Errors of ``sqlite3``: the second if it cannot read SQLite's own complaint about a damaged schema, the third for the
+places of a match with an impossible number."""
 
 LATEST: Final = 32_503_680_000
 """Seconds since 1970 up to the year 3000, which every system can turn into a date."""
 
 _MESSAGES: Final = "CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL)"
-"""A place is the number of a match and, in its lower 32 bits, that of a message in it. What is only ever added behind
-the last row, and needs no other index, changes the fewest pages in a turn."""
+"""A place is the number of a match and, in its lower 32 bits, the number of a message in it. Rows are only added at the
+end and need no other index, so a turn changes the fewest pages."""
 _SCHEMA: Final = f"""
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE matches (
@@ -78,7 +78,7 @@ _UPGRADES: Final = (
         "DROP TABLE former",
     ),
 )
-"""What makes of a store of version 1 one of version 2, and so on."""
+"""The statements that turn a store of version 1 into one of version 2, and so on."""
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
@@ -87,14 +87,14 @@ class HomeInUseError(LocalError):
 
 
 class StoreError(LocalError):
-    """The store cannot be read or written (disk full, file damaged, or holding what this program never put there).
+    """The store cannot be read or written: the disk is full, or the file is damaged or was altered.
 
-    What was not stored must not be sent.
+    A message that was not stored must not be sent.
     """
 
 
 class StoredMatch(NamedTuple):
-    """What a match needs to go on after a restart."""
+    """A match as it is stored, with all that it needs to go on after a restart."""
 
     match: bytes
     genesis: bytes
@@ -105,13 +105,13 @@ class StoredMatch(NamedTuple):
     """Seconds since 1970 by this machine's clock; for people to read, never signed."""
     over: bool
     port: int
-    """Where this node listened, so that peers find it at its old address."""
+    """The port that this node listened at, so that peers find it at its old address."""
     table: str = ""
-    """What the table was called: its host's word, any text. Empty if that was not kept."""
+    """Name of the table, as its host chose it: any text. Empty if it was not kept."""
     name: str = ""
-    """What the owner may type for it; no other match of the store has this name. Empty as long as it is not formed."""
+    """A name for the owner to type; no other match of the store has it. Empty as long as the match is not formed."""
     winners: tuple[int, ...] = ()
-    """Roster indices of who won. Empty as long as the match is not over, or if that was not kept."""
+    """Roster indices of the winners. Empty as long as the match is not over, or if they were not kept."""
     hosted: bool = False
     """The owner opened the table, as far as this store knows."""
 
@@ -120,7 +120,7 @@ class StoredMatch(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """What a store no longer holds, though it has confirmed it."""
+    """A loss: the store no longer holds data that it had confirmed."""
 
     match: bytes
     """The match that was written last."""
@@ -174,7 +174,7 @@ class Store:
             self._db.close()
             raise StoreError(f"{path} was written by a newer p2pdice (format {version}); update this one")
         self.loss: Final = self._find_loss()
-        """What was lost before the store was opened: its log was damaged or removed, or an older file put back."""
+        """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
 
     def close(self) -> None:
         """Let go of the home."""
@@ -185,27 +185,27 @@ class Store:
         noted = self._note.read()
         if noted is None:
             return None
-        is_here = "SELECT number FROM matches JOIN seeds USING (match_key) WHERE matches.match = ?"
-        count = "SELECT COUNT(*) FROM messages WHERE place BETWEEN ? AND ?"
+        number_query = "SELECT number FROM matches JOIN seeds USING (match_key) WHERE matches.match = ?"
+        count_query = "SELECT COUNT(*) FROM messages WHERE place BETWEEN ? AND ?"
         try:
-            for (number,) in self._db.execute(is_here, (noted.match,)).fetchall():
-                ((messages,),) = self._db.execute(count, _places(number)).fetchall()
+            for (number,) in self._db.execute(number_query, (noted.match,)).fetchall():
+                ((messages,),) = self._db.execute(count_query, _places(number)).fetchall()
                 return None if messages >= noted.messages else Loss(noted.match, is_here=True)
         except (*_FAILURES, StoreError):
-            return None  # whoever reads the store is told why that fails
+            return None  # the next read of the store raises the same
         return Loss(noted.match, is_here=False)
 
     def _name_formed(self, match: bytes | None = None) -> None:
-        """Give a name to a match that is formed and has none; to all of them, the oldest first, if none is given.
+        """Give a name to a match that is formed and has none; to all such matches, the oldest first, if none is given.
 
-        A name stays what it is, whatever is forgotten or played later: what was printed today can be typed tomorrow.
+        A name never changes, whatever is forgotten or played later: a name that was printed today works tomorrow.
         """
         query = "SELECT number, created, table_name, genesis FROM matches WHERE formed AND name = ''"
         taken = {str(name) for (name,) in self._db.execute("SELECT name FROM matches").fetchall()}
         which, values = ("", ()) if match is None else (" AND match = ?", (match,))
         for number, created, table, genesis in self._db.execute(f"{query}{which} ORDER BY number", values).fetchall():
             if (type(created), type(table), type(genesis)) != (int, str, bytes) or not 0 <= created < LATEST:
-                continue  # damaged, as whoever reads it is told
+                continue  # damaged: reading it raises the error
             name = free_name(f"{day(created)}-{slug(table) or _rules(genesis)}", taken)
             taken.add(name)
             self._db.execute("UPDATE matches SET name = ? WHERE number = ?", (name, number))
@@ -218,8 +218,8 @@ class Store:
     def _prepare_log(self) -> None:
         """Let the write-ahead log have its full length from the start.
 
-        A commit that makes the log longer must also bring the file's new length to the disk, which takes about twice as
-        long. So the log is filled once with a page of zeros after another, and used from its beginning again.
+        A commit that makes the log longer must also write the file's new length to the disk, which takes about twice as
+        long. So the log is filled with zeros once, and then used from its beginning.
         """
         self._db.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES * 4 // 5}")
         self._db.execute("BEGIN IMMEDIATE")
@@ -245,7 +245,7 @@ class Store:
     ) -> None:
         """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
 
-        Of the proposals with one match key that were never formed, the newest few are kept.
+        Only the newest few proposals with one match key are kept unless they are formed.
         """
         self._write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, hosted) "
@@ -263,7 +263,7 @@ class Store:
             self._forget_note(proposal)
 
     def mark_formed(self, match: bytes) -> None:
-        """Everybody has locked the genesis: the match exists, can be resumed, and has a name from now on."""
+        """Note that everybody has locked the genesis: the match can be resumed and has a name from now on."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
@@ -274,16 +274,16 @@ class Store:
             raise StoreError(f"cannot write to the store: {error}") from error
 
     def mark_over(self, match: bytes, winners: Sequence[int] = ()) -> None:
-        """The match has ended and its transcript is written.
+        """Note that the match has ended and its transcript is written.
 
-        :param winners: roster indices of who won.
+        :param winners: roster indices of the winners.
         """
         self._write(
             "UPDATE matches SET over = 1, winners = ? WHERE match = ?", (",".join(map(str, sorted(winners))), match)
         )
 
     def forget(self, stored: StoredMatch) -> None:
-        """Delete all that is kept of a match, the seed of its keys included: it can never be returned to.
+        """Delete everything about a match, also the seed of its keys: nobody can ever return to it.
 
         :raises StoreError: if that fails. Then everything is as it was.
         """
@@ -306,7 +306,7 @@ class Store:
             raise StoreError(f"cannot write to the store: {error}") from error
 
     def add_choice(self, match: bytes, step: int, text: str) -> None:
-        """Keep what the owner chose and others do not know yet; called before anything that depends on it is sent."""
+        """Keep a choice of the owner that others do not know yet; called before anything that depends on it is sent."""
         self._write("INSERT OR REPLACE INTO choices VALUES (?, ?, ?)", (match, step, text))
 
     def choices(self, match: bytes) -> dict[int, str]:
@@ -336,7 +336,7 @@ class Store:
         self._write_messages(match, messages, *self._end(match))
 
     def replace(self, match: bytes, messages: Iterable[Signed]) -> None:
-        """Store messages in one transaction in place of all that is stored of their match.
+        """Replace all stored messages of a match by these, in one transaction.
 
         :raises StoreError: if they are not. Then everything is as it was.
         """
@@ -435,11 +435,11 @@ class Store:
 
 
 def copy_store(path: Path, folder: Path) -> Path:
-    """Copy a store into a folder as it is now, also while another process writes it; return where the copy is.
+    """Copy a store into a folder, also while another process writes it; return the path of the copy.
 
-    The log overrides whatever pages of the file are written meanwhile. Only if it is begun anew, which gives it
-    another header, the two halves of the copy may not belong together. The process that holds the store must not call
-    this: POSIX systems would let go of its lock.
+    The log overrides pages of the file that are written meanwhile. Only if the log is begun anew, and so gets another
+    header, the two halves of the copy may not belong together. The process that holds the store must not call this:
+    POSIX systems would release its lock.
 
     :raises StoreError: if it cannot be copied.
     """
@@ -459,7 +459,7 @@ def copy_store(path: Path, folder: Path) -> Path:
 
 
 def _header(log: Path) -> bytes:
-    """Return what changes when a write-ahead log is begun anew; nothing if there is none."""
+    """Return the header of a write-ahead log, which changes when the log is begun anew; nothing if there is no log."""
     if not log.exists():
         return b""
     with log.open("rb") as file:

@@ -1,7 +1,7 @@
-"""The transcripts of a home as files: which match each of them is of, and what a new one is called.
+"""The transcript files of a home: their names, and the match of each.
 
-A file is named by the day on which the match began, its rules, and the first digits of its id. None of that is text
-that a peer wrote. Which match a file belongs to is read from its content, not from its name.
+A file is named by the day on which the match began, its rules, and the first digits of its id. None of these is text
+that a peer wrote. The match of a file is read from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _HEADER: Final = GENESIS + 64
 
 
 def match_of(path: Path) -> bytes | None:
-    """Return the id of the match that a file is a transcript of, by its header; None if it is none or unreadable."""
+    """Return the id of a transcript's match, by its header; None if the file is no transcript or unreadable."""
     genesis = genesis_of(path)
     return match_id(genesis) if genesis is not None else None
 
 
 def genesis_of(path: Path) -> bytes | None:
-    """Return what stands as genesis in the header of a transcript, unchecked; None if it is none or unreadable."""
+    """Return the genesis in the header of a transcript, unchecked; None if the file is none or unreadable."""
     try:
         with path.open("rb") as file:
             opened = open_transcript(file.read(_HEADER))
@@ -56,12 +56,12 @@ def transcript_of(home: Home, match: bytes) -> Path | None:
 
 
 def written(path: Path) -> tuple[float, str]:
-    """Return what orders files by the time when they were last written."""
+    """Return a sort key: the time when a file was last written."""
     return path.stat().st_mtime, path.name
 
 
 def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> Path:
-    """Return where the transcript of a match is, or is to be written: never a file that is anything else.
+    """Return the path of a match's transcript, whether it exists or not: never that of another file.
 
     :param begun: when the match began, in seconds since 1970.
     """
@@ -75,6 +75,6 @@ def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> P
 
 
 def files_about(home: Home, match: bytes) -> tuple[Path, ...]:
-    """Return what is written of a match outside the store: transcripts, and proofs of misconduct in it."""
+    """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
     own = (path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match)
     return (*own, *home.proofs(match))
