@@ -33,7 +33,7 @@ from p2pdice import (
     parse_move,
 )
 from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY
-from p2pdice.powers import ALIASES
+from p2pdice.powers import ALIASES, POWERS
 
 WIDTH: Final = 79
 """Columns of a complaint: one line of the narrowest usual terminal."""
@@ -290,7 +290,8 @@ def _shortened(text: str) -> Iterator[str]:
 def _forms(move: Move, view: View, names: Sequence[str]) -> Iterator[str]:
     text = str(move)
     verb, _, _ = text.partition(" ")
-    played, between, target = text.partition(" destroy ") if " destroy " in text else text.partition(" take ")
+    aims = f" {POWERS[move.die.mote].verb} " if isinstance(move, Power) else " "
+    played, between, target = text.partition(aims)
     wholes = (text, _owned(text, view, names), f"{played}{between}{_owned(target, view, names)}")
     for whole in dict.fromkeys(wholes):
         yield whole

@@ -148,6 +148,12 @@ def test_a_die_is_named_by_whose_it_is(line: str, meant: str) -> None:
     assert said(line, view(night, 0)) == meant
 
 
+def test_only_the_target_of_any_power_can_be_named_by_whose_it_is() -> None:
+    sunset = view(reach(table(3, "neutral@0", "light@0", "blue@1"), "sunset"), 0)
+    assert said("play light take bens blue", sunset) == "play light@0 take blue@1"
+    assert said("play neutral@0 swap my red", sunset) == "play neutral@0 swap red@0"
+
+
 def test_a_die_is_offered_with_its_seat_only_where_it_has_a_namesake() -> None:
     losing = reach(table(2), "discard")
     assert offers(view(losing, losing.turn), NAMES)[:2] == ["lose light", "lose grey"]
