@@ -31,7 +31,7 @@ def _finish(code: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         discard_output()
-        # Whoever closed the pipe has seen enough; any other failure has been reported, if it was known before.
+        # A reader that closes the pipe has seen enough. Any other failure was reported when it happened.
         if code == ExitCode.DONE and not isinstance(error, BrokenPipeError):
             report(as_failure(error) or Failure("The output could not be written."), sys.stderr)
         return ExitCode.FAILURE
@@ -69,7 +69,7 @@ def _run(settings: Settings) -> int:
 
 def report(failure: Failure, stream: TextIO) -> None:
     """Print a failure as what happened, why, and what to type next."""
-    # A command stands alone on its line: whoever copies it gets nothing else with it.
+    # A command stands alone on its line, so that nothing else is copied with it.
     choices = (f"{meaning}:\n    {typed}" for typed, meaning in failure.choices)
     lines = (f"Error: {failure.what}", failure.why, failure.hint, *choices)
     say("\n".join(line for line in lines if line), stream)

@@ -30,7 +30,7 @@ def escape(text: str) -> str:
     >>> escape("Ann\x1b[2J\u202e")
     'Ann\\x1b[2J\\u202e'
     """
-    from protocol.wire.nicknames import is_unseen  # not needed for help, which is to come at once
+    from protocol import is_unseen  # not needed for help, which is to come at once
 
     shown = []
     marks = 0

@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from protocol.match.replay import Replay
     from protocol.match.timeouts import Party
     from protocol.net.addresses import Address, format_address, parse_address
-    from protocol.net.advertisement import Advertisement
+    from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
     from protocol.net.loop import loop_factory
     from protocol.net.mdns import Discovery, DiscoveryUnavailable
     from protocol.net.sightings import Sighting
+    from protocol.node.locator import called
     from protocol.node.node import Node
     from protocol.storage.home import Home, default_home
     from protocol.storage.store import Store, StoredMatch, StoreError
     from protocol.version import PROTOCOL_VERSION
     from protocol.wire.genesis import MalformedGenesisError, Patience, parse_genesis, version_of
-    from protocol.wire.nicknames import NicknameError, check_nickname
+    from protocol.wire.nicknames import NicknameError, alike, check_nickname, is_unseen, outline
     from protocol.wire.rulesets import ruleset_hash, ruleset_label
 
 _HOME = {
@@ -43,16 +44,17 @@ _HOME = {
         "match.timeouts": "Party",
         "consensus.verifier": "Judgement Verdict examine verify",
         "net.addresses": "Address format_address parse_address",
-        "net.advertisement": "Advertisement",
+        "net.advertisement": "LOBBY PLAYING Advertisement",
         "net.loop": "loop_factory",
         "net.mdns": "Discovery DiscoveryUnavailable",
         "net.sightings": "Sighting",
+        "node.locator": "called",
         "node.node": "Node",
         "storage.home": "Home default_home",
         "storage.store": "Store StoreError StoredMatch",
         "version": "PROTOCOL_VERSION",
         "wire.genesis": "MalformedGenesisError Patience parse_genesis version_of",
-        "wire.nicknames": "NicknameError check_nickname",
+        "wire.nicknames": "NicknameError alike check_nickname is_unseen outline",
         "wire.rulesets": "ruleset_hash ruleset_label",
     }.items()
     for name in names.split()
@@ -60,6 +62,8 @@ _HOME = {
 
 __all__ = [
     "IDENTITY_FILE",
+    "LOBBY",
+    "PLAYING",
     "PROTOCOL_VERSION",
     "Address",
     "Advertisement",
@@ -91,12 +95,16 @@ __all__ = [
     "StoredMatch",
     "TableSettings",
     "Verdict",
+    "alike",
+    "called",
     "check_nickname",
     "default_home",
     "examine",
     "fingerprint",
     "format_address",
+    "is_unseen",
     "loop_factory",
+    "outline",
     "parse_address",
     "parse_fingerprint",
     "parse_genesis",

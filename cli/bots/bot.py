@@ -1,4 +1,4 @@
-"""Who plays without a person: what every bot is to a seat, and any program as one, by the NDJSON protocol.
+"""Bots: what a seat asks of each, and any program as a bot, by the NDJSON protocol.
 
 The table never depends on a program: each answer has a deadline, its reading is bounded, and whatever is wrong with it
 is counted as a fault and replaced by a default move.
@@ -67,7 +67,7 @@ class Fault:
 
 
 class Bot(Protocol):
-    """Who decides for a seat. A table asks one thing at a time."""
+    """Decides for a seat. A table asks one thing at a time."""
 
     name: str
     """Safe to print."""
@@ -366,7 +366,7 @@ def _printable(name: str) -> str:
 
 
 def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
-    """Return a fault as a sentence for whoever watches. ``name`` is safe to print."""
+    """Return a fault as a sentence for people who watch. ``name`` is safe to print."""
     instead = f", and plays {fault.played} instead" if fault.played else ""
     return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
 

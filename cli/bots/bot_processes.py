@@ -40,9 +40,9 @@ class Order(NamedTuple):
     match: str = ""
     """Id of the match to which it returns instead."""
     person: str = ""
-    """Who seated it, if that was a player: their identity key in hexadecimal digits."""
+    """Identity key of the player who seated it, in hexadecimal digits; empty if nobody did."""
     programs: tuple[str, ...] = ()
-    """All whom they seated, likewise."""
+    """Identity keys of all bots that they seated."""
 
     @classmethod
     def to_join(cls, table: str, party: Party) -> Order:

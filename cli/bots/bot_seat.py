@@ -46,7 +46,7 @@ async def seat(
         await enter(node)
         await _follow(node, bot, show)
     finally:
-        # Side by side: whoever started this process waits only for a moment.
+        # Side by side: the process that started this one waits only for a moment.
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
 
 

@@ -100,13 +100,13 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
 
 
 def at_home(home: Home, stored: StoredMatch) -> Crew:
-    """Return the bots of a match that have homes here. Whose card cannot be read stays away, which is said."""
+    """Return the bots of a match that have homes here. A bot with an unreadable card stays away, and a line says so."""
     from protocol import MalformedGenesisError, parse_genesis
 
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
     except MalformedGenesisError:
-        return Crew()  # whoever returns to that match is told
+        return Crew()  # the player is told on returning to that match
     bots = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:

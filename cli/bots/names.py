@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
-from protocol.wire.nicknames import outline
+from protocol import outline
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """One for each seat of the largest table."""
@@ -43,7 +43,7 @@ def bot_nickname(name: str, owner: str = "", taken: Collection[str] = ()) -> str
     """Return a nickname for a bot: its own name, as far as it can be one, and that it is a bot.
 
     :param name: what the bot calls itself, any text.
-    :param owner: nickname of whoever has seated it, which is told if there is room.
+    :param owner: nickname of the player who seated it, which is named if there is room.
     :param taken: names of others at the table, without what stands in parentheses; none of them is given again.
 
     >>> bot_nickname("odds15"), bot_nickname("odds15", "Zoe"), bot_nickname("odds15", taken=["odds15 (bot)"])

@@ -65,7 +65,7 @@ class Referee:
         if isinstance(item, Rolled):
             dealt = None if data["deal"] is None else self._deal(data["deal"])
         while state.awaits is Expect.HANDS and dealt is not None:
-            # Who left in the round has shown no dice to anybody, but the referee has seen them.
+            # A player who left in this round has shown their dice to nobody, but the referee knows them.
             state, more = apply(state, Hands(dealt))
             events += more
         self.state, self._dealt = state, dealt
@@ -122,7 +122,7 @@ def _face(value: Any) -> int:
 
 
 def _stake(value: Any) -> tuple[int, int, int, int] | None:
-    # The engine checks the numbers, of which it wants four.
+    # The engine checks that there are four, and their values.
     if value is None:
         return None
     if not isinstance(value, list):

@@ -41,8 +41,8 @@ def house_bot(
 ) -> None:
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
-    The first line of its standard input says what it shall do, and with whom (cli.bots.bot_processes.Order). It leaves
-    when its standard input ends, so that it never outlives whoever started it.
+    The first line of its standard input says what it shall do, and who seated it (cli.bots.bot_processes.Order). It
+    leaves when its standard input ends, so that it never outlives the process that started it.
     """
     from cli.bots.bot import PlayerBot
     from cli.bots.bot_processes import PATIENCE, Order
@@ -71,7 +71,7 @@ def house_bot(
             else:
                 await node.host(TableSettings(order.table, ruleset, seats))
 
-        # Whoever was killed and resumes at once may find the bots of before still leaving.
+        # A host that was killed and resumes at once may find its bots of before still leaving.
         grace = 2 * PATIENCE if order.match else 0.0
         if command:
             await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)

@@ -87,8 +87,7 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol.net.advertisement import LOBBY
-    from protocol.node.locator import called
+    from protocol import LOBBY, called
 
     open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
     if not open_ones:

@@ -154,9 +154,9 @@ class Report:
     path: Path
     verdict: Verdict
     date: str | None = None
-    """The file's own: local time, of which nothing is signed."""
+    """When the file was last modified, in local time; it is not signed."""
     strangers: tuple[str, ...] = ()
-    """Fingerprints of players whom the reader did not name as trusted, though they named some."""
+    """Fingerprints of players that --trust does not name; empty without that option."""
     is_kept: bool = False
     """It is one of the reader's own, and was named by its match."""
 

@@ -160,7 +160,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
 def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
     """Return the score of an evening: ``Ada 2, Ben 1``.
 
-    :param wins: matches won, by fingerprint; whoever is not at the table now is left out.
+    :param wins: matches won, by fingerprint; players who are not at the table now are left out.
     """
     ranked = sorted(
         zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)

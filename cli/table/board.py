@@ -108,6 +108,8 @@ class Board:
         """The reader's own dice, while they are in the cup."""
         self.hands: dict[int, Hand] = {}
         """Dice that the reader knows by seat, before cups are opened: one's own, or all in an all-seeing replay."""
+        self.is_back = False
+        """The reader has just returned to the match: nothing has happened in it since."""
         self.turn: YourTurn | None = None
         """What the reader is asked, until it is answered."""
         self.away: set[str] = set()
@@ -117,7 +119,7 @@ class Board:
         self.staked = ""
         """The reader's sealed stake, as a move."""
         self.absent: tuple[PlayerInfo, ...] = ()
-        """Without whom the match cannot go on."""
+        """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None
         """Of the round just played, until the next one begins."""
         self._call: game.ChallengeCalled | None = None
@@ -189,6 +191,7 @@ class Board:
         self.ruleset = event.ruleset
         self.seating = Seating.of(event.players, event.my_seat)
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
+        self.is_back = event.resumed
         self.hands.clear()
 
     def _play(self, event: Told) -> None:
@@ -213,6 +216,7 @@ class Board:
                 if isinstance(event.event, game.HandsShown) and self.showdown is None:
                     self._open(event.event)
                 assert self.state is not None
+                self.is_back = False
                 self.state = event.state if event.is_last else _unasked(after(self.state, event.event))
                 self.turn = None
                 self._happen(event.event)

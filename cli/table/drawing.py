@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import capital, counted, escape
 from cli.rulesets import nearest_preset
 from cli.table import answers, palette, pieces
-from cli.table.fragments import Line, as_ascii, beside, cut, filled, fitted, rows, text, width
+from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -27,7 +27,7 @@ _SMALLEST: Final = (40, 10)
 _LOG: Final = 3
 """Lines that the log gets at least."""
 _HURRY: Final = 10
-"""Seconds left at which the clock begins to alarm, if the others go on without whoever is late."""
+"""Seconds left at which the clock begins to alarm, if the others can go on without a late player."""
 _TITLE: Final = 8
 """Columns down to which the name of a table is cut, so that the id of the match is whole."""
 _ASIDE: Final = 96
@@ -60,7 +60,7 @@ class Sight:
     """Of the match that are verified."""
     gauge: Gauge | None = None
     seconds: int | None = None
-    """Left to whoever is waited for."""
+    """Left to the awaited player."""
     is_pressing: bool = True
     """When no time is left, the others go on without them."""
     score: str = ""
@@ -202,7 +202,7 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
     right: Line = []
     if sight.gauge is not None and sight.gauge.total:
         done, total = sight.gauge.done, sight.gauge.total
-        right.append(("", f"{sight.gauge.label} {glyphs.full * done}{glyphs.empty * (total - done)} {done}/{total} "))
+        right.append(("", f"{sight.gauge.label} {bar(done, total, glyphs)} {done}/{total} "))
     if sight.seconds is not None:
         seconds = sight.seconds
         style = palette.ALARM if sight.is_pressing and seconds <= _HURRY else palette.TURN

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 HOST: Final = "host"
-"""Typed after *again* by whoever wants to open the table instead of its host."""
+"""Typed after *again* to open the table in place of its host."""
 _LULL: Final = 0.1
 """Seconds without a word after which a prompt comes."""
 _REST: Final = 2.0

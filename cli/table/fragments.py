@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import wrapped
+
+if TYPE_CHECKING:
+    from cli.table.palette import Glyphs
 
 Line = list[tuple[str, str]]
 
@@ -68,6 +72,12 @@ def filled(line: Line, columns: int, style: str = "") -> Line:
 def text(content: str, style: str = "") -> Line:
     """Return a line of one style."""
     return [(style, content)]
+
+
+def bar(done: int, total: int, glyphs: Glyphs) -> str:
+    """Return a bar of ``total`` blocks: full ones as far as it is done, then empty ones."""
+    full = min(done, total)
+    return glyphs.full * full + glyphs.empty * (total - full)
 
 
 def rows(said: str, columns: int) -> list[str]:

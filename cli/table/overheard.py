@@ -13,7 +13,7 @@ class Overheard:
     """Takes the place of an output stream, and has each line told. Any thread may print. Made inside a running loop.
 
     :param say: tells a line; it is called in the loop.
-    :param encoding: of the terminal, for whoever asks what can be printed there.
+    :param encoding: of the terminal, for libraries that ask what can be printed there.
     """
 
     errors = "backslashreplace"

@@ -59,7 +59,7 @@ class Pace:
 
     def __init__(self, factor: float) -> None:
         self.longest = math.inf
-        """Seconds that anything is held back at most: whoever is asked for a move is to see it in time."""
+        """Seconds that anything is held back at most: a player who is asked for a move must see it in time."""
         self._factor = factor
         self._me: int | None = None
         self._shown = 0.0

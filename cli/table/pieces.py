@@ -11,7 +11,7 @@ from cli.render import bid, command_line, faces, percent
 from cli.rulesets import nearest_preset
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
-from cli.table.fragments import Line, cut, filled, flowing, rows, text, width
+from cli.table.fragments import Line, bar, cut, filled, flowing, rows, text, width
 from cli.text.explain import summary
 from cli.text.narrate import confirmation, narrate_game
 from cli.text.narrate_motes import WINDOWS, ticket_change, window
@@ -272,7 +272,7 @@ def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[L
 def _count(showdown: Showdown, columns: int, glyphs: Glyphs) -> Line:
     shown = showdown.shown
     so_far, wanted = showdown.count_so_far, shown.quantity
-    gauge = glyphs.full * min(so_far, wanted) + glyphs.empty * max(wanted - so_far, 0)
+    gauge = bar(so_far, wanted, glyphs)
     more = f"+{glyphs.full * min(so_far - wanted, wanted)}" if so_far > wanted else ""
     words = f"{so_far}; the bid was {faces(wanted, shown.face)}"
     line: Line = [("", "Counted: "), (palette.COUNTED, f"{gauge}{more} "), (palette.TITLE, words)]

@@ -100,7 +100,7 @@ class Replaying(Table):
         }
 
     async def run(self) -> None:
-        """Show the replay until whoever looks has seen enough.
+        """Show the replay until the reader quits.
 
         :raises InterruptedByUserError: on Ctrl-C at the prompt.
         """

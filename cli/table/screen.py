@@ -129,7 +129,7 @@ class Screen:
         self._ticking.cancel()
         if not self._running.done():
             self._app.exit()
-        with suppress(Exception):  # it was raised to whoever reads
+        with suppress(Exception):  # the reader has seen it raised
             await self._running
         self._stack.close()
         self._print_last_words()
@@ -268,7 +268,7 @@ class Screen:
         return Gauge(progress.stage.value, done, done + len(progress.awaited))
 
     def _seconds(self) -> int | None:
-        """Return how long whoever is waited for has left, unless that is of no interest yet."""
+        """Return the seconds left to the awaited player, unless it is too early to show them."""
         clock = self._table.clock()
         if clock is None or self._table.pace.is_holding or clock.allowed - clock.seconds < _MOMENT:
             return None

@@ -41,7 +41,7 @@ class SpectatorTable(Table):
         self.words["quit"] = ("stop watching", self._quit)
 
     def way_back(self) -> str:
-        """Return how to return, for whoever leaves now."""
+        """Return how to come back after leaving now."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 

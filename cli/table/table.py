@@ -81,7 +81,7 @@ class Table:
 
     :param showing: how it is shown.
     :param face: shows it, and says what is typed; one that suits this process is opened if none is given.
-    :param bots: fingerprints of the players whom this one has seated: they leave and return together.
+    :param bots: fingerprints of the bots that this player seated: they leave and return together.
     :param again: goes back to the table after a match; what was typed after the word is given to it. Without one, the
         evening ends with the match.
     :param watched: the table as it was watched until the match was over; its reader sits down for the next one first.
@@ -416,7 +416,7 @@ class Table:
 
     @property
     def _offered(self) -> list[str]:
-        """The words that can do something now; whoever types another one is told why it cannot."""
+        """The words that can do something now. For others the answer says why they cannot."""
         hidden = {"start"} if self.board.match or self.board.over is not None else set()
         if self._again is None or self.board.match or not self._had_match:
             hidden.add("again")

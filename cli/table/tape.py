@@ -41,7 +41,7 @@ class Scene(NamedTuple):
 class Tape:
     """One replay, seen with the same eyes from its start to its end.
 
-    :param eyes: the seat of whoever looks; None for whoever sees all.
+    :param eyes: the seat whose dice the reader sees; None for all.
     """
 
     def __init__(self, replay: Replay, eyes: int | None) -> None:

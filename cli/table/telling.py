@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.render import escape
+from cli.render import escape, hand
 from cli.table.board import CupOpened
 from cli.text.narrate import cup_line, narrate, tally
 from p2pdice import events as game
-from protocol.events import Happened, PeerLost, TableOpened
+from protocol.events import DiceRolled, Happened, PeerLost, TableOpened
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Told
@@ -24,6 +24,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield cup_line(event.seat, event.shown.hands, board.seating)
         case Happened(event=game.HandsShown() as shown):
             yield tally(shown)
+        case DiceRolled() if board.is_back:  # they were rolled, and told, before
+            yield f"You have {hand(event.hand)}."
         case TableOpened() if not board.join_line:
             yield f'The table "{escape(event.name)}" is open, and your bots take all other seats.'
         case PeerLost(left_on_purpose=True) if board.over is not None:

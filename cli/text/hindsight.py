@@ -1,4 +1,4 @@
-"""Hindsight: what a bid or a call was worth to whoever made it, and what all dice say of it. For whoever looks back."""
+"""Hindsight: how likely a bid or a call was to be right, for its player, and whether it was. For replays."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Weighed:
     by: int | None
     """The seat with whose dice in view it is weighed; None where none were in view."""
     chance: Fraction
-    """That the bid is true, or the call right, for whoever sees those dice only."""
+    """The chance that the bid is true, or the call right, with only those dice in view."""
     count: int | None = None
-    """Dice that count for the bid, among those that are known; None for whoever must not know."""
+    """Dice that count for the bid, among those that are known; None if the reader must not know."""
     unknown: int | None = None
-    """Dice in cups that were never opened; None for whoever must not know."""
+    """Dice in cups that were never opened; None if the reader must not know."""
     is_right: bool | None = None
     """Whether the bid is true, or the call right; None if that cannot be known."""
 
@@ -47,11 +47,11 @@ class Weighed:
 
 
 def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | None) -> Weighed | None:
-    """Return what a bid or a call was worth; None for anything else.
+    """Return how likely a bid or a call was to be right; None for anything else.
 
     :param state: the one after it.
     :param hands: dice that are known, by seat.
-    :param eyes: the seat of whoever looks, and sees no other dice; None for whoever sees all.
+    :param eyes: the seat whose dice alone the reader sees; None if the reader sees all.
     """
     if not isinstance(event, game.BidMade | game.ChallengeCalled):
         return None
@@ -121,7 +121,7 @@ def in_short(weighed: Weighed, seating: Seating) -> str:
 
 
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:
-    """Yield what a bid would be worth to everybody whose dice are known, and what all dice say of it."""
+    """Yield how likely a bid is for each player whose dice are known, and whether it is true."""
     there = count(hands.values(), face, state.ones_wild)
     unknown = sum(dice for seat, dice in enumerate(state.dice) if seat not in hands)
     is_true = _is_right(None, quantity, there, there + unknown)

@@ -113,7 +113,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
 
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
-    """Yield the matches of which there is nothing but a transcript, the last written first: watched, or forgotten."""
+    """Yield the matches with only a transcript, because they were watched or forgotten; the last written first."""
     from protocol import PROTOCOL_VERSION, version_of
     from protocol.storage.match_names import is_name, short_id
     from protocol.storage.transcript_files import genesis_of, transcripts, written

@@ -285,7 +285,7 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
             leads = seating.does(event.leader, "leads", "lead")
             return f"Round {event.round}: {leads}. {dice_by_player(event.dice, seating)}{special}"
         case game.BidMade():
-            # Who plays wants to know whom the table waits for; to others the order of seats says it.
+            # A player wants to know who is next; for others the order of seats says it.
             waiting = awaited(state, seating) if seating.me is not None else ""
             turn = f"; {waiting} next" if waiting else ""
             return f"{seating.does(event.seat, 'bids', 'bid')} {bid(event.quantity, event.face)}{turn}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol.wire.nicknames import alike, outline
+from protocol import alike, outline
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo

@@ -38,7 +38,7 @@ from p2pdice.powers import ALIASES, POWERS
 WIDTH: Final = 79
 """Columns of a complaint: one line of the narrowest usual terminal."""
 _QUOTED: Final = 16
-"""Columns of a line that are repeated to whoever typed it."""
+"""Columns of a typed line that an answer repeats."""
 _LONGEST: Final = 60
 """Characters of a line beyond which it is not listened to; no move is as long."""
 
@@ -69,7 +69,7 @@ _SAID_IN_MOVES: Final = frozenset({*_VOCABULARY, *_VERBS, *MOTES, "stake"})
 
 
 class NotUnderstoodError(ValueError):
-    """A line says nothing, or several things; the text is the answer to whoever typed it."""
+    """A line says nothing, or several things. The text is the answer to the player."""
 
 
 def hear(
@@ -378,7 +378,7 @@ def _alternatives(moves: Sequence[str]) -> str:
 
 
 def quoted(line: str) -> str:
-    """Return the beginning of a line as it is repeated to whoever typed it."""
+    """Return the beginning of a typed line as an answer repeats it."""
     shown = escape(line.strip()[: _QUOTED + 1])
     if columns(shown) > _QUOTED:
         while columns(shown) >= _QUOTED:

@@ -31,7 +31,7 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
     All its players tell of it. A record that says anything else of it stands apart, so that nobody can hide a match
     behind a false one. An open table has one host: two records of it are one too many, and both are shown.
     """
-    from protocol.net.advertisement import PLAYING
+    from protocol import PLAYING
 
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
@@ -65,8 +65,7 @@ def _have_a_node_in_common(one: Listed, other: Listed) -> bool:
 
 def describe(row: Listed) -> str:
     """Return a table in one line."""
-    from protocol import PROTOCOL_VERSION, format_address
-    from protocol.net.advertisement import PLAYING
+    from protocol import PLAYING, PROTOCOL_VERSION, format_address
 
     table = row.advertisement
     version = "" if table.version == PROTOCOL_VERSION else f"version {table.version} of the protocol, "

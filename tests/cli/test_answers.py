@@ -15,7 +15,8 @@ from cli.table.pieces import lobby
 from cli.table.table import Table as PlayerTable
 from p2pdice import PRESETS, Stake, new_match, view
 from protocol import events as node
-from tests.cli.test_line import BEN, Paper, Table
+from tests.cli.paper import Paper
+from tests.cli.test_line import BEN, Table
 from tests.cli.test_waiting import OVER
 
 ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)

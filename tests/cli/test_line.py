@@ -20,42 +20,18 @@ from protocol import ErrorCode
 from protocol import events as node
 from protocol.match.progress import Clock
 from protocol.node.node import NodeError
+from tests.cli.paper import Paper
 from tests.cli.samples import FINGERPRINT, node_events
 from tests.simulation.world import World
 
 BEN = node.PlayerInfo("Ben", FINGERPRINT)
 
 
-class Paper:
-    """Lines that are written down."""
-
-    shows_board = False
-
-    def __init__(self, is_interactive: bool) -> None:
-        self.is_interactive = is_interactive
-        self.said: list[str] = []
-
-    def tell(self, text: str) -> None:
-        self.said.append(text)
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-    def remind(self, status: str) -> None:
-        """It is said when it is asked for."""
-
-    def refresh(self) -> None:
-        """Nothing is shown."""
-
-    def ring(self) -> None:
-        """Nobody is called."""
-
-
 class Table:
     """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
 
     def __init__(self, rules: str = "spot-on", *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
-        self.paper = Paper(is_interactive)
+        self.paper = Paper(is_interactive=is_interactive)
         self.played: list[Move] = []
         self.conceded = 0
         match = SimpleNamespace(info=(), unheard=(BEN,), goes_on_without=lambda _: False)
@@ -90,6 +66,18 @@ class Table:
         for line in lines:
             self.line.obey(line)
         return self.paper.said
+
+
+def test_a_hand_that_was_told_before_a_return_is_not_told_as_rolled_again() -> None:
+    table = Table()
+    players, state = table.line.board.players, table._state
+    table.line.take(node.MatchStarted("ab" * 32, state.ruleset, players, 0, state, resumed=True))
+    table.paper.said.clear()
+    table.line.take(node.DiceRolled((1, 2, 3, 3, 6)))
+    assert table.paper.said[0].startswith("You have ")
+    table.line.take(node.Happened(events.LeadPassed(1, 0), state))
+    table.line.take(node.DiceRolled((1, 2, 3, 3, 6)))
+    assert table.paper.said[-1].startswith("You roll ")
 
 
 WORDS = [
@@ -224,7 +212,7 @@ def test_start_is_offered_only_before_the_match() -> None:
     for table in (Table(), Table(is_my_turn=False)):
         assert "start" not in table.line.completions()
         assert not any("start" in line for line in table.types("help") + table.types("star"))
-    lobby = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(True)))
+    lobby = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(is_interactive=True)))
     assert "start" in lobby.completions()
     lobby.obey("help")
     lobby.obey("star")
@@ -235,7 +223,7 @@ def test_start_is_offered_only_before_the_match() -> None:
 
 def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
     house = PRESETS["joker"].with_options({"dice": "2"})
-    guest = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(True)))
+    guest = PlayerTable(cast("Any", SimpleNamespace()), Settings(), face=cast("Face", Paper(is_interactive=True)))
     guest.take(node.TableJoined("Friday", BEN, house, 2))
     paper = cast("Paper", guest.face)
     assert "; house rules (joker with dice=2), two seats." in paper.said[0]
@@ -393,7 +381,7 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
     match = world.machines[0].match
     mine = frozenset(player.fingerprint for player in match.info[1 : bots + 1])
     table = PlayerTable(
-        cast("Any", SimpleNamespace(match=match)), Settings(), face=cast("Face", Paper(False)), bots=mine
+        cast("Any", SimpleNamespace(match=match)), Settings(), face=cast("Face", Paper(is_interactive=False)), bots=mine
     )
     table.take(node.MatchFormed("ab" * 32))
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Return with:\n    p2pdice resume abababab"
@@ -408,7 +396,9 @@ def test_completion_offers_the_legal_moves_and_the_words() -> None:
 
 def test_before_the_match_words_say_so() -> None:
     table = PlayerTable(
-        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))), Settings(), face=cast("Face", Paper(True))
+        cast("Any", SimpleNamespace(start_match=Table._start.__get__(0))),
+        Settings(),
+        face=cast("Face", Paper(is_interactive=True)),
     )
     paper = cast("Paper", table.face)
     for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):

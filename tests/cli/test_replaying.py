@@ -26,42 +26,13 @@ from p2pdice import PRESETS
 from p2pdice.stakes import settlement
 from protocol.consensus.verifier import examine
 from protocol.match.replay import Replay
+from tests.cli.paper import Paper
 from tests.cli.test_replay import play
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
 
 VERDICT = "x.p2pdice: FAIR."
-
-
-class Paper:
-    """A face that is written on."""
-
-    is_interactive = True
-    shows_board = False
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.to_come: list[str] = []
-
-    async def read(self) -> str | None:
-        await asyncio.sleep(0)
-        return self.to_come.pop(0) if self.to_come else None
-
-    def tell(self, text: str) -> None:
-        self.said.append(text)
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-    def remind(self, status: str) -> None:
-        """It is on the board."""
-
-    def refresh(self) -> None:
-        """Nothing is shown."""
-
-    def ring(self) -> None:
-        """Nobody hears it."""
 
 
 MATCHES: dict[str, bytes] = {}
@@ -77,7 +48,7 @@ class Looking:
     """Somebody who looks back."""
 
     def __init__(self, name: str = "classic", eyes: int | None = None, pace: float = 0.0) -> None:
-        self.paper = Paper()
+        self.paper = Paper(is_interactive=True)
         self.replay = replay(name)
         self.table = Replaying(self.replay, Settings(Path("home")), Showing(pace=pace), eyes, VERDICT, self.paper)
         self.types("start")

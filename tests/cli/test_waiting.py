@@ -17,7 +17,7 @@ from cli.text.seating import Seating
 from p2pdice import PRESETS, new_match
 from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PeerLost, PlayerInfo
 from protocol.wire.genesis import Patience
-from tests.cli.test_line import Paper
+from tests.cli.paper import Paper
 
 ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")
 STARTED = MatchStarted("ab" * 32, PRESETS["classic"], (ADA, BEN), None, new_match(PRESETS["classic"], 2), resumed=True)
