@@ -23,7 +23,8 @@ Chance stays outside: ``Rolled`` has no faces, and ``Hands`` brings them all at 
 and the driver of the engine (a network, a referee, a test) keeps the dice.
 
 Each part of the rules is a section of its own: a module with functions from (state, input) to (state, events). The
-tables below connect them to the inputs:
+tables below connect them to the inputs. Where dice have powers, states are made by :mod:`p2pdice.changes`, event by
+event.
 
 =============================  ===================================================================================
 :mod:`p2pdice.opening`         pledges and stakes, before the first round

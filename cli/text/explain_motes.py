@@ -1,4 +1,4 @@
-"""What a page of rules says where dice have powers, and where players stake coins."""
+"""The sections of a rules page on dice with powers and on stakes. What each mote does is in its record."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _TIE: Final = "Winners who tie share the pool equally, and each adds their own b
 
 
 def motes_sections() -> Iterator[Section]:
-    """Yield what dice with powers add to the rounds."""
+    """Yield the sections on dice with powers."""
     names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
     yield "Motes.", (_MOTES.format(**names), _PLEDGE)
     yield "A turn.", (_TURN,)
@@ -81,12 +81,12 @@ def motes_sections() -> Iterator[Section]:
 
 
 def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
-    """Yield what coins are staked, and what becomes of them."""
+    """Yield the section on stakes."""
     yield "Stakes.", (_STAKES.format(funds=f"{NEWCOMER_COINS:,}"), _TIE if can_tie else "", _TICKETS)
 
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:
-    """Return what else can be typed."""
+    """Return the moves that these options add."""
     return [
         *(["stake 50"] if stakes else []),
         *(["play with a die of the graveyard", "pass", "lose red@1", "crown dark@1"] if motes else []),

@@ -47,7 +47,7 @@ _SHOWN: Final = 6
 
 
 def narrate_opening(event: Opening, seating: Seating) -> str:
-    """Return what comes before the first round."""
+    """Return the sentence for an event before the first round."""
     match event:
         case game.Pledged():
             groups = {group: [s for s, pledge in enumerate(event.pledges) if pledge == group] for group in _GROUPS}
@@ -69,7 +69,7 @@ _GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}
 
 
 def narrate_playing(event: Playing, seating: Seating) -> str:
-    """Return what happens with dice of the graveyard."""
+    """Return the sentence for an event about dice of the graveyard."""
     match event:
         case game.PhaseBegun():
             return PHASES[event.phase]
@@ -111,7 +111,7 @@ def _must_raise(seat: int, seating: Seating) -> str:
 
 
 def narrate_ending(event: Ending, seating: Seating) -> str:
-    """Return what comes with the end of the match."""
+    """Return the sentence for an event at the end of the match."""
     match event:
         case game.TwinSoulJoined():
             soul = f"the Twin Soul {event.name}, of {event.die.mote.capitalize()} and {event.prize.capitalize()}"
@@ -136,7 +136,7 @@ def narrate_ending(event: Ending, seating: Seating) -> str:
 
 
 def narrate_choice(view: View, seating: Seating) -> str:
-    """Return what is asked of the player on turn where that is no plain bid; nothing where it is one."""
+    """Return the question to the player on turn; empty for a plain bid."""
     state = view.state
     if is_stake(view):
         tickets = f" and {_tickets(NEWCOMER_TICKETS)}" if NEWCOMER_TICKETS else ""
@@ -164,13 +164,13 @@ def narrate_choice(view: View, seating: Seating) -> str:
 
 
 def also_playable(view: View, seating: Seating) -> str:
-    """Return the dice that may be played before a bid, as a sentence; nothing if there are none."""
+    """Return the dice that may be played before a bid, as a sentence; empty if there are none."""
     powers = [move for move in view.legal if isinstance(move, Power)]
     return f"Before that you may play a die. {_type(view, powers, seating)}" if powers else ""
 
 
 def window(state: State) -> str:
-    """Return which of :data:`WINDOWS` is open; empty where there are none, and while a die is sent off or all roll."""
+    """Return which of :data:`WINDOWS` is open; empty if none is."""
     if state.motes is None or state.motes.prize is None or state.phase in ("discard", "crown", "over"):
         return ""
     if state.awaits is Expect.ROLLED:  # the phase is the one that may follow the roll
@@ -179,14 +179,14 @@ def window(state: State) -> str:
 
 
 def window_and_prize(state: State) -> str:
-    """Return the window and the prize as sentences; nothing where there are none."""
+    """Return the window and the prize as sentences; empty without them."""
     prize = state.motes.prize if state.motes is not None else None
     now = WINDOWS.get(window(state), "")
     return f"{now} The prize is {prize.capitalize()}.".lstrip() if prize is not None else ""
 
 
 def graveyard(state: State, seating: Seating) -> str:
-    """Return what can be seen of dice with powers: cups, graveyard, stack, immunity, what is forbidden to whom."""
+    """Return the public state of dice with powers: cups, graveyard, stack, immunity, and what a Red forbids."""
     motes = state.motes
     if motes is None:
         return ""
@@ -220,7 +220,7 @@ def _type(view: View, moves: Sequence[Move], seating: Seating) -> str:
 
 
 def _offered(move: Move, text: str, seating: Seating) -> str:
-    """Return a move as it is typed; a player in it is a seat, so with the name beside it."""
+    """Return a move as it is typed, with the name of a player beside their seat."""
     if isinstance(move, Power) and isinstance(move.target, int):
         return f"{text} ({seating.names[move.target]})"
     return text
@@ -235,5 +235,5 @@ def _tickets(count: int) -> str:
 
 
 def ticket_change(count: int) -> str:
-    """Return how many run tickets more or less somebody has; nothing for none."""
+    """Return a change in run tickets, in words; empty for none."""
     return f"{count:+d} run ticket{'s' if abs(count) != 1 else ''}" if count else ""
