@@ -1,7 +1,7 @@
-"""What a node tells its owner: the one vocabulary between the agreement and whatever shows it.
+"""Events: everything that a node tells its owner.
 
-A screen, the line mode, a house bot and a supervisor all read the same events. Nothing here was written by a peer
-without having been checked, but names and reasons may *contain* what a peer wrote: escape before printing.
+A screen, the line mode, a house bot and a supervisor all read the same events. Everything here that a peer wrote was
+checked. Still, names and reasons may *contain* a peer's text: escape it before printing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PlayerInfo:
     name: str
     """Nickname, 1–20 characters, already checked (NFC, no control characters)."""
     fingerprint: str
-    """Of the identity key; what a person compares."""
+    """Of the identity key, for people to compare."""
     is_me: bool = False
 
 
@@ -33,7 +33,7 @@ class TableOpened:
 
     name: str
     join_line: str
-    """What another laptop types behind ``p2pdice join``."""
+    """The argument of ``p2pdice join`` on another laptop."""
     addresses: tuple[str, ...]
     """HOST:PORT forms under which this node listens."""
     advertised: bool
@@ -45,7 +45,7 @@ class TableOpened:
     seats: int = field(kw_only=True)
     """In all, the host's included."""
     ruleset: Ruleset = field(kw_only=True)
-    """What is played by here."""
+    """The rules of this table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class TableMoved:
 
     name: str
     join_line: str
-    """What another laptop types behind ``p2pdice join`` from now on."""
+    """The argument of ``p2pdice join`` on another laptop from now on."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableJoined:
-    """This node was admitted to somebody's table and waits for the start."""
+    """This node was admitted to a table and waits for the start."""
 
     name: str
     host: PlayerInfo
@@ -69,7 +69,7 @@ class TableJoined:
 
 @dataclass(frozen=True, slots=True)
 class TableWatched:
-    """This node watches somebody's table and waits for the start with it."""
+    """This node watches a table and waits for the start with it."""
 
     name: str
     host: PlayerInfo
@@ -79,7 +79,7 @@ class TableWatched:
 
 @dataclass(frozen=True, slots=True)
 class LobbyChanged:
-    """Who sits at the table now, before the start."""
+    """The players at the table have changed, before the start."""
 
     players: tuple[PlayerInfo, ...]
     seats: int
@@ -134,7 +134,7 @@ class MatchStarted:
     state: State
     resumed: bool = False
     table: str = ""
-    """What the table is called: its host's word, any text. Empty if that is not known."""
+    """Name of the table, as its host chose it: any text. Empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class ConcedeAccepted:
     restart, if it has not taken effect before."""
 
     awaited: tuple[PlayerInfo, ...] = ()
-    """Who has to go on first; nobody if it has taken effect."""
+    """Players who have to go on first; none if it has taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class Stopped:
 class Diverged:
     """The players' programs have come to different states of the game: one of them has a bug, and nobody is to blame.
 
-    The match cannot go on. What this program holds is to be kept for whoever looks for the bug.
+    The match cannot go on. The files of this program should be kept for finding the bug.
     """
 
     step: int

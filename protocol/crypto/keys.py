@@ -285,7 +285,7 @@ class Identity:
         except TypeError:
             wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
             raise KeyFileError(f"{path} {wanted}") from None
-        except (ValueError, InternalError):  # the second: what decrypts well, but to a key of no right length
+        except (ValueError, InternalError):  # the second: it decrypts well, but to a key of a wrong length
             raise KeyFileError(
                 f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
             ) from None

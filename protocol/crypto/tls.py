@@ -29,7 +29,7 @@ from protocol.crypto.keys import is_strict_public_key
 from protocol.version import PROTOCOL_VERSION
 
 ALPN: Final = {f"p2pdice/{version}": version for version in range(PROTOCOL_VERSION, 0, -1)}
-"""Versions of the protocol by what TLS calls them, this program's first. The highest that both sides name is chosen.
+"""Versions of the protocol by their names in TLS, this program's first. The highest that both sides name is chosen.
 That is the version of the older one, so that the newer one can say that they differ."""
 
 _AUTHORITY_SEED: Final = sha256(b"p2pdice: a public authority that vouches for nothing").digest()
@@ -120,7 +120,7 @@ def _context(protocol: int, identity: Ed25519PrivateKey) -> ssl.SSLContext:
 
 def _load_identity(context: ssl.SSLContext, identity: Ed25519PrivateKey) -> None:
     # The standard library takes a private key only from a file. It is encrypted under a password that never leaves
-    # memory, so that what a crash or an undeletable file leaves behind is worthless.
+    # memory, so that a file left behind by a crash is worthless.
     password = secrets.token_hex(32).encode()
     pem = identity.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
     pem += issue(identity.public_key()).public_bytes(Encoding.PEM)

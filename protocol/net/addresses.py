@@ -1,4 +1,4 @@
-"""Hosts and ports as people type them and as sockets name them."""
+"""Addresses: hosts and ports as people type them and as sockets name them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def format_address(address: Address) -> str:
 
 
 def from_socket_name(name: Any) -> Address:
-    """Turn what ``getpeername`` returns into an address, with the zone where an IPv6 address means nothing without it.
+    """Turn the result of ``getpeername`` into an address, with the zone where an IPv6 address means nothing without it.
 
     >>> from_socket_name(("fe80::1", 7000, 0, 2)), from_socket_name(("::1", 7000, 0, 0))
     (('fe80::1%2', 7000), ('::1', 7000))
@@ -90,10 +90,10 @@ def hosts_to_listen_at(interface: str) -> tuple[str, ...]:
 
 
 def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
-    """Return what others can dial of the hosts that this machine listens at, what serves them best first.
+    """Return the hosts that others can dial, out of those that this machine listens at, the most useful first.
 
     ``0.0.0.0`` and ``::`` stand for all addresses of this machine. A link-local IPv6 address is told only if there is
-    no better one, and without its zone, as every machine has its own names for zones: whoever dials it tries all of
+    no better one, and without its zone, as every machine has its own names for zones: a dialler tries all of
     theirs (:func:`hosts_to_dial`). Loopback addresses come last: nobody else reaches them.
 
     :returns: one at least; loopback if this machine has no address at all.
@@ -112,7 +112,7 @@ def hosts_to_tell(bound: Iterable[str]) -> tuple[str, ...]:
 
 
 def hosts_to_dial(host: str) -> tuple[str, ...]:
-    """Return what stands for a host when it is dialled: for link-local IPv6 without a zone one in each zone there is.
+    """Return the hosts to dial for one host: link-local IPv6 without a zone gives one for each zone of this machine.
 
     >>> hosts_to_dial("fe80::1%2"), hosts_to_dial("fd00::1"), hosts_to_dial("ada.local")
     (('fe80::1%2',), ('fd00::1',), ('ada.local',))

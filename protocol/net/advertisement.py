@@ -1,4 +1,4 @@
-"""What a table says of itself by multicast DNS: the entries of a TXT record (RFC 6763, §6), which anybody can forge."""
+"""The advertisement of a table by multicast DNS: entries of a TXT record (RFC 6763, §6), which anybody can forge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAYING: Final = "playing"
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """What a table says about itself. Names may contain anything printable: escape them for a terminal."""
+    """A table's description of itself. Names may contain anything printable: escape them for a terminal."""
 
     id: str
     """The table's or the running match's id, 8 to 64 hexadecimal digits."""

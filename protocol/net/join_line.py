@@ -36,7 +36,7 @@ def new_token() -> str:
 
 
 def parse_join_line(text: str) -> JoinLine:
-    """Return what a join line says.
+    """Parse a join line.
 
     >>> line = parse_join_line("192.0.2.7:7000/t4z5wfhy2xdwpx45wp3p")
     >>> str(line)

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def loop_factory() -> Callable[[], AbstractEventLoop] | None:
-    """Return what makes event loops: uvloop, which is faster, if it is installed; None for asyncio's own."""
+    """Return uvloop's factory of event loops, which are faster, if it is installed; None for asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -20,7 +20,7 @@ def loop_factory() -> Callable[[], AbstractEventLoop] | None:
 
 
 async def receive_from(listening: socket.socket, most: int) -> tuple[bytes, Any]:
-    """Wait for a packet; return what it carries and the address of its sender. uvloop has no call for it.
+    """Wait for a packet; return its content and the address of its sender. uvloop has no call for it.
 
     :raises OSError: if the system cannot give it.
     """

@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 ENUMERATION: Final = "_services._dns-sd._udp.local."
 """The name that is asked for to learn which kinds of services there are (RFC 6763, §9)."""
 ANNOUNCEMENTS: Final = (0.25, 1.0)
-"""Seconds before each repetition of what is announced: a packet may be lost."""
+"""Seconds before each repetition of an announcement: a packet may be lost."""
 GOODBYES: Final = (0.05, 0.05)
 JITTER: Final = (0.02, 0.12)
 """Seconds before an answer, at random, so that not all nodes answer at once (RFC 6762, §6)."""
@@ -274,7 +274,7 @@ class Discovery:
                 log.warning("not asked by multicast: %s", error)
         return self._ask_at
 
-    # What is heard
+    # Hearing
 
     def _heard(self, datagram: Datagram) -> None:
         """Take in a packet if it is about this service and there are not too many of them."""

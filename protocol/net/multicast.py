@@ -81,7 +81,7 @@ class Multicast:
             await asyncio.sleep(DATAGRAM_REST if pace.wait(loop.time()) else 0)
 
     def send(self, packets: Iterable[bytes]) -> None:
-        """Send packets by every interface. What cannot be sent now is lost, as any datagram may be."""
+        """Send packets by every interface. A packet that cannot be sent now is lost, as any datagram may be."""
         for packet in packets:
             for mouth in self._mouths:
                 # A link-local address comes with its zone. For others the interface was set when the socket was made.

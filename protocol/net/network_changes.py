@@ -43,7 +43,7 @@ async def _mind(
     has_slept = False
     while True:
         # Monotonic clocks stand still in sleep on some systems and go on on others; the wall clock never stands still.
-        # That somebody may set it costs a needless call.
+        # If a person sets it, that costs a needless call.
         began, began_on_the_wall = loop.time(), time.time()
         await asyncio.sleep(POLL)
         passed = max(loop.time() - began, time.time() - began_on_the_wall)

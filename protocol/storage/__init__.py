@@ -1,1 +1,1 @@
-"""What a home keeps: the store, transcripts, and how matches are named."""
+"""The home of a player: the store, transcripts, and names of matches."""

@@ -44,14 +44,14 @@ def address(host: str, zone: int, name: str) -> ifaddr.IP:
     ],
     ids=["IPv4", "both", "IPv6", "link-local only", "none"],
 )
-def test_what_serves_others_best_is_told_first_and_loopback_last(
+def test_the_most_useful_address_is_told_first_and_loopback_last(
     monkeypatch: pytest.MonkeyPatch, interfaces: tuple[tuple[str, ...], ...], told: tuple[str, ...]
 ) -> None:
     machine(monkeypatch, *interfaces)
     assert hosts_to_tell(EVERYWHERE) == (*told, *LOOPBACK)
 
 
-def test_zones_are_no_business_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zones_are_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, (OWN,), (WIFI,))
     assert hosts_to_listen_at("if2") == (f"{WIFI}%2",)
     assert hosts_to_tell([f"{WIFI}%2"]) == (WIFI,)
@@ -59,7 +59,7 @@ def test_zones_are_no_business_of_others(monkeypatch: pytest.MonkeyPatch) -> Non
     assert hosts_to_dial("fe80::1%2") == ("fe80::1%2",)
 
 
-def test_a_machine_without_any_address_tells_of_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_any_address_tells_only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ifaddr, "get_adapters", list)
     assert hosts_to_tell(EVERYWHERE) == ("127.0.0.1",)
     assert hosts_to_dial("fe80::1") == ("fe80::1",)

@@ -44,7 +44,7 @@ def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tup
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10), steps=st.integers(0, 120), preset=st.sampled_from(sorted(PRESETS)))
-def test_the_transcript_of_an_unfinished_match_says_who_is_awaited(
+def test_the_transcript_of_an_unfinished_match_names_the_awaited_players(
     tmp_path_factory: pytest.TempPathFactory, seed: int, steps: int, preset: str
 ) -> None:
     world = World(PRESETS[preset], 2, seed)

@@ -83,7 +83,7 @@ def test_the_strict_rule_refuses_all_twelve_edge_cases_of_speccheck(
         assert not verdict(*(bytes.fromhex(case[name]) for name in ("pub_key", "signature", "message")))
 
 
-def test_of_the_signatures_that_a_library_is_tried_on_only_the_first_is_right(library: str) -> None:
+def test_only_the_first_trial_signature_is_right(library: str) -> None:
     """Also by the library that stands in for a lenient one."""
     key = PublicKey(TRIAL_KEY)
     assert [key.verifies(bytes.fromhex(each), TRIAL_MESSAGE) for each in TRIALS] == [True, False, False]
@@ -189,7 +189,7 @@ def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: byt
     assert path.read_bytes() == content
 
 
-def test_a_key_that_no_library_here_knows_is_one_of_another_kind(tmp_path: Path) -> None:
+def test_a_key_of_an_unknown_algorithm_is_refused_as_another_kind(tmp_path: Path) -> None:
     key = ec.derive_private_key(7, ec.SECP256R1())
     der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     curve = bytes.fromhex("06082a8648ce3d030107")
@@ -217,7 +217,7 @@ def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has none of these")
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a device", "a socket"])
-def test_what_is_no_file_is_no_key(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_must_be_a_regular_file(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     path = Path(IDENTITY_FILE)
     if kind == "a folder":
@@ -266,7 +266,7 @@ def test_a_key_that_others_can_read_is_not_used_even_if_it_comes_between_looking
     assert not other.exists()
 
 
-def test_no_more_of_a_key_file_is_read_than_a_key_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_file_is_read_only_up_to_the_longest_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / IDENTITY_FILE
     Identity.generate().save(path)
     with path.open("ab") as file:
@@ -292,7 +292,7 @@ def test_a_key_of_another_account_is_not_used(tmp_path: Path, monkeypatch: pytes
         Identity.load_or_create(tmp_path)
 
 
-def test_of_two_processes_that_make_an_identity_at_once_both_get_the_same(
+def test_two_processes_that_make_an_identity_at_once_get_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = Identity.load_or_create(tmp_path)

@@ -98,7 +98,7 @@ def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
     assert set(shown[len(history) :]) == witnessed | {signed.wire for signed in match.record.results.values()}
 
 
-async def test_of_very_many_addresses_only_the_first_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
     dialled: list[Address] = []
 
     async def note(address: Address, *_: object) -> None:

@@ -98,7 +98,7 @@ async def find(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
 # Two nodes
 
 
-async def test_a_table_is_found_whoever_came_first(opens: Opener) -> None:
+async def test_a_table_is_found_by_nodes_that_came_before_and_after_it(opens: Opener) -> None:
     early, host = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     late = await opens()
@@ -109,7 +109,7 @@ async def test_a_table_is_found_whoever_came_first(opens: Opener) -> None:
     assert host.tables() == ()
 
 
-async def test_what_a_table_says_about_itself_can_change(opens: Opener) -> None:
+async def test_an_advertisement_can_change(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -288,7 +288,7 @@ def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
     return {address for each in tables for address in each.addresses}
 
 
-async def test_whose_name_is_taken_over_speaks_up_and_who_looks_knows_of_both(opens: Opener) -> None:
+async def test_a_table_whose_name_is_taken_over_speaks_up_and_others_know_of_both(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -299,7 +299,9 @@ async def test_whose_name_is_taken_over_speaks_up_and_who_looks_knows_of_both(op
     assert {(LOOPBACK, 7000), ("192.0.2.66", 6666)} <= places(guest.told())
 
 
-async def test_who_is_said_to_be_gone_comes_back(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_table_that_is_falsely_said_to_be_gone_comes_back(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -415,7 +417,7 @@ async def test_a_storm_of_questions_is_answered_a_few_times_a_second(opens: Open
     assert all(len(each.answers()) <= 25 for each in answers)
 
 
-async def test_who_knows_a_table_is_not_told_again(opens: Opener) -> None:
+async def test_a_node_that_knows_a_table_is_not_told_again(opens: Opener) -> None:
     host = await opens()
     await host.advertise(FRIDAY, 7000)
     await said_all(host)
@@ -432,7 +434,7 @@ async def test_who_knows_a_table_is_not_told_again(opens: Opener) -> None:
     ears.close()
 
 
-async def test_another_programs_multicast_dns_finds_a_table_with_all_that_is_said_of_it(opens: Opener) -> None:
+async def test_another_multicast_dns_program_finds_a_table_with_all_its_fields(opens: Opener) -> None:
     host = await opens()
     await host.advertise(FRIDAY, 7000)
     other = AsyncZeroconf(interfaces=[LOOPBACK])
@@ -505,7 +507,7 @@ async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypat
     assert 50 <= read <= 100 + 50 * (loop.time() - begun) + 1
 
 
-async def test_of_one_address_no_more_is_parsed_than_the_limit_and_others_are_heard(
+async def test_packets_of_one_address_are_parsed_up_to_the_limit_and_others_are_heard(
     opens: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = 0
@@ -530,7 +532,7 @@ async def test_of_one_address_no_more_is_parsed_than_the_limit_and_others_are_he
     assert await find(guest, "x")
 
 
-async def test_what_ends_the_looking_for_tables_is_logged(
+async def test_an_error_that_ends_discovery_is_logged(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(datagram: Datagram) -> None:
@@ -544,7 +546,7 @@ async def test_what_ends_the_looking_for_tables_is_logged(
     assert "tables are looked for no longer" in caplog.text
 
 
-async def test_of_all_addresses_together_no_more_is_parsed_than_the_limit(
+async def test_packets_of_all_addresses_together_are_parsed_up_to_the_limit(
     opens: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever sends from many addresses, or says so, has no more of each than is allowed to one."""
@@ -563,7 +565,7 @@ async def test_of_all_addresses_together_no_more_is_parsed_than_the_limit(
     assert HEARD_BURST <= parsed <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
 
 
-async def test_after_a_flood_it_is_asked_again_who_is_there(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_tables_are_asked_for_again_after_a_flood(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.net.mdns.AFTER_FLOOD", 0.1)
     guest = await opens()
     for packet in islice(forger.junk(), 2000):
@@ -630,7 +632,7 @@ def test_every_field_has_its_bounds(key: bytes, value: bytes | None) -> None:
     assert Advertisement.from_txt(GOOD | {key: value}) is None
 
 
-def test_what_others_would_refuse_is_not_advertised() -> None:
+def test_an_advertisement_that_others_would_refuse_is_not_sent() -> None:
     with pytest.raises(ValueError, match="not a table that can be advertised"):
         dataclasses.replace(FRIDAY, name="x" * 41).to_txt()
 
@@ -647,7 +649,7 @@ def test_an_address_is_read_as_it_was_written(host: str, port: int) -> None:
     "text",
     ["", "host", "host:", ":1", "host:0", "host:65536", "::1:7000", "[::1]", "a b:1", "host:1 ", "host:١", "[]:1"],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_a_record_with_a_malformed_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"address|port"):
         parse_address(text)
 

@@ -112,7 +112,7 @@ async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkey
         await ada.until_linked(ben)
 
 
-async def test_who_else_answers_at_a_peers_addresses_does_not_matter() -> None:
+async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> None:
     """All who advertise a match are dialled in the search for one of them."""
     async with peers(4) as (ada, ben, *others):
         where = [(HOST, each.mesh.port) for each in (*others, ben)]

@@ -57,7 +57,7 @@ def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
 # Honest tables
 
 
-def test_a_table_is_what_its_records_say_in_whatever_order_they_come() -> None:
+def test_the_order_of_its_records_does_not_change_a_table() -> None:
     together, one_by_one = Sightings(), Sightings()
     records = table("abc", HOME, "fe80::1")
     together.hear(records, 0)
@@ -140,7 +140,7 @@ def test_the_true_place_of_a_table_is_known_after_any_takeover(forged: list[DNSR
     assert places(seen.look(2)) < places(kept) or forged[0].type in (POINTER, TEXT)
 
 
-def test_what_was_said_before_is_forgotten_after_a_while() -> None:
+def test_earlier_advertisements_are_forgotten_after_a_while() -> None:
     seen = Sightings()
     seen.hear(table("abc"), 0)
     seen.hear(addresses("abc.local.", ELSEWHERE), 0)
@@ -204,7 +204,7 @@ LABELS = st.builds(
 @given(LABELS, LABELS)
 @example(instance="evil", target="\u0130" * 31)
 @example(instance="\u212a" * 15 + "\ufffd" * 16, target="host")
-def test_whatever_names_are_heard_what_is_asked_can_be_written(instance: str, target: str) -> None:
+def test_every_question_can_be_written_whatever_names_are_heard(instance: str, target: str) -> None:
     at = f"{target}.local."
     check_records([pointer(instance), service(instance, at)])
     check_records([pointer(instance), service(instance, at), told(instance), *addresses(at, HOME)])
@@ -227,7 +227,7 @@ RECORDS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.lists(RECORDS, max_size=30), st.sampled_from([0, 0.0625, 1, 5, 100])), max_size=12))
-def test_whatever_is_heard_what_is_kept_and_asked_is_bounded(packets: list[tuple[list[DNSRecord], float]]) -> None:
+def test_memory_and_questions_are_bounded_whatever_is_heard(packets: list[tuple[list[DNSRecord], float]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "TABLES", 3)
         patch.setattr(module, "FORMER_TABLES", 4)

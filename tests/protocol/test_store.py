@@ -53,7 +53,7 @@ def wires(messages: tuple[Signed, ...]) -> list[tuple[bytes, bytes]]:
     return [signed.wire for signed in messages]
 
 
-def test_what_was_written_is_there_after_a_restart(store: Store, path: Path) -> None:
+def test_written_messages_are_there_after_a_restart(store: Store, path: Path) -> None:
     written = [message(step) for step in range(5)]
     store.write(MATCH, written[:2])
     store.write(MATCH, written[2:])
@@ -132,7 +132,7 @@ def test_a_home_is_held_by_one_process_until_it_dies_however_it_dies(path: Path)
     Store(path).close()
 
 
-def test_a_copy_of_a_store_that_is_in_use_has_all_that_was_written_also_when_the_log_has_begun_anew(
+def test_a_copy_of_a_store_in_use_is_complete_also_when_the_log_has_begun_anew(
     store: Store, path: Path, tmp_path: Path
 ) -> None:
     for count in range(0, 1000, 10):
@@ -161,7 +161,7 @@ def test_a_copy_during_which_the_log_begins_anew_is_made_again(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a profile private by access lists, not by mode bits")
-def test_nobody_else_may_read_a_home(path: Path) -> None:
+def test_other_accounts_cannot_read_a_home(path: Path) -> None:
     before = os.umask(0)
     try:
         store = Store(path)
@@ -320,7 +320,7 @@ def test_a_home_that_cannot_be_made_is_said_to_be_unusable(tmp_path: Path) -> No
         Store(tmp_path / "file" / "store.sqlite3")
 
 
-def test_a_write_that_does_not_fit_is_an_error_and_keeps_what_was_there(store: Store) -> None:
+def test_a_write_that_does_not_fit_is_an_error_and_changes_nothing(store: Store) -> None:
     store.write(MATCH, [message(0)])
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count={pages}")
@@ -344,7 +344,7 @@ def test_after_closing_everything_is_a_store_error(store: Store) -> None:
             action()
 
 
-def test_messages_of_a_match_that_is_not_known_are_not_written(store: Store) -> None:
+def test_messages_of_an_unknown_match_are_not_written(store: Store) -> None:
     with pytest.raises(StoreError, match="does not know"):
         store.write(b"x" * 32, [message(0)])
 
@@ -472,7 +472,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=30)
 @given(at=st.integers(0, 100_000), bit=st.integers(0, 7), is_cut=st.booleans())
-def test_whatever_is_damaged_in_the_log_what_is_lost_is_noticed(crashed: Path, at: int, bit: int, is_cut: bool) -> None:
+def test_a_loss_by_any_damage_to_the_log_is_noticed(crashed: Path, at: int, bit: int, is_cut: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "home" / "store.sqlite3"
         shutil.copytree(crashed, path.parent)
@@ -519,7 +519,7 @@ def test_a_proposal_that_made_room_is_not_missed(store: Store, path: Path) -> No
     again.close()
 
 
-def test_messages_that_took_the_place_of_more_are_not_missed(store: Store, path: Path) -> None:
+def test_replacing_messages_by_fewer_is_no_loss(store: Store, path: Path) -> None:
     store.write(MATCH, [message(step) for step in range(9)])
     store.replace(MATCH, [message(9)])
     store.close()

@@ -72,7 +72,7 @@ def test_a_match_has_one_file_whatever_day_it_is_and_whatever_the_file_is_called
 
 
 @pytest.mark.parametrize("what", ["another match", "nothing to be read", "a folder"])
-def test_a_file_of_anything_else_is_not_written_over(home: Home, played: World, what: str) -> None:
+def test_another_file_is_never_overwritten(home: Home, played: World, what: str) -> None:
     """Two ids that share eight digits: the file that has the name already stays what it is."""
     taken = transcript_path(home, match(played), BEGUN, CLASSIC)
     other = content(begun(2)) if what == "another match" else b"mine"
@@ -86,7 +86,7 @@ def test_a_file_of_anything_else_is_not_written_over(home: Home, played: World, 
     assert transcript_of(home, match(played)) == path
 
 
-def test_proofs_and_what_cannot_be_read_are_no_transcripts(home: Home, played: World) -> None:
+def test_proofs_and_unreadable_files_are_no_transcripts(home: Home, played: World) -> None:
     path = put(home, played)
     write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/2/transcript\xc6\xff\xff\xff\xff")
     write_whole(home.matches / "y.p2pdice", b"")
