@@ -2,50 +2,50 @@
 
 Theory of operation
 -------------------
-Every step since the last complete LOCK has a :class:`Ballot`. It is opened by whoever waited in vain, and counts two
-kinds of votes of the *base* (the players who owed that LOCK or the one before it, and the witnesses whose signatures
-the one before it carried; without whoever had left by then), in rounds 0, 1, 2 …:
+Every step since the last complete LOCK has a :class:`Ballot`. The first player who has waited in vain opens it. It
+counts two kinds of votes of the *base*, in rounds 0, 1, 2 … The base are the players who owed that LOCK or the one
+before it, and the witnesses whose signatures the one before it carried, without those who had left by then.
 
 ABSENT(n, entries, newest)
-    What I think the step should be closed with: for each author who owes a message its id, empty for the absent.
-    One per voter and round. ``newest`` is the latest round in which a majority voted the same, and then the entries
-    are that majority's; -1 if there is no such round.
+    The step should be closed with these entries: for each author who owes a message its id, empty for the absent.
+    Each voter casts one per round. ``newest`` is the latest round in which a majority voted the same, and then the
+    entries are that majority's; -1 if there is no such round.
 CLOSE(n, entries)
-    I saw a majority of identical ABSENTs of round n, my current one, and will never vote against it without a newer
-    majority. Only voters count here of whom no broken rule is proven, and the caller sends it no sooner than
+    The voter saw a majority of identical ABSENTs of round n, its current one, and will never vote against it without a
+    newer majority. Proven cheats do not count in this majority. The caller sends a CLOSE no sooner than
     :data:`~protocol.limits.RELAY` seconds after it has shown these ABSENTs to everybody.
 
-A majority of identical CLOSEs of one round *decides* the step, also for whoever had closed it otherwise. This is
+A majority of identical CLOSEs of one round *decides* the step, also for nodes that had closed it otherwise. This is
 single-decree consensus as in Paxos (an ABSENT majority is a prepared value, a CLOSE majority a chosen one; Lamport,
-"Paxos Made Simple", 2001), with the way around it that makes it rare: who has not voted closes a step as soon as every
-message is there, without any vote.
+"Paxos Made Simple", 2001). It is rarely needed: a node that has not voted closes a step as soon as every message is
+there, without any vote.
 
 What ties the two ways together:
 
-- Who has voted in a step closes it only by a decision; but a complete LOCK is final, whatever was voted.
-- Who closed a step votes for it as it was closed. Two things can release them: a majority of ABSENTs for something
-  else, or a proof that an author broke the rules. For such an author counts the message that most players named in
-  their first ABSENTs on the step, and absence where none leads. Everybody hears of the proof, and then says so.
-- Rounds are counted over all steps that can still change: a node votes in one step only in each round, and sends one
-  CLOSE at most in it. The latest majority leads: the steps before the one it is for stand as they led there, also for
-  whoever had closed or voted otherwise, and a later one for an earlier step reopens that.
+- A node that has voted in a step closes it only by a decision. But a complete LOCK is final, whatever was voted.
+- A node that closed a step votes for it as it was closed. Two things can release it: a majority of ABSENTs for
+  something else, or a proof that an author broke the rules. For such an author the message counts that most players
+  named in their first ABSENTs on the step, and absence if no message leads. Everybody hears of the proof, and then
+  votes like that.
+- Rounds are counted over all steps that can still change. In each round a node votes in one step only, and sends at
+  most one CLOSE. The latest majority leads: the steps before its step stand as they led to it, also for nodes that had
+  closed them or voted otherwise. A later majority for an earlier step reopens that step.
 - A decision ends its round at once. The next round is voted on in the first step that is open or in doubt. A vote that
-  agrees with how a step was closed casts no doubt on it; one that does not may bind its author, who then cannot go on
-  without the others. In odd rounds, and for a first vote, it counts only if its author objects to no other step, and
-  nobody has come there in vain, so that a liar who objects to many holds the others up for one decision, and not for
-  one each.
-- Who votes against a step that they closed (it is *reopened*) signs nothing behind it until it is decided.
+  agrees with how a step was closed casts no doubt on it. A vote that disagrees may bind its author, who then cannot go
+  on without the others. In odd rounds, and for a first vote, it counts only if its author objects to no other step, and
+  nobody has come there in vain. So a liar who objects to many steps holds the others up for one decision, not for one
+  each.
+- A node that votes against a step that it closed (the step is *reopened*) signs nothing behind it until it is decided.
 - A majority is more than half of the base, and the base stays as it is until the next LOCK is complete: a base that
   shrinks with each departure would let two small halves both be right. Only those who have not left before the step
   vote in it: else those who left and a few others could decide against a majority of those who went on.
-- Entries after which those who are left would be no majority of the base are never voted for.
-- A round that a majority has not reached does not end. Otherwise a lone node runs ahead for as long as it is alone, and
-  two whose timers end together follow each other for ever, one round apart.
+- Nobody votes for entries that would leave no majority of the base.
+- A round that a majority has not reached does not end. Otherwise a lone node would run ahead for as long as it is
+  alone, and two nodes whose timers end together would follow each other for ever, one round apart.
 
-Two majorities of one round need a liar. Then everybody who knows both chooses the same, a decision first. A liar who
-repeats to each of two others what the other one votes, while those votes are under way, could still have both decide
-differently; that is what the CLOSE waits for: among nodes that are connected, one of them knows both votes and shows
-them before anything is closed on either.
+Two majorities of one round need a liar. Then every node that knows both chooses the same one, a decision first. While
+votes are under way, a liar could repeat one player's vote to another and so make two players decide differently. This
+is why a CLOSE waits: among connected nodes, one knows both votes and shows them before anything is closed on either.
 
 What this does not give:
 
@@ -59,10 +59,10 @@ What this does not give:
   that fewer than half had voted by then: the others, or a liar, may still vote as those did.
 - A liar can keep votes going, a round at a time, for as long as nothing is proven.
 
-A caller who votes at once on a step where others than cheats are missing can evict who is only slow.
+A caller that votes at once on a step where others than cheats are missing can evict players who are only slow.
 
-This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough. It is
-explored exhaustively for small worlds by tests/simulation/small_worlds.py.
+This module knows no message formats, no clock and no game: the caller says which rounds have lasted long enough.
+tests/simulation/small_worlds.py explores it exhaustively for small worlds.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ class Place(NamedTuple):
     staying: tuple[int, ...]
     """Those of the base who had not left before this step: only they vote on it."""
     live: tuple[int, ...]
-    """Who is in the game."""
+    """The authors who are in the game."""
     players: tuple[int, ...]
-    """Who was in it when the base was made and has not left: all of them owe the next LOCK."""
+    """The authors who were in the game when the base was made and have not left: all of them owe the next LOCK."""
     resignations: Entries = ()
-    """For each author who owes a message the id that a RESIGN of theirs has."""
+    """The id of a RESIGN of each author who owes a message."""
 
     @property
     def majority(self) -> int:
@@ -106,9 +106,9 @@ class Place(NamedTuple):
         return majority(self.base)
 
     def leavers(self, entries: Entries) -> set[int]:
-        """Return who leaves when the step is closed with ``entries``: whoever is absent there, or resigns."""
+        """Return the authors who leave when the step is closed with ``entries``: they are absent there, or resign."""
         leaving = (b"", *self.resignations)
-        # Of a history that was left nobody knows any more who owed what.
+        # It is not known any more who owed what on a history that was left.
         return {author for author, entry in zip(self.owed, entries, strict=False) if entry in leaving}
 
 
@@ -121,7 +121,7 @@ class Vote(NamedTuple):
     round: int
     entries: Entries
     newest: int = -1
-    """Of an ABSENT: the latest round with a majority of identical ABSENTs that its author knew; -1 for none."""
+    """In an ABSENT: the latest round with a majority of identical ABSENTs that its author knew; -1 for none."""
     source: Any = None
     """The signed message, for whoever must show it to others."""
 
@@ -131,7 +131,7 @@ class Vote(NamedTuple):
 
 
 def conflict(one: Vote, other: Vote) -> str:
-    """Return what is wrong with one voter having cast both votes on one step; empty if nothing is."""
+    """Return how two votes of one voter on one step contradict each other; empty if they do not."""
     if one.is_close is other.is_close:
         return "" if one.round != other.round or one.says_the_same_as(other) else "voted twice in one round"
     close, absent = (one, other) if one.is_close else (other, one)
@@ -150,7 +150,7 @@ class ContradictionError(PeerError):
 
 
 class HistoryView(Protocol):
-    """What the rule asks about the history of the node that votes."""
+    """What the absence rule asks about the history of the node that votes."""
 
     def tail(self) -> Sequence[Place]:
         """Return the steps that a vote can still change, the open one last."""
@@ -189,21 +189,21 @@ class Ballot:
         self._absents: dict[int, tuple[Vote, ...]] = {}
         self._closes: dict[int, tuple[Vote, ...]] = {}
         self._late: dict[tuple[int, bool], Vote] = {}
-        """By author and kind the last vote that came when so many later ones were known: it may be part of a majority
-        that is shown to this node only now."""
+        """The last vote that came late, when later rounds were known, by author and kind. It may belong to a majority
+        that this node sees only now."""
         self._majorities: dict[tuple[int, Entries], tuple[Vote, ...]] = {}
-        """By round and entries: every majority of ABSENTs of the latest rounds that have one, with what backs it."""
+        """The majorities of ABSENTs of the latest rounds that have one, with what backs them, by round and entries."""
         self._backers: dict[Entries, dict[int, Vote]] = {}
-        """By entries of a majority that was found and author: an ABSENT for them. Votes of earlier rounds are not kept
-        for ever."""
+        """An ABSENT for the entries of each majority, by entries and author. Votes of earlier rounds are not kept for
+        ever."""
         self.certificates: dict[int, tuple[Vote, ...]] = {}
-        """By round: earlier ABSENTs that back it, and a majority of identical ones."""
+        """A majority of identical ABSENTs, after earlier ones that back it, by round."""
         self.culprits: frozenset[int] = frozenset()
-        """Who is proven to have broken the rules."""
+        """The authors who are proven to have broken the rules."""
         self.decided: tuple[Vote, ...] = ()
-        """ABSENTs that back it, and exactly a majority of identical CLOSEs, each by author."""
+        """Exactly a majority of identical CLOSEs, after ABSENTs that back it, each by author; empty if undecided."""
         self._first: dict[int, Vote] = {}
-        """The ABSENT of the earliest round, by author: what they had closed the step with, or else held."""
+        """The first ABSENT of each author: it names what the author had closed the step with, or else held."""
 
     def copy(self) -> Ballot:
         """Return an independent copy, for the explorer of small worlds."""
@@ -240,7 +240,7 @@ class Ballot:
         )
 
     def votes(self) -> Iterator[Vote]:
-        """Yield what must be shown to somebody who knows nothing: certificates first, so that all else counts."""
+        """Yield the votes that a node without any must be shown: certificates first, so that all others count."""
         shown = set()
         groups = [self.certificates[number] for number in sorted(self.certificates)]
         groups += [(vote,) for _, vote in sorted(self._first.items())]
@@ -280,17 +280,17 @@ class Ballot:
         return not is_late or self.best() != best
 
     def may_be_news(self, vote: Vote) -> bool:
-        """Tell whether a vote is not known, so that it may change something."""
+        """Tell whether a vote is new, so that it may change something."""
         return not any(other[:6] == vote[:6] for other in self.by(vote.author))
 
     def convict(self, culprits: Iterable[int]) -> None:
-        """Count anew, now that these are proven to have broken the rules."""
+        """Count again, now that these authors are proven to have broken the rules."""
         if not self.culprits.issuperset(culprits):
             self.culprits = self.culprits.union(culprits)
             self._count()
 
     def _is_shared(self, vote: Vote, book: Mapping[int, tuple[Vote, ...]]) -> bool:
-        """Tell whether somebody else says the same: then it may be part of a majority that a liar made elsewhere."""
+        """Tell whether another voter says the same: then it may be part of a majority that a liar made elsewhere."""
         return any(
             other.round == vote.round and other.says_the_same_as(vote)
             for author, votes in book.items()
@@ -299,7 +299,7 @@ class Ballot:
         )
 
     def _count(self) -> None:
-        """Find all majorities. Two of one round, or two decisions, need a liar: then all choose the same of them."""
+        """Find all majorities. Two of one round, or two decisions, need a liar: then all nodes choose the same one."""
         for found in self._agreeing(is_close=False):
             self._majorities.setdefault((found[-1].round, found[-1].entries), found)
             self._backers[found[-1].entries] = self.backers(found[-1].entries)

@@ -1,4 +1,4 @@
-"""The record: the one fold of signed messages into agreed history.
+"""The agreed history of a match: signed messages in, positions out.
 
 Theory of operation
 -------------------
@@ -7,19 +7,19 @@ seat)``, an entry being a message id or empty. Every message names ``(match, ste
 only. A step is either a *turn* (one message, by the player whose move it is) or *joint*: one from every live player;
 a LOCK also from those who went out since the LOCK before.
 
-Which step follows which, and what it is for, is said in :mod:`protocol.consensus.steps`; here messages are held against
-it.
+:mod:`protocol.consensus.steps` says which step follows which. :mod:`protocol.consensus.kinds` has the rule of each kind
+of message. This module decides whether a message belongs to the open step, and closes that step.
 
 A RESIGN fills any slot that its author owes; the author is out when the step closes. Before the match is formed no
-step closes with one: the match is called off. A step can also be closed with nothing from an author, if a majority of
-CLOSEs says so (:mod:`protocol.consensus.absence`): the author is evicted.
+step closes with a RESIGN: the match is called off. A majority of CLOSEs can close a step without the message of an
+author (:mod:`protocol.consensus.absence`); that author is evicted.
 
-Who went out earlier is a *witness*: nobody waits for them. What they sign beside a LOCK is carried in the next LOCK of
-the others, and keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what came after it
-can be (:meth:`History.fork`, :meth:`History.adopt`).
+A player who went out earlier is a *witness*. Nobody waits for witnesses. The next LOCK of the others carries what they
+sign beside a LOCK, and that keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what
+came after it can be (:meth:`History.fork`, :meth:`History.adopt`).
 
-The record has no clock, no secrets and no I/O, and does not know whose node it runs in. The live node, a spectator,
-the verifier (from a file), resume (from the store) and catch-up (from a peer) all fold with it.
+A history has no clock, no secrets and no I/O, and does not know whose node it runs in. Players, spectators, the
+verifier (from a file), resume (from the store) and catch-up (from a peer) all use it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Outcome(Enum):
     ADDED = "added"
     DUPLICATE = "duplicate"
     FUTURE = "future"
-    """For a later step than the open one: a record wants it offered again, a replica keeps it if there is room."""
+    """For a step after the open one. A replica keeps it if there is room; a history wants it offered again."""
     LATE = "late"
-    """For a step of our history that was closed without it; or a vote that changes nothing, as later ones are here."""
+    """For a step of this history that was closed without it; or a vote that later votes have overtaken."""
     FOREIGN = "foreign"
-    """For this match, but on another history."""
+    """For this match, on another history."""
 
 
 _Weighed = tuple[Outcome, Signed, Transition | None]
@@ -60,8 +60,8 @@ _Weighed = tuple[Outcome, Signed, Transition | None]
 it makes of the game if it is the move that is due."""
 
 
-_FORGOTTEN = Position(0, b"", Purpose.END, 0, None, owed=(), base=(), players=())
-"""In the place of those that :meth:`History.forget` has dropped."""
+_FORGOTTEN = Position(step=0, tip=b"", purpose=Purpose.END, stage=0, kind=None, owed=(), base=(), players=())
+"""Stands where :meth:`History.forget` has dropped a position."""
 
 
 class History:
@@ -77,11 +77,11 @@ class History:
         self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
         everyone = tuple(range(len(self.keys)))
         first = Position(
-            0,
-            self.match,
-            Purpose.FORMING,
-            0,
-            Kind.LOCK,
+            step=0,
+            tip=self.match,
+            purpose=Purpose.FORMING,
+            stage=0,
+            kind=Kind.LOCK,
             owed=everyone,
             base=everyone,
             players=everyone,
@@ -94,13 +94,13 @@ class History:
         self.results: dict[int, Signed] = {}
         """RESULT messages, by author, once the match has ended."""
         self.closes: list[Signed] = []
-        """Votes on the open step, ABSENTs included, as long as there are too few CLOSEs to close it."""
+        """Votes on the open step, ABSENTs included, while there are too few CLOSEs to close it."""
         self.countersigned: dict[bytes, dict[int, Signed]] = {}
-        """What witnesses signed, by the tip of the LOCK and author: of the last complete LOCK and of the open one."""
+        """Signatures of witnesses under the last complete LOCK and the open one, by tip of the LOCK and author."""
         self._transition: Transition | None = None
-        """What the move that is held makes of the game."""
+        """The game after the move that is held."""
         self._checked: dict[bytes, Signed] = {}
-        """Messages whose signatures were checked last, by signature; shared by all forks."""
+        """The messages whose signatures were checked last, by signature; all forks share them."""
 
     @property
     def position(self) -> Position:
@@ -117,7 +117,7 @@ class History:
         return tuple(author for author in self.position.owed if author not in self.held)
 
     def place(self, step: int) -> Place:
-        """Return what a vote on a step, closed or open, is held against."""
+        """Return what the absence rule has to know about a step, closed or open."""
         position = self.full(step)
         staying = tuple(author for author in position.base if author not in position.left)
         resignations = tuple(
@@ -125,18 +125,25 @@ class History:
             for author in position.owed
         )
         return Place(
-            step, position.tip, position.owed, position.base, staying, position.live, position.players, resignations
+            step=step,
+            tip=position.tip,
+            owed=position.owed,
+            base=position.base,
+            staying=staying,
+            live=position.live,
+            players=position.players,
+            resignations=resignations,
         )
 
     def closed(self, step: int) -> Entries | None:
-        """Return the ids that a step was closed with, by owing author, empty for the missing; None if it is open."""
+        """Return the ids of the messages that closed a step, by owing author, empty if missing; None if it is open."""
         if step + 1 >= len(self.chain):
             return None
         entries = self.chain[step + 1].entries
         return tuple(entries[author].id if author in entries else b"" for author in self.chain[step].owed)
 
     def fork(self, step: int) -> History:
-        """Return a record of the same match that shares this one's history up to ``step``, which is open in it."""
+        """Return another history of this match, the same up to ``step``, which is open in it."""
         twin = copy(self)
         twin.chain = self.chain[: step + 1]
         twin.held, twin.results, twin.closes, twin._transition = {}, {}, [], None
@@ -166,10 +173,10 @@ class History:
         return checked
 
     def add(self, signed: Signed) -> Outcome:
-        """Fold one message in; close the open step if it was the last one owed, or the last vote to close it without.
+        """Take one message; close the open step if nothing more is owed, or if enough votes close it without.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
         """
         if signed.message.kind in VOTES:
             return self._add_vote(signed)
@@ -179,10 +186,10 @@ class History:
         return outcome
 
     def hold(self, signed: Signed) -> Outcome:
-        """Check one message and keep it, if it is for the open step; close nothing.
+        """Check one message, and hold it if it is for the open step; close nothing.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
-        :raises MisconductError: if its author proved to have broken the rules; nothing changes.
+        :raises MisconductError: if it proves that its author broke a rule; nothing changes.
         """
         outcome, signed, transition = self._weigh(signed)
         if outcome is Outcome.ADDED:
@@ -194,7 +201,7 @@ class History:
         return outcome
 
     def countersign(self, signed: Signed) -> Outcome:
-        """Keep what a witness signed for the last complete LOCK or the open one; it closes nothing.
+        """Keep the signature of a witness under the last complete LOCK or the open one; it closes nothing.
 
         :raises RejectedMessageError: if it does not belong here.
         """
@@ -224,7 +231,7 @@ class History:
         return b"".join(bytes((author,)) + signed.signature for author, signed in known)
 
     def judge(self, signed: Signed) -> Outcome:
-        """Return what :meth:`hold` would make of a message, and raise what it would; nothing changes."""
+        """Return what :meth:`hold` would return for a message, or raise what it would raise; nothing changes."""
         return self._weigh(signed)[0]
 
     def _weigh(self, signed: Signed) -> _Weighed:
@@ -246,7 +253,7 @@ class History:
 
     @property
     def is_complete(self) -> bool:
-        """Everything that the open step is owed is there."""
+        """Every message that the open step wants is here."""
         position = self.chain[-1]
         return len(self.held) == len(position.owed) and position.kind is not None and not self.declined
 
@@ -258,12 +265,12 @@ class History:
         return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
 
     def hold_to(self, signed: Signed) -> None:
-        """Put a message in the place of the one that is held of its author for the open step, before the match is
-        formed.
+        """Hold a message instead of the other one that its author sent for the open step of a match that is not formed.
 
-        Who has signed both a RESIGN and what forms the match is held to one of them. The signature was checked.
+        An author who has signed both a RESIGN and what forms the match is held to one of them. The signature of the
+        message was checked.
 
-        :raises RejectedMessageError: if nothing is held of its author there, or it does not fit the step.
+        :raises RejectedMessageError: if no other message of its author is held, or it does not fit the step.
         :raises MisconductError: if it breaks a rule by itself.
         """
         position, message = self.position, signed.message
@@ -273,15 +280,16 @@ class History:
         self.held[message.author] = signed
 
     def close(self) -> None:
-        """Close the open step with all that is held for it."""
+        """Close the open step with all messages that are held for it."""
         entries = {author: self.held[author] for author in sorted(self.held)}
         self._close(entries, ())
 
     def close_without(self, votes: Sequence[Signed]) -> None:
-        """Close the open step with what a majority of CLOSEs names; what else is held for it is dropped.
+        """Close the open step with the messages that a majority of CLOSEs names; drop any others that are held.
 
-        :param votes: ABSENTs that back the majority, then no more CLOSEs than it takes, each by author.
-        :raises RejectedMessageError: if they are none, or what they name is not all held; nothing changes.
+        :param votes: ABSENTs that back the majority, then exactly a majority of CLOSEs, each by author.
+        :raises RejectedMessageError: if there is no such majority, or a message that it names is missing; nothing
+            changes.
         """
         position = self.chain[-1]
         read = [self.check_vote(signed) for signed in votes]
@@ -303,9 +311,9 @@ class History:
         self._close(entries, tuple(votes) if len(entries) < len(named) else ())
 
     def check_vote(self, signed: Signed) -> Vote:
-        """Return what an ABSENT or CLOSE on a step of this history says.
+        """Read an ABSENT or CLOSE on a step of this history.
 
-        :raises RejectedMessageError: if it is none, not rightly signed, or by nobody who votes on that step.
+        :raises RejectedMessageError: if it is no such vote, its signature is wrong, or its author has no vote there.
         """
         message = signed.message
         if message.kind not in VOTES or not 0 < message.step < len(self.chain):
@@ -319,7 +327,7 @@ class History:
         return vote
 
     def goes_through(self, place: Position | Place | Message) -> bool:
-        """Tell whether this history comes to the step, open or closed, that ``place`` is or is for."""
+        """Tell whether this history has the step of ``place``, open or closed."""
         step = place.step
         return step < len(self.chain) and self.chain[step].tip == place.tip
 
@@ -349,7 +357,7 @@ class History:
         return Outcome.ADDED
 
     def said(self, message: Message) -> list[Signed]:
-        """Return what its author has said in the step that a message is for, votes included, as far as it is kept."""
+        """Return all messages and votes that are kept of the author of ``message`` in its step."""
         if not self.goes_through(message):
             return []
         author, step = message.author, message.step
@@ -362,9 +370,9 @@ class History:
         return said + [vote for vote in votes if vote.message.author == author] if votes else said
 
     def _is_known(self, signed: Signed) -> bool:
-        """Tell whether a message is here, as part of the history or as a vote on it.
+        """Tell whether a message or vote is here already.
 
-        :raises MisconductError: if its author has said otherwise there.
+        :raises MisconductError: if it contradicts another one of its author.
         """
         message = signed.message
         for known in self.said(message):
@@ -392,7 +400,7 @@ class History:
         return transition
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether a witness signed the LOCK before an open one so."""
+        """Tell whether a signature is that of a witness under the last complete LOCK before an open one."""
         if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
             return False
         tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
@@ -428,8 +436,8 @@ class History:
     def thin(self) -> None:
         """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
 
-        A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Called
-        after each step, by whoever looks back seldom.
+        A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Callers
+        that seldom look back call this after each step.
         """
         last = len(self.chain) - 2
         if last > 0 and last % STATES_APART:
@@ -438,21 +446,21 @@ class History:
     def forget(self, kept: Container[int] = ()) -> None:
         """Drop the position before the step that was closed last, unless it is one of ``kept``.
 
-        Called after each step, by whoever never looks back but to these, this keeps a match of any length in the same
-        memory. Nothing fits a position that was dropped: a message for its step is of another history.
+        Callers that look back only to these call this after each step; then a match of any length takes the same
+        memory. No message fits a dropped position: a message for its step counts as one of another history.
         """
         last = len(self.chain) - 2
         if last not in kept:
             self.chain[last] = _FORGOTTEN
 
     def full(self, step: int) -> Position:
-        """Return the position before a step with all that belongs to it, also where it was thinned."""
+        """Return the position before a step, complete even if it was thinned."""
         return next(self.walk(step))
 
     def walk(self, step: int) -> Iterator[Position]:
-        """Yield the position before a step and all that follow it, each with all that belongs to it.
+        """Yield the position before a step and all later ones, complete even if they were thinned.
 
-        What was thinned is worked out again as it is come to, so that a walk holds one state at a time.
+        Thinned positions are computed one by one, so that a walk holds one state at a time.
         """
         start = step
         while self.chain[start].is_thin:

@@ -62,7 +62,7 @@ class Deal(NamedTuple):
 
 
 class Position(NamedTuple):
-    """All that is agreed before one step, and what that step is. Never changed, only followed by another."""
+    """All that is agreed before one step, and the kind of that step. It never changes; another position follows it."""
 
     step: int
     tip: bytes
@@ -74,25 +74,25 @@ class Position(NamedTuple):
     owed: tuple[int, ...]
     """Authors (roster indices, ascending) from whom the step wants a message each."""
     base: tuple[int, ...]
-    """Authors who can vote since the last complete LOCK: more than half of them is a majority. They follow from the
-    history before it, so that they are the same whatever closed it."""
+    """Authors who can vote on the steps since the last complete LOCK: more than half of them are a majority. They
+    follow from the history before that LOCK, so the base does not depend on how the LOCK was closed."""
     players: tuple[int, ...]
-    """Authors who were in the game when the last complete LOCK was opened, and have not left: they owe the next one."""
+    """Authors who were in the game when the last complete LOCK opened, and have not left: they owe the next LOCK."""
     present: tuple[int, ...] = ()
-    """Authors who are in the next base, too, unless they leave: the players who owed the last complete LOCK, and the
-    witnesses whose signatures of the LOCK before it its messages carry."""
+    """Authors who will be in the next base, too, unless they leave: the players who owed the last complete LOCK, and
+    the witnesses whose signatures it carries."""
     witnessed: bytes = b""
-    """The tip of the last complete LOCK, and the hash that it signs: what a witness of it has signed."""
+    """The tip of the last complete LOCK and the hash that it signs. Its witnesses sign the same."""
     locked: int = 0
-    """The step of that LOCK. Nothing before it can change any more."""
+    """The step of the last complete LOCK. Nothing before it can change any more."""
     state: State | None = None
-    """The engine's, once the seats are drawn."""
+    """The state of the game; None until the seats are drawn."""
     seats: tuple[int, ...] = ()
     """Author by seat."""
     left: tuple[int, ...] = ()
-    """Authors who resigned or were found absent, ascending. Whoever is merely eliminated is not among them."""
+    """Authors who resigned or were voted absent, ascending. Players who only lost all their dice are not among them."""
     resigned: tuple[int, ...] = ()
-    """Those of them who resigned, ascending."""
+    """Authors who resigned, ascending."""
     standing: Standing | None = None
     """The commitments of the script under way."""
     riding: Standing | None = None
@@ -103,12 +103,12 @@ class Position(NamedTuple):
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author."""
     certificate: tuple[Signed, ...] = ()
-    """If somebody was missing when the step before was closed, the votes that say so: the ABSENTs that back them, then
-    the CLOSEs, each by author."""
+    """The votes that closed the step before without somebody: first the ABSENTs that back them, then the CLOSEs, each
+    by author. Empty if nobody was missing."""
     happened: tuple[tuple[Event, State], ...] = ()
-    """What closing the step before made of the game, event by event, with the state after each input."""
+    """The events of the game when the step before closed, each with the state after its input."""
     is_thin: bool = False
-    """State and events were dropped to save memory: :meth:`protocol.consensus.history.History.full` works them out
+    """State and events were dropped to save memory; :meth:`protocol.consensus.history.History.full` computes them
     again."""
 
     @property
@@ -125,12 +125,12 @@ class Position(NamedTuple):
 
     @property
     def witnesses(self) -> tuple[int, ...]:
-        """Authors who are out of the game, of whom no more than a LOCK is wanted."""
+        """Authors who are out of the game. They may sign beside a LOCK, and owe nothing."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
     @property
     def is_choice(self) -> bool:
-        """The step waits for what a person chooses."""
+        """The step waits for the choice of a person."""
         return self.kind is Kind.MOVE or (self.kind is Kind.COMMIT and self.purpose is Purpose.STAKES)
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:

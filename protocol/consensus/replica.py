@@ -1,23 +1,22 @@
-"""The agreement: the history as one node holds it, settled or not, and all that may still change it.
+"""A node's copy of the history, and everything that may still change it.
 
 Theory of operation
 -------------------
 ::
 
     signed message ──▶ take ──▶ for the open step: held            ─┐
-                           ├──▶ for a later step: kept for then     │
-                           ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a step is
-                           ├──▶ proof of misconduct: kept          ─┘    decided otherwise than it stood
-                           └──▶ of another history, or without a place in this one: put aside, and held against what its
-                                author says next
+                           ├──▶ for a later step: kept until then   │
+                           ├──▶ a vote: counted                     ├──▶ settle: the open step closes, or a vote changes
+                           ├──▶ proof of misconduct: kept          ─┘    how a closed step was closed
+                           └──▶ of another history, or too late for this one: put aside, and compared with what its
+                                author signs next
 
-A step closes by itself when everything is there, unless this node has voted on it or somebody who owes a message is a
-proven cheat (a LOCK that is complete is final all the same); or it closes as a majority has decided
-(:mod:`protocol.consensus.absence`). Deciding may drop what came after a step, but nothing before a complete LOCK.
+A step closes by itself when every message is there, unless this node has voted on it, or a proven cheat owes it a
+message. (A complete LOCK is final all the same.) Or it closes as a majority has decided
+(:mod:`protocol.consensus.absence`). A decision may drop what came after its step, but nothing before a complete LOCK.
 
-Whoever was cut off may have voted on a step that the others left behind. The others' history, once it shows a
-complete LOCK, is adopted whole: it is folded on the side (:meth:`Replica.follow`) and takes the place of what this
-node had.
+A node that was cut off may have voted on a step that the others have long closed. It then builds their history beside
+its own (:meth:`Replica.follow`). Once that history has a complete LOCK, it replaces the node's own.
 
 No clock, no secrets, no I/O. What has to be stored, shown or passed on is in :attr:`Replica.news`.
 """
@@ -41,22 +40,22 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 
 class Kept(NamedTuple):
-    """A message that this node did not have: to be stored, and passed on to whoever cannot hear its author."""
+    """A message that is new to this node. It is to be stored, and passed on to peers that cannot hear its author."""
 
     signed: Signed
 
 
 class Heard(NamedTuple):
-    """Somebody else's vote that this node did not have: to be passed on.
+    """Another player's vote that is new to this node. It is to be passed on.
 
-    It is stored when something rests on it here; until then it is as good as lost on its way if this node stops.
+    It is stored once something rests on it here. If the node stops before, the vote is lost like a frame on its way.
     """
 
     signed: Signed
 
 
 class Proven(NamedTuple):
-    """Somebody broke the rules, and this shows it."""
+    """A proof that somebody broke the rules."""
 
     misconduct: MisconductError
     is_first: bool
@@ -64,21 +63,21 @@ class Proven(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """The history of others took the place of this node's; what is stored is these messages from now on."""
+    """The history of others has replaced this node's. The store is to hold these messages instead."""
 
     messages: tuple[Signed, ...]
     since: int
-    """The first step that is another now."""
+    """The first step that differs."""
 
 
 class Settled(NamedTuple):
-    """Votes that were stored concern nobody any more: what is stored is these messages from now on."""
+    """Some stored votes no longer matter. The store is to hold these messages instead."""
 
     messages: tuple[Signed, ...]
 
 
 class TakenBack(NamedTuple):
-    """A step was decided otherwise than it stood: it and all behind it are void."""
+    """A vote changed how a step was closed: that step and all after it are void."""
 
     since: int
 
@@ -87,9 +86,9 @@ News = Kept | Heard | Proven | Replaced | Settled | TakenBack
 
 
 class _Draft:
-    """The history of a peer as far as it was shown, and the votes on its open step.
+    """The history of a peer, as far as the peer has shown it, and the votes on its open step.
 
-    Votes stand in it as they come, among them those that have no part in what closes the step.
+    It counts every vote, also those that have no part in closing the step.
     """
 
     def __init__(self, record: History) -> None:
@@ -99,14 +98,14 @@ class _Draft:
     def _open(self) -> Ballot:
         place = self.record.place(self.record.position.step)
         ballot = Ballot(place)
-        ballot.convict(place.live)  # as whoever reads a certificate: half of those who stay are enough
+        ballot.convict(place.live)  # as a reader of a certificate does: half of those who stay are enough
         return ballot
 
     def add(self, signed: Signed) -> None:
-        """Fold in a message, or count a vote on the open step; close that when it is complete or decided.
+        """Take a message, or count a vote on the open step; close that step when it is complete or decided.
 
         :raises RejectedMessageError: if it does not belong here.
-        :raises MisconductError: if its author proved to have broken the rules. A vote counts all the same.
+        :raises MisconductError: if it proves that its author broke a rule. A vote counts all the same.
         """
         record, message = self.record, signed.message
         try:
@@ -125,7 +124,7 @@ class _Draft:
                 self._ballot = self._open()
 
     def said(self, message: Message) -> list[Signed]:
-        """Return what its author has said in the step that a message is for, as far as it is kept."""
+        """Return all messages and votes that are kept of the author of ``message`` in its step."""
         votes = self._ballot.by(message.author) if message.tip == self._ballot.place.tip else ()
         return self.record.said(message) + [vote.source for vote in votes]
 
@@ -133,7 +132,7 @@ class _Draft:
 class Replica:
     """The history of one match at one node.
 
-    :param me: index of the node in the roster; None for whoever has no seat.
+    :param me: index of the node in the roster; None for a spectator.
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
     """
 
@@ -143,34 +142,35 @@ class Replica:
         self.proven: dict[int, MisconductError] = {}
         """What proves that an author broke the rules, by author."""
         self.news: list[News] = []
-        """What has happened and was not fetched yet."""
+        """What has happened since the owner last looked."""
         self.own: dict[bytes, Signed] = {}
-        """What this node has signed since the last complete LOCK, votes apart, by tip: sent again as it is if a step
-        that was taken back returns."""
+        """What this node has signed since the last complete LOCK, without votes, by tip. It is sent again unchanged if
+        a step that was taken back returns."""
         self.is_called_off = False
-        """The match is not formed and will not be: so says who uses this, who has a clock."""
+        """The match is not formed and will not be. The owner decides that, by its clock."""
         self.is_silent = False
-        """This node was restarted and may sign nothing yet: so says who uses this, who knows whom it has heard."""
+        """The node was restarted and may sign nothing yet. The owner decides that, by the peers it has heard."""
         self._later: dict[int, dict[tuple[int, int, int], Signed]] = {}
-        """Messages for steps not open yet, by author and (step, kind, vote round). The kind is 0 for all but votes and
-        RESIGN: an honest author has one of these in a step."""
+        """Messages for later steps, by author and (step, kind, vote round). The kind is 0 for all but votes and RESIGN:
+        an honest author signs one message of the others in a step."""
         self._second: dict[tuple[bytes, int], Signed] = {}
         """The other message of an equivocator, by tip and author."""
         self._final = 0
-        """The step of the last complete LOCK when votes were forgotten last."""
+        """The step of the last complete LOCK when votes were last forgotten."""
         self._stored_votes: set[bytes] = set()
-        """Ids of the votes that were stored since then."""
+        """Ids of the votes stored since then."""
         self._aside: dict[int, dict[tuple[bool, bool], Signed]] = {}
-        """What is rightly signed and has no place here: LOCKs of another state, what came when its step was closed
-        without it, what is of another history, or was dropped with a part of this one. The last of each author, votes
-        and steps of this history apart: who contradicts it is found out."""
+        """Messages with right signatures that have no place here: LOCKs of another state, messages for a step that was
+        closed without them, and those of another history or of a dropped part of this one. The last of each author is
+        kept, by whether it is a vote and whether its step is in this history: it shows when the author contradicts
+        it."""
         self._tail: tuple[Place, ...] = ()
         self._tail_before = b""
-        """The tip at which the tail was made: it names all that the tail follows from."""
+        """The tip at which the tail was computed. The tail depends on nothing else."""
         self._drafts: dict[int, _Draft] = {}
-        """The history of a peer as far as it was shown, by peer."""
+        """The history of each peer, as far as the peer has shown it."""
         self._left: tuple[History, ...] = ()
-        """The history that this node went over from last, if no LOCK was completed since."""
+        """The history that was last replaced, if no LOCK was completed since."""
 
     # What the absence rule asks (protocol.consensus.absence.HistoryView)
 
@@ -187,7 +187,7 @@ class Replica:
 
     @property
     def may_vote(self) -> bool:
-        """Everybody has signed COMMIT of the first roll, as this node knows or others have decided.
+        """Everybody has signed COMMIT of the first roll: this node has all of them, or others have decided so.
 
         Before that nobody is voted absent.
         """
@@ -197,7 +197,7 @@ class Replica:
         return position.step >= FORMED or (position.step > 0 and (self.record.is_complete or is_decided))
 
     def closed(self, step: int) -> Entries | None:
-        """Return what a step was closed with."""
+        """Return the ids of the messages that closed a step."""
         return self.record.closed(step)
 
     def held(self, step: int) -> Mapping[int, bytes]:
@@ -207,18 +207,18 @@ class Replica:
         return {author: signed.id for author, signed in here.items()}
 
     def culprits(self) -> Set[int]:
-        """Return who is proven to have broken the rules."""
+        """Return the authors who are proven to have broken the rules."""
         return self.proven.keys()
 
     def tainted(self) -> Iterator[bytes]:
-        """Yield the tips of steps that call for a vote at once, because an author who owes a message has cheated."""
+        """Yield the tips of steps that need a vote at once, because an author who owes a message has cheated."""
         if not self.proven:
             return
         for place in self.tail():
             if self.absence.has_voted(place.tip):
                 continue
             is_open = self.record.closed(place.step) is None
-            # What the others owe may be on its way, or a person still choosing: they have their time all the same.
+            # Messages of the others may be on their way, or a person may still be choosing: they keep their time.
             only_cheats_missing = is_open and all(author in self.proven for author in self.record.missing())
             if any(
                 (place.tip, author) in self._second or (only_cheats_missing and author in self.proven)
@@ -228,14 +228,14 @@ class Replica:
 
     @property
     def is_deciding(self) -> bool:
-        """This node closed a step that others voted on, and has joined their vote: they can do nothing behind it."""
+        """This node has joined a vote on a step that it had closed. The others cannot go on before it is decided."""
         place = self.absence.contested(self) if self.absence.ballots else None
         return place is not None and self.record.closed(place.step) is not None and self.absence.has_voted(place.tip)
 
     # Taking
 
     def take(self, signed: Signed) -> Outcome:
-        """Take one message, of whomever, and hold it against all that is kept of its author.
+        """Take one message of any author, and compare it with everything that is kept of that author.
 
         :raises RejectedMessageError: if it does not belong here; that proves nothing about its author.
         """
@@ -253,7 +253,7 @@ class Replica:
         return outcome
 
     def _said(self, message: Message) -> list[Signed]:
-        """Return what is kept of an author that may contradict a message, beside what the history has in its place."""
+        """Return what may contradict a message, apart from what the history has in its place."""
         author = message.author
         said: list[Signed] = []
         for kept in (self._aside, self._later):
@@ -319,7 +319,7 @@ class Replica:
         return Outcome.ADDED
 
     def _put_aside(self, signed: Signed) -> Outcome:
-        """Keep a message, whose signature was checked, though it has no place here."""
+        """Keep a message that has no place here. Its signature was checked."""
         is_vote, is_here = signed.message.kind in VOTES, self.record.goes_through(signed.message)
         if not is_here:
             self._remember_own(signed)
@@ -327,21 +327,26 @@ class Replica:
         return Outcome.DUPLICATE if is_here else Outcome.FOREIGN
 
     def store_votes(self, votes: Iterable[Vote]) -> None:
-        """Have votes stored on which something rests that this node signs or closes."""
+        """Have votes stored that justify what this node signs or closes."""
         for vote in votes:
             if vote.source.id not in self._stored_votes:
                 self._stored_votes.add(vote.source.id)
                 self.news.append(Kept(vote.source))
 
     def _remember_own(self, signed: Signed) -> None:
-        """If this node signed that, before a restart and on a history that it has left: count it, as it binds all the
-        same, and keep it, as the history may return."""
+        """Remember a message that this node signed before a restart, on a history that it has left.
+
+        A vote still binds the node, so it is counted. Any other message is kept, as that history may return.
+        """
         message = signed.message
         if message.author != self.absence.me or message.step < self.record.position.locked:
             return
         if message.kind in VOTES:
             with suppress(ContradictionError):
-                self.absence.take(read_vote(signed), Place(message.step, message.tip, (), (), (), (), ()))
+                self.absence.take(
+                    read_vote(signed),
+                    Place(message.step, message.tip, owed=(), base=(), staying=(), live=(), players=()),
+                )
         elif message.kind is not Kind.RESULT:
             self.own.setdefault(message.tip, signed)
 
@@ -371,9 +376,9 @@ class Replica:
         return Outcome.DUPLICATE
 
     def _is_wanted(self, signed: Signed) -> bool:
-        """Tell whether the second message of an equivocator is kept, for a step that may come to be closed with it.
+        """Tell whether to keep the second message of an equivocator, as a step may come to be closed with it.
 
-        One is enough to prove it; of others only what a majority has voted for takes its place.
+        The first one is kept as proof. Another one replaces it only if a majority has voted for it.
         """
         tip = signed.message.tip
         if tip != self.record.position.tip and not any(place.tip == tip for place in self.tail()):
@@ -386,11 +391,11 @@ class Replica:
     # Before the match is formed
 
     def take_up(self) -> bool:
-        """Go on in a step that somebody has both declined and signed, if others have gone on; tell whether this node
-        does.
+        """Go on in a step for which somebody has signed both a RESIGN and what forms the match, if others have gone on.
+        Tell whether this node goes on.
 
-        Nobody goes on by themselves when they know that somebody has resigned: then all who are connected go on,
-        because the first of them did before they knew, or nobody does.
+        No node goes on first when it knows of a RESIGN. So either all connected nodes go on, after one that did not
+        know of it, or none does.
         """
         position = self.record.position
         declined = self.record.declined
@@ -405,7 +410,7 @@ class Replica:
         return True
 
     def _hold_to(self, signed: Signed) -> None:
-        """Let one of two messages for the open step take the place of the other, which is kept."""
+        """Hold one of two messages for the open step instead of the other, and keep the other."""
         message = signed.message
         other = self.record.held.get(message.author)
         with suppress(RejectedMessageError, MisconductError):
@@ -414,8 +419,8 @@ class Replica:
             self._second[message.tip, message.author] = other
 
     def _is_taken_further(self) -> bool:
-        """Tell whether somebody who has not resigned here, and of whom no broken rule is proven, has signed for a later
-        step or voted on the open one."""
+        """Tell whether an author has signed for a later step or voted on the open one, who has not resigned here and is
+        no proven cheat."""
         position = self.record.position
         ballot = self.absence.ballots.get(position.tip)
         signers = {vote.author for vote in ballot.votes()} if ballot is not None else set()

@@ -1,18 +1,18 @@
 """Steps: which position follows once a step is closed.
 
-What a step is for is its :class:`Purpose`; each purpose is a fixed script of message kinds, :data:`SCRIPTS`. The
-engine's state decides which purpose comes next: :data:`FOR` maps what the engine expects to the script that supplies
-it, and the last step of the script feeds the result in. Thus no rule of the game is known here, and the engine knows
-no peer::
+Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has a fixed script of message kinds,
+:data:`SCRIPTS`. The engine's state decides which purpose comes next: :data:`FOR` names the script that supplies what
+the engine expects, and the last step of the script gives the result to the engine. So this module knows no rule of the
+game, and the engine knows no peer::
 
     FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL … → END
 
 The rule behind the scripts: no secret leaves a node before every live player has signed the same history. So every
-REVEAL and every OPEN directly follows a LOCK. The commitments to the next deal ride in the OPEN of a showdown; the
-deal then starts at its LOCK.
+REVEAL and every OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal; the deal
+then starts at its LOCK.
 
-Whoever owed a message and is not among those who sent one has left. If it was a player who had committed, between the
-LOCK and the end of a roll or deal, the roll is thrown away and made anew: somebody may have known the outcome.
+An author who owes a message and sends none has left the match. If a player leaves who has committed, between the LOCK
+and the end of a roll or deal, the roll is thrown away and made anew: the player may have known the outcome.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.STAKES: Purpose.STAKES,
     Expect.OVER: Purpose.END,
 }
-"""Which script supplies what the engine expects."""
+"""The script that supplies what the engine expects."""
 
 FORMED: Final = 2
-"""The first step of a match that is formed: before it everybody has signed the genesis and COMMIT of the first roll."""
+"""The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
 
 
 def state_hash(state: State | None) -> bytes:
@@ -70,8 +70,8 @@ def advance(
 ) -> Position:
     """Return the position after ``position`` was closed with these messages.
 
-    :param certificate: the votes to close it so, if somebody was missing.
-    :param transition: what the move among them makes of the game, if there is one.
+    :param certificate: the votes to close it like that, if somebody was missing.
+    :param transition: what the move among the messages makes of the game, if there is a move.
     """
     assert position.kind is not None
     closing: Closing[Any] = Closing(genesis, match, position, entries, transition)
