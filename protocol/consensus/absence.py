@@ -344,13 +344,13 @@ class Ballot:
         return bool(elect(self.place, vote.entries, known, self.backers(vote.entries), self.culprits))
 
     def backers(self, entries: Entries) -> dict[int, Vote]:
-        """Return who of the players in the game voted ABSENT for these entries in whatever round, with that vote."""
+        """Return a vote of each player in the game that voted ABSENT for these entries, in any round."""
         votes = (vote for vote in self._cast(is_close=False) if vote.entries == entries)
         live = self.place.live
         return {vote.author: vote for vote in votes if vote.author in live} | self._backers.get(entries, {})
 
     def best(self) -> tuple[Vote, ...]:
-        """Return what this step should be closed with by the latest majority: a decision, else the newest one."""
+        """Return the majority that says what to close this step with: the decision, else the newest one."""
         return self.decided or (self.certificates[max(self.certificates)] if self.certificates else ())
 
     def _in_majorities(self) -> Iterator[Vote]:
@@ -365,14 +365,14 @@ class Ballot:
         return (best[-1].round, best[-1].is_close) if best else (-1, False)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
-        """Yield who has voted in which round, for all votes."""
+        """Yield author and round of all votes."""
         for book in (self._absents, self._closes):
             for author, votes in book.items():
                 if author in self.place.staying:
                     yield from ((author, vote.round) for vote in votes)
 
     def by(self, author: int) -> tuple[Vote, ...]:
-        """Return what is kept of somebody's votes."""
+        """Return the votes of an author that are kept."""
         others = (*self._late.values(), *self._first.values(), *self._in_majorities())
         return (
             *self._absents.get(author, ()),
@@ -389,7 +389,7 @@ class Ballot:
         return max(self._closes.get(me, ()), key=lambda vote: vote.round, default=None)
 
     def supporters(self, number: int, entries: Entries) -> set[int]:
-        """Return who voted ABSENT for these entries in a round."""
+        """Return the authors who voted ABSENT for these entries in a round."""
         return {
             author
             for author, votes in self._absents.items()
@@ -398,7 +398,7 @@ class Ballot:
         }
 
     def first(self, author: int) -> Entries | None:
-        """Return what an author's first ABSENT here said."""
+        """Return the entries of an author's first ABSENT on this step."""
         vote = self._first.get(author)
         return None if vote is None else vote.entries
 
@@ -413,7 +413,7 @@ def leaves_majority(place: Place, entries: Entries) -> bool:
 def elect(
     place: Place, entries: Entries, voters: Iterable[int], backers: Iterable[int] = (), culprits: Iterable[int] = ()
 ) -> tuple[int, ...]:
-    """Return a majority of those who voted for ``entries``, as many as it takes; nobody if they are none.
+    """Return the authors of a majority for ``entries``, no more than it takes; empty if there is none.
 
     It is more than half of the base, and at least half of the players in the game who stay have voted so once: else
     those who are out of it, if they are many, could put out whom they like. All votes are counted here: ABSENTs and
@@ -436,7 +436,7 @@ def elect(
 
 
 class _Heed(IntEnum):
-    """Which of the others' votes on a closed step cast doubt on it: from the fewest to all."""
+    """How many of the others' votes on a closed step cast doubt on it: from the fewest to all."""
 
     SINGLE_OBJECTIONS = 0
     OBJECTIONS = 1
@@ -444,7 +444,7 @@ class _Heed(IntEnum):
 
 
 class Absence:
-    """One node's part in the votes on all steps that can still change.
+    """The votes on all steps that can still change, as one node knows and casts them.
 
     :param me: index of this node in the roster; None for whoever has no vote.
     """
@@ -452,7 +452,7 @@ class Absence:
     def __init__(self, me: int | None) -> None:
         self.me = me
         self.ballots: dict[bytes, Ballot] = {}
-        """By the tip of the step."""
+        """The ballot on each step, by tip."""
 
     def copy(self) -> Absence:
         """Return an independent copy, for the explorer of small worlds."""
@@ -461,7 +461,7 @@ class Absence:
         return twin
 
     def take(self, vote: Vote, place: Place) -> bool:
-        """Count a vote, of whomever, on a step of the tail; tell whether it was news.
+        """Count anybody's vote on a step of the tail; tell whether it was news.
 
         :raises ContradictionError: if its author contradicts themselves.
         """
@@ -473,18 +473,18 @@ class Absence:
         return ballot.take(vote)
 
     def may_be_news(self, vote: Vote) -> bool:
-        """Tell whether a vote can change anything; else nobody needs to check who signed it."""
+        """Tell whether a vote can change anything; if not, its signature need not be checked."""
         ballot = self.ballots.get(vote.tip)
         return ballot is None or ballot.may_be_news(vote)
 
     def has_voted(self, tip: bytes) -> bool:
-        """Tell whether this node has voted in a step: then it closes it only by a decision."""
+        """Tell whether this node has voted in a step. If so, only a decision closes that step here."""
         ballot = self.ballots.get(tip)
         return ballot is not None and ballot.round >= 0
 
     @property
     def round(self) -> int:
-        """The latest round in which this node has voted, in whichever step; -1 if it has not."""
+        """The latest round in which this node has voted, in any step; -1 if there is none."""
         return max((ballot.round for ballot in self.ballots.values()), default=-1)
 
     def leaders(self) -> list[Ballot]:
@@ -497,13 +497,13 @@ class Absence:
         return sorted(found, key=lambda ballot: (*(-int(each) for each in ballot.rank()), ballot.place.tip))
 
     def _is_settled(self, place: Place, later: Sequence[Place]) -> bool:
-        """Tell whether a step stands as it was closed, because a later majority is for a step behind it."""
+        """Tell whether a step stays as it was closed, because a later majority is for a step after it."""
         ballot = self.ballots.get(place.tip)
         rank = (-1, False) if ballot is None else ballot.rank()
         return any(self.ballots[each.tip].rank() > rank for each in later if each.tip in self.ballots)
 
     def decision(self, history: HistoryView) -> tuple[Place, tuple[Vote, ...]] | None:
-        """Return the first step that is decided otherwise than it stands, with the votes that decide it.
+        """Return the first step that was decided otherwise than it was closed, with the votes that decide it.
 
         All ballots are counted anew first if somebody was proven to have broken the rules since.
         """
@@ -519,7 +519,7 @@ class Absence:
         return None
 
     def is_reopened(self, history: HistoryView) -> bool:
-        """Tell whether this node votes against a step that it had closed: then it signs nothing behind it."""
+        """Tell whether this node votes against a step that it had closed. If so, it signs nothing after that step."""
         tail = history.tail()
         return any(self._is_against(place, tail[index + 1 :], history) for index, place in enumerate(tail))
 
@@ -594,7 +594,7 @@ class Absence:
             if ballot is None:
                 continue
             best = ballot.best()
-            # Who has not closed a cheat's step does so by a decision only.
+            # A node that has not closed a cheat's step closes it only by a decision.
             is_cheats = not culprits.isdisjoint(place.owed)
             is_heeding_all = heed is _Heed.VOTES or is_cheats
             heeded = self._near_voters(ballot).difference(culprits) if is_heeding_all else objectors[index]
@@ -610,7 +610,7 @@ class Absence:
         return None
 
     def _objectors(self, place: Place, closed: Entries | None) -> set[int]:
-        """Return who has voted otherwise than a step was closed."""
+        """Return the authors who have voted otherwise than a step was closed."""
         ballot = self.ballots.get(place.tip)
         if ballot is None or closed is None:
             return set()
@@ -676,7 +676,7 @@ class Absence:
                 continue
             if (certificate := ballot.certificates.get(number)) and me in place.staying:
                 entries = certificate[0].entries
-                # Who is proven to cheat may have shown another vote to others: their votes may not make the difference.
+                # Proven cheats may have shown other votes to others: their votes must not make the difference.
                 honest = ballot.supporters(number, entries).difference(history.culprits())
                 backers = ballot.backers(entries).keys() - set(history.culprits())
                 is_elected = elect(place, entries, honest, backers, history.culprits())
@@ -686,7 +686,7 @@ class Absence:
         return []
 
     def _own_entries(self, ballot: Ballot, history: HistoryView) -> Entries:
-        """Return what this node itself would close a step with."""
+        """Return the entries that this node itself would close a step with."""
         place = ballot.place
         closed, held = history.closed(place.step), history.held(place.step)
         culprits = history.culprits()
@@ -706,7 +706,7 @@ class Absence:
 
     @staticmethod
     def _of_culprit(said: Sequence[bytes], closed: bytes | None) -> bytes:
-        """Return what counts as a cheat's message: the one that most players named in their first ABSENTs.
+        """Return the id that counts as a cheat's message: the one that most players named in their first ABSENTs.
 
         So a step on which somebody has gone on stands, whatever its author shows later. Where two messages lead alike,
         or players have voted and none has named one, the cheat is absent; where none has voted, it is as this node

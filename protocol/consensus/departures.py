@@ -1,4 +1,4 @@
-"""Who left a match before its end: what the history says of when, and on whose word."""
+"""Players who left a match before its end: when, and by whose votes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Departure(NamedTuple):
 
     step: int
     kind: Kind | None
-    """What the player owed there."""
+    """The kind of message that the player owed there."""
     witnesses: tuple[int, ...]
     """Players who voted that nothing came, leaving out those accused of silence themselves. Empty if the player
     resigned; otherwise at least one, because those who vote and those who stay are each more than half of the base."""

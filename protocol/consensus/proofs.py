@@ -1,10 +1,10 @@
 """Misconduct that two signed messages alone prove: their author contradicts themselves.
 
 A *slot* holds one message of an honest player. For a message of the history it is (match, step, T, author), whatever
-its kind; for a vote (match, step, T, author, kind, round). Two ids in one slot are equivocation. Beside that, who sent
-a CLOSE never votes ABSENT in a later round for something else, unless a newer majority is named.
+its kind; for a vote (match, step, T, author, kind, round). Two ids in one slot are equivocation. Also, the author of a
+CLOSE never votes ABSENT for something else in a later round, unless the vote names a newer majority.
 
-No history is needed to judge it: who knows the match keys of the roster can.
+Judging this takes the match keys of the roster, and no history.
 """
 
 from __future__ import annotations

@@ -430,7 +430,7 @@ class Replica:
         return not signers <= {*self.proven, *self.record.declined}
 
     def take_stored(self, messages: Iterable[Signed]) -> None:
-        """Take the messages that a store holds, in their order: afterwards the history is where the node left it.
+        """Take the messages of a store, in their order. Then the history is where the node left it.
 
         :raises RejectedMessageError: if one does not belong to this match.
         """
@@ -452,7 +452,7 @@ class Replica:
     # Settling
 
     def settle(self) -> None:
-        """Close and decide what can be."""
+        """Close and decide all steps that can be."""
         progress = True
         while progress:
             progress = self._take_later() or self._decide() or self._close()
@@ -470,12 +470,12 @@ class Replica:
                 try:
                     self.take(signed)
                 except RejectedMessageError:
-                    continue  # it fits no step any more
+                    continue  # it fits no step now
         self._later = {author: kept for author, kept in self._later.items() if kept}
         return found
 
     def _decide(self) -> bool:
-        """Close a step as it was decided, if it does not stand so."""
+        """Close a step as it was decided, unless it was closed like that."""
         decision = self.absence.decision(self) if self.absence.ballots else None
         if decision is None:
             return False
@@ -534,7 +534,7 @@ class Replica:
         return True
 
     def _forget(self) -> None:
-        """Drop what only concerns steps that are final."""
+        """Drop everything that only concerns final steps."""
         if self.record.position.locked != self._final:
             self._final = self.record.position.locked
             tips = {position.tip for position in self.record.chain[max(1, self._final) :]}
@@ -554,20 +554,20 @@ class Replica:
     # Showing others what is here, and being shown
 
     def history(self) -> Iterator[Signed]:
-        """Yield all messages, so that who folds them in this order comes to where this node is."""
+        """Yield all messages in an order that leads another replica to the same point."""
         yield from self._closed_with(0)
-        # Votes and proofs before what they keep from closing the open step.
+        # Votes and proofs come before messages that must not close the open step by themselves.
         yield from self._votes()
         yield from self._proofs()
         yield from self._open()
 
     def shown(self, step: int) -> Iterator[Signed]:
-        """Yield all messages from a step on for somebody who may lack them, what the match goes on with first."""
+        """Yield all messages from a step on for a peer that may lack them; first those that the match goes on with."""
         yield from self._closed_with(step)
         yield from self._proofs()
         yield from self._open()
         yield from self._votes()
-        # What does not fit yet may be all that is left of a message that its author lost.
+        # A message that does not fit yet may be the only copy left, if its author has lost it.
         for author in sorted(self._later):
             yield from (self._later[author][slot] for slot in sorted(self._later[author]))
 
@@ -680,7 +680,7 @@ class Replica:
 
     @property
     def is_calm(self) -> bool:
-        """Nothing is here but the history and messages of the open step."""
+        """This replica holds nothing but the history and messages of the open step."""
         return not (self._later or self._aside or self.absence.ballots or self.proven)
 
     @property

@@ -1,18 +1,18 @@
 """The transcript: a finished match as one file that anybody can verify.
 
-A sequence of canonical msgpack arrays, one behind the other and nothing between::
+A sequence of canonical msgpack arrays with nothing between them::
 
     ("p2pdice/2/transcript", genesis)
     (signed bytes, signature)          every message of the history: step by step, in each step by roster index
 
-If somebody was missing when a step was closed, the votes of a majority to close it so follow the step's messages, by
-roster index. Behind the last step may stand messages that prove misconduct, each by itself against the history or with
-the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes, but
-for the choice of votes and proofs.
+If somebody was missing when a step closed, the votes of the majority that closed it follow the step's messages, by
+roster index. Messages that prove misconduct may follow the last step, each by itself against the history or together
+with the one before it. Receipts (RESULT) are not part of it, so all nodes with the same history write the same bytes,
+apart from the choice of votes and proofs.
 
-A *proof of misconduct* is one of two files. Where the offending message can be judged only by what came before it (an
-illegal move, a wrong opening), it is a transcript up to that step with the message at its end. Where two messages
-contradict each other, they are all that is needed::
+A *proof of misconduct* is one of two files. Some messages can be judged only by the history before them: an illegal
+move, a wrong opening. Their proof is a transcript up to that step with the message at its end. Two messages that
+contradict each other need nothing else::
 
     ("p2pdice/2/proof", genesis)
     (signed bytes, signature)          twice
