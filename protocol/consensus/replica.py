@@ -608,6 +608,10 @@ class Replica:
             tagged_hash("votes", b"".join(sorted(votes)), culprits) if votes or culprits else b"",
         )
 
+    def forget_shown(self, peer: int) -> None:
+        """Drop what a peer has shown of another history: it begins again."""
+        self._drafts.pop(peer, None)
+
     def follow(self, peer: int, messages: Iterable[Signed]) -> None:
         """Fold what a peer shows from a step of our tail on, on the side; adopt it if it has a newer complete LOCK or
         the latest majority of votes.

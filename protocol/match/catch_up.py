@@ -178,10 +178,10 @@ class CatchUp:
 
     # Answers
 
-    def accept(self, author: int) -> bool:
-        """Tell whether a page that came answers a question."""
+    def accept(self, author: int) -> Need | None:
+        """Return the question that a page answers; None if there is none."""
         peer = self._peers.get(author)
-        return peer is not None and peer.need is not None and peer.asked < math.inf
+        return peer.need if peer is not None and peer.asked < math.inf else None
 
     def go_on(self, author: int, page: Page, waste: float) -> bool:
         """Count an answer; tell whether it was the last one. If not, the next question is to be asked.

@@ -449,7 +449,8 @@ class Match:
             self._emit(Send(sender, page))
 
     def _take_page(self, sender: int, page: Page) -> None:
-        if not self._catch_up.accept(sender):
+        need = self._catch_up.accept(sender)
+        if need is None:
             return
         messages: list[Signed] = []
         for data, signature in page.messages:
@@ -466,6 +467,8 @@ class Match:
             is_foreign = is_foreign or outcome is Outcome.FOREIGN
             if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # of votes there is no end
                 waste += limits.WASTE_KNOWN if outcome is Outcome.DUPLICATE else 1
+        if not need.cursor:  # all is shown anew, and may have been decided otherwise since
+            self.replica.forget_shown(sender)
         if is_foreign or self.replica.is_astray:
             self.replica.follow(sender, messages)
         if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
