@@ -120,8 +120,7 @@ class Host:
             self._withdraw()
             for identity in silent:
                 if identity != self._runtime.identity.public:
-                    self._runtime.post(identity, Refuse(RefuseCode.CLOSED, SILENT))
-                    self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
+                    self._runtime.refuse(identity, RefuseCode.CLOSED, SILENT)
                     self._give_away(identity)
             if len(self.table.records) > 1:
                 self.propose()
@@ -197,8 +196,7 @@ class Host:
                 raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
-            self._runtime.post(identity, Refuse(error.code, str(error)))
-            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, identity)
+            self._runtime.refuse(identity, error.code, str(error))
             return
         self._changed(joined=identity)
         if self._proposal is not None and identity in self._proposal.authors:

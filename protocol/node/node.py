@@ -668,7 +668,7 @@ class Node:
 
     def _take_join(self, identity: bytes, frame: JoinTable) -> None:
         if self._hosting is None:
-            self._runtime.post(identity, Refuse(RefuseCode.NO_TABLE, NO_TABLE))
+            self._runtime.refuse(identity, RefuseCode.NO_TABLE, NO_TABLE)
         else:
             self._hosting.take_join(identity, frame)
 

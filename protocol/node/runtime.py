@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from protocol.crypto.keys import Identity, fingerprint
+from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
 from protocol.limits import Limits
 from protocol.net.mesh import Mesh
@@ -19,7 +20,7 @@ from protocol.node.locator import Locator
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoreError
-from protocol.wire.frames import Frame, Table, encode_frame
+from protocol.wire.frames import Frame, Refuse, Table, encode_frame
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,11 @@ class Runtime:
     def post(self, identity: bytes, frame: Frame) -> None:
         """Have a frame sent to a peer, if it is linked."""
         self.post_encoded((identity,), encode_frame(frame))
+
+    def refuse(self, identity: bytes, code: RefuseCode, reason: str) -> None:
+        """Refuse a linked peer, and end its link once that is sent."""
+        self.post(identity, Refuse(code, reason))
+        self.loop.call_soon(self.mesh.disconnect, identity)
 
     def post_encoded(self, identities: tuple[bytes, ...], frame: bytes) -> None:
         """Have the bytes of a frame sent to several peers."""

@@ -188,6 +188,16 @@ async def test_a_bad_join_record_gets_no_seat(
     await agree(host, guest)
 
 
+async def test_a_join_to_a_node_that_hosts_nothing_ends_the_link(people: Company) -> None:
+    host, line = await open_table(people, 3)
+    guest = await people.sit("guest")
+    await guest.node.join(line)
+    host.node._runtime.post(
+        guest.node.identity.public, JoinTable(join_record(host, host.node.identity, nickname="host").wire)
+    )
+    assert (await host.until(LobbyChanged, lambda event: bool(event.left))).left[0].name == "guest"
+
+
 async def test_many_strangers_at_once_keep_no_player_out(people: Company) -> None:
     host, line = await open_table(people, 3)
     crowd = [await Stranger.tls(host.node.port) for _ in range(8)]
