@@ -461,15 +461,17 @@ class Match:
                 self._catch_up.give_up(sender)
                 return
         waste, is_foreign = 1.0, False  # a page costs something by itself
+        is_one_of_several = bool(need.cursor or page.cursor)
         for signed in messages:
             outcome = self._take(sender, signed)
             self.replica.settle()
             is_foreign = is_foreign or outcome is Outcome.FOREIGN
             if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # of votes there is no end
-                waste += limits.WASTE_KNOWN if outcome is Outcome.DUPLICATE else 1
+                is_cheap = outcome is Outcome.DUPLICATE and not is_one_of_several
+                waste += limits.WASTE_KNOWN if is_cheap else 1
         if not need.cursor:  # all is shown anew, and may have been decided otherwise since
             self.replica.forget_shown(sender)
-        if is_foreign or self.replica.is_astray:
+        if is_foreign or is_one_of_several or self.replica.is_astray:  # a later page may build on what is known here
             self.replica.follow(sender, messages)
         if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
             self._heard.add(sender)

@@ -105,3 +105,12 @@ def test_a_peer_that_has_gone_over_to_another_history_than_it_showed_is_followed
     table.until_lock()
     table.show(table.shown)
     assert table.match.record.position.tip == table.others.position.tip
+
+
+def test_all_pages_of_an_answer_are_folded_also_those_that_hold_nothing_new() -> None:
+    table = Parted()
+    table.part(table.told_others)
+    table.until_lock()
+    known = len(table.rolled)
+    table.show(table.shown[:known], table.shown[known:])
+    assert table.match.record.position.tip == table.others.position.tip
