@@ -6,21 +6,20 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import Callable, Iterable, Mapping
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO, cast
+from typing import TYPE_CHECKING, Final, Protocol, Self
 from weakref import WeakKeyDictionary
 
 from cli.render import wrapped
-from cli.settings import is_interactive
 from cli.table.coloring import painter
 from cli.table.overheard import overheard
-from cli.table.showing import Ui
-from cli.table.writer import PATIENCE, Writer, drained
+from cli.table.writer import PATIENCE, Writer
 
 if TYPE_CHECKING:
-    from cli.table.showing import Showing
-    from cli.table.table import Table
+    from cli.table.board import Board
+    from cli.table.pace import Pace
+    from protocol import Clock, Progress
 
 
 HOST: Final = "host"
@@ -37,6 +36,27 @@ _STILL_COUNTS: Final = "Anything you had typed still counts" + (
 
 class InterruptedByUserError(Exception):
     """Ctrl-C at the prompt."""
+
+
+class Table(Protocol):
+    """A table as a face knows it. :class:`cli.table.table.Table` says what each of these is."""
+
+    board: Board
+    pace: Pace
+    keys: Mapping[str, str]
+    words: dict[str, tuple[str, Callable[[str], None]]]
+    wins: dict[str, int]
+    last_words: list[str]
+
+    @property
+    def is_behind(self) -> bool: ...
+    @property
+    def moves_by_itself(self) -> bool: ...
+    def prompt(self) -> str: ...
+    def hint(self) -> str: ...
+    def completions(self) -> Iterable[str]: ...
+    def progress(self) -> Progress | None: ...
+    def clock(self) -> Clock | None: ...
 
 
 class Face(Protocol):
@@ -202,27 +222,3 @@ class TerminalLines(PipedInput):
     def ring(self) -> None:
         if self._has_bell:
             self._writer.write("\a")
-
-
-@contextlib.asynccontextmanager
-async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
-    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop.
-
-    Whichever it is, what it shows is written by a thread, and nobody waits for it before the end.
-    """
-    if not is_interactive():
-        pipe = Writer(sys.stdout, limit=None)
-        with contextlib.redirect_stdout(cast("TextIO", pipe)):
-            async with drained(pipe, None):
-                yield PipedLines(pipe)
-        return
-    if showing.ui is Ui.SCREEN:
-        from cli.table.screen import Screen
-
-        # prompt_toolkit writes to a Windows console by calls of its own.
-        writer = Writer(sys.stdout) if sys.platform != "win32" else None
-        async with Screen(table, writer, has_bell=showing.bell, color=showing.color) as screen:
-            yield screen
-    else:
-        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell, color=showing.color) as lines:
-            yield lines

@@ -44,7 +44,7 @@ from protocol import Stage
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-    from cli.table.table import Table
+    from cli.table.face import Table
     from cli.table.writer import Writer
 
 _LOG: Final = 1000

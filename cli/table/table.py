@@ -17,7 +17,8 @@ from cli.rulesets import rules_command
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Board, Told
-from cli.table.face import HOST, InterruptedByUserError, open_face
+from cli.table.face import HOST, InterruptedByUserError
+from cli.table.faces import open_face
 from cli.table.pace import Pace
 from cli.table.showing import Showing
 from cli.table.tasks import first_of

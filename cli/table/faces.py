@@ -1,0 +1,41 @@
+"""Which face a table gets: pipes, lines at a terminal, or the full screen."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, TextIO, cast
+
+from cli.settings import is_interactive
+from cli.table.face import Face, PipedLines, TerminalLines
+from cli.table.showing import Ui
+from cli.table.writer import Writer, drained
+
+if TYPE_CHECKING:
+    from cli.table.face import Table
+    from cli.table.showing import Showing
+
+
+@contextlib.asynccontextmanager
+async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
+    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop.
+
+    Whichever it is, what it shows is written by a thread, and nobody waits for it before the end.
+    """
+    if not is_interactive():
+        pipe = Writer(sys.stdout, limit=None)
+        with contextlib.redirect_stdout(cast("TextIO", pipe)):
+            async with drained(pipe, None):
+                yield PipedLines(pipe)
+        return
+    if showing.ui is Ui.SCREEN:
+        from cli.table.screen import Screen
+
+        # prompt_toolkit writes to a Windows console by calls of its own.
+        writer = Writer(sys.stdout) if sys.platform != "win32" else None
+        async with Screen(table, writer, has_bell=showing.bell, color=showing.color) as screen:
+            yield screen
+    else:
+        async with TerminalLines(table, Writer(sys.stdout), has_bell=showing.bell, color=showing.color) as lines:
+            yield lines
