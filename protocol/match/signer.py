@@ -161,10 +161,11 @@ class Signer:
         return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
 
     def _signed_before(self) -> Signed | None:
-        signed = self._replica.own.get(self._record.position.tip)
+        position = self._record.position
+        signed = self._replica.own.get(position.tip)
         if signed is None or self._me in self._record.held or signed.message.kind is Kind.WITNESS:
             return None
-        return signed
+        return signed if signed.message.step == position.step else None  # another step's number fits nowhere
 
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
         """Tell whether this player does not sign what forms the match, or not yet."""
