@@ -15,6 +15,7 @@ from typing import NamedTuple
 from p2pdice import Move, View
 from p2pdice.moves import Stake
 from p2pdice.players import Player
+from protocol.consensus.kinds import commit as commit_module
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret, hand_commitment, share_commitment
@@ -95,9 +96,9 @@ def other_secret(seed: bytes, target: Target) -> Iterator[None]:
 
     with (
         replaced(signer_module, derive_secret, bent_derive),
-        replaced(signer_module, hand_commitment, bent_hand)
+        replaced(commit_module, hand_commitment, bent_hand)
         if target.purpose == "hand"
-        else replaced(signer_module, share_commitment, bent_share),
+        else replaced(commit_module, share_commitment, bent_share),
     ):
         yield
 
