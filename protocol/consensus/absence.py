@@ -164,6 +164,10 @@ class HistoryView(Protocol):
     def culprits(self) -> Set[int]:
         """Return the authors who are proven to have broken the rules."""
 
+    def elsewhere(self) -> Iterable[tuple[int, int]]:
+        """Return authors and rounds of votes on steps that this node does not know: later ones, or steps of another
+        history than its own."""
+
 
 class Ballot:
     """All votes on one step that one node knows."""
@@ -581,7 +585,7 @@ class Absence:
     def _first_in_doubt(self, history: HistoryView, expired: Collection[bytes], heed: _Heed) -> Place | None:
         tail = history.tail()
         culprits = history.culprits()
-        objectors = [self._objectors(place, history.closed(place.step)).difference(culprits) for place in tail]
+        objectors = [self._objectors(place, history).difference(culprits) for place in tail]
         objections = Counter(author for each in objectors for author in each)
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
@@ -597,10 +601,10 @@ class Absence:
             # A node that has not closed a cheat's step closes it only by a decision.
             is_cheats = not culprits.isdisjoint(place.owed)
             is_heeding_all = heed is _Heed.VOTES or is_cheats
-            heeded = self._near_voters(ballot).difference(culprits) if is_heeding_all else objectors[index]
+            heeded = self._near_voters(ballot, history).difference(culprits) if is_heeding_all else objectors[index]
             if heed is _Heed.SINGLE_OBJECTIONS:
                 came = {author for author, number in ballot.rounds() if number <= self.round}
-                # Two histories begin at a cheat's step on which votes differ: nobody knows of rounds on the other one.
+                # Two histories begin at a cheat's step on which votes differ: nobody can go on before that is settled.
                 is_split = is_cheats and objectors[index]
                 is_in_vain = not is_split and not came <= objectors[index] | culprits
                 is_single = is_heeding_all or any(objections[author] == 1 for author in heeded)
@@ -609,34 +613,37 @@ class Absence:
                 return place
         return None
 
-    def _objectors(self, place: Place, closed: Entries | None) -> set[int]:
+    def _objectors(self, place: Place, history: HistoryView) -> set[int]:
         """Return the authors who have voted otherwise than a step was closed."""
-        ballot = self.ballots.get(place.tip)
+        ballot, closed = self.ballots.get(place.tip), history.closed(place.step)
         if ballot is None or closed is None:
             return set()
-        return self._near_voters(ballot, closed)
+        return self._near_voters(ballot, history, closed)
 
-    def _near_voters(self, ballot: Ballot, closed: Entries | None = None) -> set[int]:
+    def _near_voters(self, ballot: Ballot, history: HistoryView, closed: Entries | None = None) -> set[int]:
         """Return who has voted in a step, if ``closed`` is given otherwise than that; votes in rounds so far ahead
         that nobody would follow must hold up nobody."""
-        me = -1 if self.me is None else self.me
-        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(me, self.round, ballot.place.majority)[0])
+        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(history, self.round, ballot.place.majority)[0])
         return {
             author
             for author in ballot.place.staying
             if any(vote.round <= far and vote.entries != closed for vote in ballot.by(author))
         }
 
-    def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
+    def target(self, history: HistoryView, number: int, majority: int) -> tuple[int, bool]:
         """Return the round in which the others are, as far as that may be believed; and whether this node, in round
-        ``number``, may go on to the next one: a round that a majority has not reached has not failed."""
+        ``number``, may go on to the next one: a round that a majority has not reached has not failed.
+
+        A round counts on whichever step: two nodes that vote on steps which the other one does not know would wait for
+        each other for ever. Rounds of proven cheats count for nothing, as their votes decide nothing.
+        """
+        unheeded = {self.me, *history.culprits()}
+        here = (vote for ballot in self.ballots.values() for vote in ballot.rounds())
+        votes = [vote for vote in (*here, *history.elsewhere()) if vote[0] not in unheeded]
+        near = max((each for _, each in votes if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
         rounds: dict[int, int] = {}
-        near = -1
-        for ballot in self.ballots.values():
-            for author, each in ballot.rounds():
-                if author != me:
-                    rounds[author] = max(each, rounds.get(author, -1))
-                    near = max(near, each) if each <= number + limits.VOTE_ROUNDS_AHEAD else near
+        for author, each in votes:
+            rounds[author] = max(each, rounds.get(author, -1))
         latest_first = sorted(rounds.values(), reverse=True)
         far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
         return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
@@ -649,7 +656,7 @@ class Absence:
             return []
         ballot = self.ballots.get(place.tip) or Ballot(place)
         number = self.round
-        target, may_advance = self.target(me, number, place.majority)
+        target, may_advance = self.target(history, number, place.majority)
         current = self.current(history)
         is_over = current is None or current.tip in expired
         is_waiting = history.closed(place.step) is None and ballot.round < 0

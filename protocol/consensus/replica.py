@@ -210,6 +210,15 @@ class Replica:
         """Return the authors who are proven to have broken the rules."""
         return self.proven.keys()
 
+    def elsewhere(self) -> Iterator[tuple[int, int]]:
+        """Yield authors and rounds of votes on later steps, and on steps of other histories."""
+        position = self.record.position
+        for author in position.base:
+            for kept in (self._later.get(author, {}), self._aside.get(author, {})):
+                for signed in kept.values():
+                    if signed.message.kind in VOTES and signed.message.step >= position.locked:
+                        yield author, read_vote(signed).round
+
     def tainted(self) -> Iterator[bytes]:
         """Yield the tips of steps that need a vote at once, because an author who owes a message has cheated."""
         if not self.proven:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 import pytest
 
@@ -29,6 +29,7 @@ class Past:
         step: Place = STEP,
     ) -> None:
         self._closed, self._held, self._culprits, self._step = closed, held or {}, culprits, step
+        self.votes_elsewhere: list[tuple[int, int]] = []
 
     def tail(self) -> Sequence[Place]:
         return (self._step,) if self._closed is None else (self._step, NEXT)
@@ -41,6 +42,9 @@ class Past:
 
     def culprits(self) -> Set[int]:
         return self._culprits
+
+    def elsewhere(self) -> Iterable[tuple[int, int]]:
+        return self.votes_elsewhere
 
 
 def absent(author: int, entries: Entries, number: int = 0, newest: int = -1, tip: bytes = TIP) -> Vote:
@@ -247,9 +251,9 @@ def test_a_single_voter_far_ahead_is_not_followed_where_two_others_are_a_majorit
     place = Place(0, TIP, (0, 1), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (0, 1), (0, 1))
     far = limits.VOTE_ROUNDS_AHEAD + 1
     absence = voter(absent(0, (b"a", b"")), absent(4, (b"a", b""), far), place=place)
-    assert absence.target(0, 0, 3) == (-1, False)
+    assert absence.target(Past(), 0, 3) == (-1, False)
     absence.take(absent(3, (b"a", b""), far), place)
-    assert absence.target(0, 0, 3) == (far, True)
+    assert absence.target(Past(), 0, 3) == (far, True)
 
 
 def test_two_votes_in_one_round_contradict_each_other_and_both_are_kept() -> None:
@@ -316,21 +320,17 @@ def test_a_step_with_a_cheats_message_stands_unless_as_many_have_gone_on_with_an
     assert voter(absent(1, (b"a", b"b", b"C"))).due(past, {TIP}, ()) == [absent(0, WITHOUT_C)]
 
 
-def test_a_cheats_step_on_which_votes_differ_is_voted_on_again_at_once() -> None:
-    """Each side knows only its own history behind that step, and thus no rounds of the others there."""
-    place = STEP._replace(base=(0, 1, 2, 3), staying=(0, 1, 2, 3), live=(0, 1, 2, 3), players=(0, 1, 2, 3), owed=(3,))
-    shown: Entries = (b"one",)
-    split = voter(absent(0, shown), absent(1, (b"other",)), absent(2, (b"other",)), place=place)
-
-    class GoneOn(Past):
-        def held(self, step: int) -> Mapping[int, bytes]:
-            return {0: b"a", 1: b"b"}
-
-    past = GoneOn(shown, culprits={3}, step=place)
-    assert split.contested(past) == place
-    assert voter(absent(0, shown), absent(1, shown), place=place).contested(past) == NEXT
-    (again,) = split.due(past, {TIP}, ())
-    assert (again.round, again.entries) == (1, (b"other",))
+def test_rounds_on_steps_that_a_node_does_not_know_count_and_those_of_a_cheat_do_not() -> None:
+    """Two nodes that vote after different messages of a cheat do not know each other's steps. Nor does a node that may
+    close no step know the next one. Each would wait for ever for the other to reach its round."""
+    alone = voter(absent(0, WITHOUT_C))
+    past = Past(held={0: b"a", 1: b"b"}, culprits={2})
+    past.votes_elsewhere = [(2, 0)]
+    assert alone.due(past, {TIP}, ()) == []
+    past.votes_elsewhere = [(1, 0), (2, 7)]
+    assert [vote.round for vote in alone.due(past, {TIP}, ())] == [1]
+    past.votes_elsewhere = [(1, 5)]
+    assert [vote.round for vote in alone.due(past, (), ())] == [5]
 
 
 def test_the_message_of_a_cheat_counts_on_which_more_players_in_the_game_have_gone_on() -> None:

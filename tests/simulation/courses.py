@@ -55,11 +55,7 @@ NOBODY_TO_PULL_BACK = """
 2 ABSENT(k: 1, y) by 0
 2 evidence against 0 by 1
 1 evidence against 0 by 2
-2 join k
 2 ABSENT(k: 2, x) by 1
-2 ABSENT(k: 2, -) by 0
-1 ABSENT(k: 2, y newest 1) by 2
-1 ABSENT(k: 2, -) by 0
 """
 """0 lies. Player 2 is bound behind a step that was decided against its vote; 1 had nothing to vote for."""
 

@@ -455,6 +455,10 @@ class Node:
         if self.chain[: len(before)] != before:
             self.chain = before
 
+    def elsewhere(self) -> Iterable[tuple[int, int]]:
+        """Return nothing: votes on whichever step are counted as they come here."""
+        return ()
+
     def clocks(self) -> Iterator[tuple[str, bytes]]:
         """Yield the timers that run here: patience with the open step or the latest round, and the time before this
         node follows others into a later round."""
@@ -464,7 +468,7 @@ class Node:
         if place is not None and place != current and self.closed(place.step) is None:
             yield "expire", place.tip
         number = self.absence.round
-        if place is not None and 0 <= number < self.absence.target(self.me, number, place.majority)[0]:
+        if place is not None and 0 <= number < self.absence.target(self, number, place.majority)[0]:
             yield "join", place.tip
 
 

@@ -84,7 +84,7 @@ def test_thousands_of_long_walks(
         explorer.walk(chance, 100)
 
 
-@pytest.mark.parametrize(("seed", "walks"), [(5, 300), pytest.param(7, 1_500, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("seed", "walks"), [(3, 300), pytest.param(7, 1_500, marks=pytest.mark.thorough)])
 def test_a_fork_of_two_sides_that_each_put_somebody_out_shows_in_all_the_votes_of_both(seed: int, walks: int) -> None:
     explorer, chance = Explorer(Table(3, rounds=2, liar=2)), random.Random(seed)
     assert walk_often(explorer, chance, walks, ("forks are proven",)) > 0
@@ -313,7 +313,12 @@ class Trusting:
     """A history in which nobody is known to cheat."""
 
     def __init__(self, history: HistoryView) -> None:
-        self.tail, self.closed, self.held = history.tail, history.closed, history.held
+        self.tail, self.closed, self.held, self.elsewhere = (
+            history.tail,
+            history.closed,
+            history.held,
+            history.elsewhere,
+        )
 
     def culprits(self) -> Set[int]:
         return frozenset()
@@ -322,7 +327,7 @@ class Trusting:
 class NobodyIsWaitedFor(Absence):
     """Rounds end although a majority has not reached them, and nobody joins another's."""
 
-    def target(self, me: int, number: int, majority: int) -> tuple[int, bool]:
+    def target(self, history: HistoryView, number: int, majority: int) -> tuple[int, bool]:
         return -1, True
 
 
@@ -353,7 +358,7 @@ PLANTED = {
     "votes bind nothing": Planted(3, None, (), [(0,)], "one history", VotesBindNothing),
     "majorities bind nobody": Planted(3, None, (), [(0,)], "nobody honest is blamed", MajoritiesBindNobody),
     "closes older rounds": Planted(3, 2, (0, 1), [(2,)], "nobody honest is blamed", ClosesOlderRounds),
-    "culprits stand in": Planted(3, 2, (0, 1), [(2,)], "one history", CulpritsStandIn, seed=15),
+    "culprits stand in": Planted(3, 2, (0, 1), [(2,)], "one history", CulpritsStandIn, seed=11),
     "nobody is waited for": Planted(3, None, (), [(0,)], "nothing stuck", NobodyIsWaitedFor),
     "closed is closed": Planted(3, 2, (0, 1), [(2,)], "nothing stuck", ClosedIsClosed, seed=2),
 }
