@@ -262,7 +262,7 @@ def test_a_new_witness_and_others_put_out_a_player_who_goes_on() -> None:
 def test_a_liar_and_two_witnesses_decide_against_a_lock_of_the_liar() -> None:
     table = Table(5, out=(3, 4), rounds=2, liar=2, resigning={0: 0})
     with replaced(rule, elect, half_of_the_game):
-        assert find(table, table.honest, seed=111) == "one history"
+        assert find(table, table.honest, seed=413) == "one history"
 
 
 class VotesBindNothing(Absence):
