@@ -39,8 +39,9 @@ VOTES_A_SECOND: Final = 16
 """How many votes an honest player may sign in one virtual second: a round of them lasts longer than that."""
 
 
-VOTES_ON_DISK: Final = 16 * limits.KIB
-"""Bytes of votes on a disk, but for those that history rests on."""
+VOTES_ON_DISK: Final = 20 * limits.KIB
+"""Bytes of votes on a disk, but for those that history rests on. A node that waits stores a vote of its own in each
+round, and what that rests on: some 450 bytes, and a round takes five virtual seconds."""
 
 
 QUESTIONS_A_SECOND: Final = 100

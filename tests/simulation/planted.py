@@ -175,6 +175,7 @@ def signing_before_anybody_answered(plant: Plant) -> Iterator[None]:
     def trust(match: Match) -> None:
         plant.runs()
         match._heard = None
+        match.replica.is_silent = False
 
     def choose(owner: Owner, view: View) -> Move:
         return owner._world.streams.bots.choice(view.legal)
