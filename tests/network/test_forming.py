@@ -24,12 +24,15 @@ Letter = tuple[bytes, bytes]
 """Receiver and encoded frame."""
 
 
-def bend(player: Player, send: Callable[[bytes, Frame], bool]) -> None:
-    """Let a player's node send only what ``send`` says, told receiver and frame."""
+def bend(player: Player, send: Callable[[bytes, Frame], bool | Frame]) -> None:
+    """Let a player's node send only what ``send`` says, told receiver and frame: the frame or not, or another one."""
     post = player.node._runtime.post_encoded
 
     def bent(identities: tuple[bytes, ...], frame: bytes) -> None:
-        post(tuple(identity for identity in identities if send(identity, decode_frame(frame))), frame)
+        for identity in identities:
+            sent = send(identity, decode_frame(frame))
+            if sent is not False:
+                post((identity,), frame if sent is True else encode_frame(sent))
 
     player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
@@ -157,12 +160,15 @@ async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(peo
     assert ada.told(MatchStarted) == []
 
 
-def step_of(frame: Frame) -> int:
-    """Return the last step that a frame has a message for."""
-    wires = frame.messages if isinstance(frame, Page) else ()
-    if isinstance(frame, Carried):
-        wires = ((frame.data, frame.signature),)
-    return max((parse_signed(*wire).message.step for wire in wires), default=0)
+def step_of(data: bytes, signature: bytes) -> int:
+    return parse_signed(data, signature).message.step
+
+
+def without_later_steps(frame: Frame) -> bool | Frame:
+    """Return what is left of a frame without messages for steps after the first; false for nothing."""
+    if isinstance(frame, Page):
+        return frame._replace(messages=tuple(wire for wire in frame.messages if step_of(*wire) == 0))
+    return not (isinstance(frame, Carried) and step_of(frame.data, frame.signature) > 0)
 
 
 def show(liar: Player, to: Player, what: Kind) -> None:
@@ -180,7 +186,7 @@ def show(liar: Player, to: Player, what: Kind) -> None:
 async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(people: Company) -> None:
     """They had called the match off while they could not hear each other, and were voted out of it."""
     host, line = await open_table(people, 3)
-    bend(host, lambda _, frame: step_of(frame) == 0 and not isinstance(frame, Have))
+    bend(host, lambda _, frame: not isinstance(frame, Have) and without_later_steps(frame))
     ada, ben = await sit_down(people, line, "Ada", "Ben")
     honest = {player.node.identity.public for player in (ada, ben)}
     is_cut = False
@@ -219,7 +225,7 @@ async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(peo
     it = victim.node.identity.public
     is_hiding = True
     for player in (host, *honest):
-        bend(player, lambda identity, frame: not (is_hiding and identity == it and step_of(frame) > 0))
+        bend(player, lambda identity, frame: without_later_steps(frame) if is_hiding and identity == it else True)
     await victim.node.join(line)
     await victim.until_true(lambda: is_about_to_commit(victim))
     hosting = host.node._hosting
