@@ -1,6 +1,6 @@
 """The six motes: each has a module with one :class:`MotePower`, its rules, notation and sentences.
 
-A new power is a module like those imported here, its test, and its place in :data:`POWERS`.
+A power is a module like those imported here and its place in :data:`POWERS`; a table gives its mote a colour.
 """
 
 from __future__ import annotations

@@ -160,6 +160,22 @@ def test_a_node_knows_its_last_vote_on_a_step_after_all_nodes_were_killed() -> N
     assert all(world.machines[me].match.record.position.left == (silent,) for me in others)
 
 
+def test_a_node_that_voted_and_was_restarted_begins_a_further_round() -> None:
+    world = in_a_round(patience=Patience(5, 5))
+    silent = world.machines[0].match.record.position.owed[0]
+    world.crash(silent)
+    others = [me for me in range(4) if me != silent]
+    while not any(each.message.kind is Kind.ABSENT for each in world.machines[others[0]].disk):
+        assert world.step()
+    world.crash(others[0])
+    world.restart(others[0])
+    match = world.machines[others[0]].match
+    now = match._now
+    (place,) = [place for place in match.replica.tail() if match.replica.absence.has_voted(place.tip)]
+    due = dict(match._voter.rounds_due(now, has_quorum=True, is_deciding=False))
+    assert now < due[place.tip] < now + 60
+
+
 def with_another_bid(world: World) -> tuple[int, History, list[Signed]]:
     """Return who has made another bid, too, the history with that, and what of it the others lack or may lack."""
     record = world.machines[0].match.record
