@@ -57,7 +57,7 @@ Choices = tuple[tuple[str, str], ...]
 
 SEE_TABLES: Final[Choices] = (("p2pdice tables", "See what is there"),)
 SEE_MATCHES: Final[Choices] = (("p2pdice matches", "See all of them"),)
-LOOK_ON: Final[Choices] = (("p2pdice watch", "Look on"),)
+LOOK_ON: Final[Choices] = (("p2pdice watch", "Watch it"),)
 
 
 class NodeError(LocalError):

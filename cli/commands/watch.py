@@ -1,4 +1,4 @@
-"""``p2pdice watch``: look on."""
+"""``p2pdice watch``: watch a match."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
         case "full":
             return "No seat is free now. You get the next one."
         case "playing":
-            look_on = "You look on, and get a seat in the next match if one is free."
+            look_on = "You watch, and get a seat in the next match if one is free."
             return f"{capital(host)} is playing with others. {look_on}"
 
 

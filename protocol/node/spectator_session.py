@@ -195,7 +195,7 @@ class SpectatorSession:
         return WayBack(hosts_among(hosts, convenor), record.match, self.followed.token)
 
     def leave(self) -> None:
-        """Look on no more."""
+        """Stop watching."""
         self.close()
         if self._source:
             self._runtime.mesh.disconnect(self._source)

@@ -154,7 +154,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     guest.type("again\r")
     host.until("Ben joins: two of two seats taken")
     guest.until("the rules called perudo", "You roll ")
-    watcher.until("Ada is playing with others. You look on", "You watch match")
+    watcher.until("Ada is playing with others. You watch", "You watch match")
     assert "still there" not in host.shown()
     watcher.type("players\r")
     watcher.until("to move", "; you wait for a seat]")

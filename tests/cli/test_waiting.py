@@ -86,7 +86,7 @@ def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_
         ("silent", "Ada does not answer. If that lasts 20 seconds, you stop waiting."),
         ("there", "Waiting for Ada to open the table again."),
         ("full", "No seat is free now. You get the next one."),
-        ("playing", "Ada is playing with others. You look on, and get a seat in the next match if one is free."),
+        ("playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),
     ],
 )
 def test_who_waits_is_told_for_what(state: HostIs, told: str) -> None:
