@@ -193,6 +193,9 @@ class Board:
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.is_back = event.resumed
         self.hands.clear()
+        if not event.resumed:  # all of them have just signed that they play: whoever left did so after a match before
+            self.away.clear()
+            self.gone.clear()
 
     def _play(self, event: Told) -> None:
         match event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -54,6 +55,15 @@ async def test_who_waits_while_others_play_looks_on_and_is_told_so() -> None:
     said.clear()
     waiting.take(OVER)
     assert not any('"again"' in each for each in said)
+
+
+def test_nobody_who_left_after_a_match_is_away_in_the_next_one_that_they_play() -> None:
+    guest, _ = table()
+    for event in (STARTED, OVER, PeerLost(BEN, left_on_purpose=True)):
+        guest.take(event)
+    assert BEN.fingerprint in guest.board.away
+    guest.take(replace(STARTED, match_id="cd" * 32, resumed=False))
+    assert not guest.board.away | guest.board.gone
 
 
 async def test_who_wishes_for_another_match_at_the_table_of_a_host_who_has_left_is_told_so_at_once() -> None:
