@@ -68,8 +68,9 @@ tests/simulation/small_worlds.py explores it exhaustively for small worlds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import IntEnum
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 from protocol import limits
@@ -585,7 +586,8 @@ class Absence:
     def _first_in_doubt(self, history: HistoryView, expired: Collection[bytes], heed: _Heed) -> Place | None:
         tail = history.tail()
         culprits = history.culprits()
-        objectors = [self._objectors(place, history).difference(culprits) for place in tail]
+        far = cache(partial(self._far, history))
+        objectors = [self._objectors(place, history, far).difference(culprits) for place in tail]
         objections = Counter(author for each in objectors for author in each)
         for index, place in enumerate(tail):
             ballot = self.ballots.get(place.tip)
@@ -601,7 +603,8 @@ class Absence:
             # A node that has not closed a cheat's step closes it only by a decision.
             is_cheats = not culprits.isdisjoint(place.owed)
             is_heeding_all = heed is _Heed.VOTES or is_cheats
-            heeded = self._near_voters(ballot, history).difference(culprits) if is_heeding_all else objectors[index]
+            near = self._near_voters(ballot, far(ballot.place.majority)) if is_heeding_all else objectors[index]
+            heeded = near.difference(culprits)
             if heed is _Heed.SINGLE_OBJECTIONS:
                 came = {author for author, number in ballot.rounds() if number <= self.round}
                 # Two histories begin at a cheat's step on which votes differ: nobody can go on before that is settled.
@@ -613,17 +616,19 @@ class Absence:
                 return place
         return None
 
-    def _objectors(self, place: Place, history: HistoryView) -> set[int]:
+    def _objectors(self, place: Place, history: HistoryView, far: Callable[[int], int]) -> set[int]:
         """Return the authors who have voted otherwise than a step was closed."""
         ballot, closed = self.ballots.get(place.tip), history.closed(place.step)
         if ballot is None or closed is None:
             return set()
-        return self._near_voters(ballot, history, closed)
+        return self._near_voters(ballot, far(ballot.place.majority), closed)
 
-    def _near_voters(self, ballot: Ballot, history: HistoryView, closed: Entries | None = None) -> set[int]:
-        """Return who has voted in a step, if ``closed`` is given otherwise than that; votes in rounds so far ahead
-        that nobody would follow must hold up nobody."""
-        far = max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(history, self.round, ballot.place.majority)[0])
+    def _far(self, history: HistoryView, majority: int) -> int:
+        """Return the last round that counts: votes so far ahead that nobody would follow must hold up nobody."""
+        return max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(history, self.round, majority)[0])
+
+    def _near_voters(self, ballot: Ballot, far: int, closed: Entries | None = None) -> set[int]:
+        """Return the authors who voted on a step up to round ``far``, otherwise than ``closed`` if that is given."""
         return {
             author
             for author in ballot.place.staying

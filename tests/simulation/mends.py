@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from protocol.consensus import verifier
-from protocol.consensus.absence import Absence, Ballot, Entries, HistoryView
+from protocol.consensus.absence import Absence, Ballot, Entries
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History, Outcome
 from protocol.consensus.position import Position
@@ -69,8 +69,8 @@ def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContex
     """Votes thousands of rounds ahead hold up nobody."""
     near_voters = Absence._near_voters
 
-    def watched(absence: Absence, ballot: Ballot, history: HistoryView, closed: Entries | None = None) -> set[int]:
-        mended, unmended = near_voters(absence, ballot, history, closed), _voters(ballot, closed)
+    def watched(absence: Absence, ballot: Ballot, far: int, closed: Entries | None = None) -> set[int]:
+        mended, unmended = near_voters(absence, ballot, far, closed), _voters(ballot, closed)
         if mended != unmended:
             plant.runs()
         return unmended if is_undone else mended
