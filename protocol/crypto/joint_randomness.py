@@ -52,7 +52,7 @@ def beacon(context: Context, shares: Mapping[int, bytes]) -> bytes:
 def hand(context: Context, author: int, hand_key: bytes, joint: bytes, dice: int) -> tuple[int, ...]:
     """Return the faces of a hand of ``dice`` dice, 1–6, ascending; ``joint`` is the beacon."""
     stream = hash_stream("hand", *context, author, hand_key, joint)
-    return tuple(sorted(uniform(stream, 6) + 1 for _ in range(dice)))
+    return tuple(sorted([uniform(stream, 6) + 1 for _ in range(dice)]))
 
 
 def stake_commitment(context: Context, author: int, bet: int, tickets: int, salt: bytes) -> bytes:

@@ -12,8 +12,12 @@ tried before its first use on signatures that only a lenient verification accept
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import stat
 import sys
+import tempfile
+import unicodedata
 from base64 import b32encode
 from collections.abc import Callable
 from contextlib import suppress
@@ -44,7 +48,7 @@ IDENTITY_FILE: Final = "identity.key"
 _READING: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Follow no link, do not wait for a writer of a pipe, and change no byte, as far as the system has such flags."""
 
-_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+FINGERPRINT_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FINGERPRINT_DATA: Final = 19
 """Characters of five bits: 95 bits, far beyond a search for a second key with the same fingerprint."""
 _LOOKALIKES: Final = str.maketrans("018", "OIB", "- \t:")
@@ -162,9 +166,9 @@ def _check_character(text: str) -> str:
     # Luhn's algorithm in base 32: it catches every single wrong character and every swap of neighbours but one pair.
     total = 0
     for position, character in enumerate(reversed(text)):
-        value = _ALPHABET.index(character) * (2 - position % 2)
+        value = FINGERPRINT_ALPHABET.index(character) * (2 - position % 2)
         total += value // 32 + value % 32
-    return _ALPHABET[-total % 32]
+    return FINGERPRINT_ALPHABET[-total % 32]
 
 
 def fingerprint(identity: bytes) -> str:
@@ -186,7 +190,7 @@ def parse_fingerprint(text: str) -> str:
     :raises ValueError: if it has another length, a foreign character, or a wrong check character.
     """
     compact = text.upper().translate(_LOOKALIKES)
-    if len(compact) != _FINGERPRINT_DATA + 1 or any(character not in _ALPHABET for character in compact):
+    if len(compact) != _FINGERPRINT_DATA + 1 or any(character not in FINGERPRINT_ALPHABET for character in compact):
         raise ValueError(f"a fingerprint has {_FINGERPRINT_DATA + 1} letters and digits 2-7")
     if _check_character(compact[:-1]) != compact[-1]:
         raise ValueError("the fingerprint has a typing error: its check character does not fit")
@@ -194,17 +198,133 @@ def parse_fingerprint(text: str) -> str:
 
 
 class KeyFileError(LocalError):
-    """The identity key file cannot be read, written or trusted. The text says why and what to do."""
+    """The identity key file cannot be read, written or trusted. The text names the reason and the remedy."""
+
+    outcome = "your identity cannot be used"
 
 
-def _read_private(path: Path) -> bytes:
+class WrongPassphraseError(KeyFileError):
+    """The key file is protected by another passphrase, or by one where none was given."""
+
+
+_ENCRYPTED: Final = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
+_SALT: Final = re.compile(rb"\Ap2pdice argon2id ([0-9a-f]{32})\n")
+"""The first line of a protected key file. PEM stretches a passphrase by 2,048 rounds of PBKDF2, which a thief with a
+graphics card tries by the million a second. So PEM is given what Argon2id makes of the passphrase and this salt."""
+
+
+def is_protected(data: bytes) -> bool:
+    """Tell whether the content of a key file is protected by a passphrase."""
+    return _ENCRYPTED in data
+
+
+def _stretch(passphrase: str, salt: bytes) -> bytes:
+    """Make the secret that encrypts a key file: 64 MiB and some tenth of a second for each guess."""
+    from nacl.pwhash import argon2id
+
+    limits = argon2id.OPSLIMIT_INTERACTIVE, argon2id.MEMLIMIT_INTERACTIVE
+    # Keyboards write some letters in two ways, and a terminal may pass on bytes that are no text.
+    typed = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogateescape")
+    return argon2id.kdf(32, typed, salt, *limits).hex().encode()
+
+
+def read_key(data: bytes, passphrase: str | None, path: Path) -> Identity:
+    """Return the identity in a key file.
+
+    :param data: the content of the file.
+    :param path: its path, for messages.
+    :raises WrongPassphraseError: if it needs another passphrase.
+    :raises KeyFileError: if it is no usable key.
+    """
+    key: object
+    is_locked = is_protected(data)
+    if is_locked and not passphrase:
+        raise WrongPassphraseError(path, " is protected by a passphrase")
+    if passphrase and not is_locked:
+        raise WrongPassphraseError(path, " has no passphrase")
+    salt = _SALT.match(data)
+    secret = (
+        (passphrase or "").encode("utf-8", "surrogateescape")
+        if salt is None
+        else _stretch(passphrase or "", bytes.fromhex(salt[1].decode()))
+    )
+    try:
+        key = load_pem_private_key(data, secret or None)
+    except (TypeError, ValueError, InternalError):  # the last: it decrypts well, but to a key of a wrong length
+        if is_locked:
+            raise WrongPassphraseError("that is not the passphrase of ", path, ", or the file is damaged") from None
+        raise KeyFileError(
+            path, " is not a readable key; put it back from a backup, or move it away to start with a new identity"
+        ) from None
+    except UnsupportedAlgorithm:
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(path, " holds a key of another kind; move it away to start with a new identity")
+    return Identity(key)
+
+
+def replace_key_file(path: Path, data: bytes) -> Path | None:
+    """Put a key file in its place, whole or not at all; return where the one before is kept, if there was one.
+
+    :param data: the new content.
+    :raises KeyFileError: if there is one that cannot be trusted.
+    :raises OSError: if it cannot be written. Then the one before is in its place.
+    """
+    kept = None
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.path.lexists(path):
+        if (former := read_private(path)) == data:
+            return None
+        kept = _keep(path, former)
+    rewrite_key_file(path, data)
+    return kept
+
+
+def rewrite_key_file(path: Path, data: bytes) -> None:
+    """Write a key file whole or not at all, in place of the one before.
+
+    :raises OSError: if it cannot be written.
+    """
+    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)  # exclusively, with mode 0600
+    draft = Path(name)
+    try:
+        _fill(descriptor, data)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _keep(path: Path, data: bytes) -> Path:
+    """Write the content of a key file to a new file beside it."""
+    number = 1
+    while True:
+        kept = path.with_name(f"{path.name}.old-{number}")
+        with suppress(FileExistsError):
+            _create(kept, data)
+            return kept
+        number += 1
+
+
+def _create(path: Path, data: bytes) -> None:
+    _fill(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), data)
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_private(path: Path) -> bytes:
     """Return the content of a key file, if it is one and no other account can read it.
 
     :raises KeyFileError: if it is not.
     :raises OSError: if it cannot be read.
     """
-    # Looked at before it is opened, since Windows has no way to open a link itself; and after that, since it may be
-    # another one by now.
+    # Checked before it is opened, since Windows has no way to open a link itself; and again afterwards, since it may
+    # be another file by now.
     _check_private(path, path.lstat())
     descriptor = os.open(path, _READING)
     with os.fdopen(descriptor, "rb") as file:
@@ -214,15 +334,15 @@ def _read_private(path: Path) -> bytes:
 
 def _check_private(path: Path, found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise KeyFileError(f"{path} is a link, which is not followed; put the key file itself in its place")
+        raise KeyFileError(path, " is a link, which is not followed; put the key file itself in its place")
     if not stat.S_ISREG(found.st_mode):
-        raise KeyFileError(f"{path} is no file; move it away")
+        raise KeyFileError(path, " is not a file; move it away")
     # Windows keeps a user's profile private by access lists; owner and mode bits say nothing there.
     if sys.platform != "win32":
         if found.st_uid != os.geteuid():
-            raise KeyFileError(f"{path} belongs to another account; take a copy of your own, or another --home")
+            raise KeyFileError(path, " belongs to another account; take a copy of your own, or another --home")
         if stat.S_IMODE(found.st_mode) & 0o077:
-            raise KeyFileError(f"{path} can be read by others; run: chmod 600 {path}")
+            raise KeyFileError(path, " can be read by others; run: chmod 600 ", path)
 
 
 class Identity:
@@ -256,9 +376,9 @@ class Identity:
                 with suppress(FileExistsError):  # another process was first
                     identity.save(path, passphrase)
                     return identity, True
-            return cls._load(path, passphrase), False
+            return cls.load(path, passphrase), False
         except OSError as error:
-            raise KeyFileError(f"cannot use {path}: {error.strerror or error}") from error
+            raise KeyFileError("cannot use ", path, f": {error.strerror or error}") from error
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write the key to a new file.
@@ -266,31 +386,23 @@ class Identity:
         :raises FileExistsError: if there is one already; it stays as it is.
         :raises OSError: if it cannot be written.
         """
+        _create(path, self.encoded(passphrase))
+
+    def encoded(self, passphrase: str | None = None) -> bytes:
+        """Return the content of a key file with this key."""
+        salt = secrets.token_bytes(16)
         encryption: KeySerializationEncryption = (
-            BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+            BestAvailableEncryption(_stretch(passphrase, salt)) if passphrase else NoEncryption()
         )
         pem = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
+        return (f"p2pdice argon2id {salt.hex()}\n".encode() if passphrase else b"") + pem
 
     @classmethod
-    def _load(cls, path: Path, passphrase: str | None) -> Identity:
-        data = _read_private(path)
-        key: object
-        try:
-            key = load_pem_private_key(data, passphrase.encode() if passphrase else None)
-        except TypeError:
-            wanted = "has no passphrase" if passphrase else "is protected by a passphrase"
-            raise KeyFileError(f"{path} {wanted}") from None
-        except (ValueError, InternalError):  # the second: it decrypts well, but to a key of a wrong length
-            raise KeyFileError(
-                f"{path} is not a readable key, or the passphrase is wrong; move it away to start with a new identity"
-            ) from None
-        except UnsupportedAlgorithm:
-            key = None
-        if not isinstance(key, Ed25519PrivateKey):
-            raise KeyFileError(f"{path} holds a key of another kind; move it away to start with a new identity")
-        return cls(key)
+    def load(cls, path: Path, passphrase: str | None = None) -> Identity:
+        """Return the identity in a key file.
+
+        :raises WrongPassphraseError: if it needs another passphrase.
+        :raises KeyFileError: if the file is no usable key, or is open to others.
+        :raises OSError: if it cannot be read.
+        """
+        return read_key(read_private(path), passphrase, path)

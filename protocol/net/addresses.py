@@ -13,7 +13,7 @@ from protocol.errors import LocalError
 
 
 class PortError(LocalError, ValueError):
-    """An address has a port that is none."""
+    """The port of an address is out of range."""
 
 
 Address = tuple[str, int]
@@ -137,6 +137,11 @@ def _zoned_addresses(interface: str | None = None) -> tuple[tuple[Host, int], ..
         or any(interface == _text(ip) for ip in adapter.ips)
         for text in map(_text, adapter.ips)
     )
+
+
+def to_host(ip: ifaddr.IP) -> Host:
+    """Return an address of an adapter without its zone."""
+    return _without_zone(ip_address(_text(ip)))
 
 
 def _text(ip: ifaddr.IP) -> str:

@@ -14,6 +14,8 @@ SERVICE_TYPE: Final = "_p2pdice._tcp.local."
 
 LOBBY: Final = "lobby"
 PLAYING: Final = "playing"
+PRIVATE: Final = "private"
+"""An open table that is not told: only its number is, for those who have its short code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,11 @@ class Advertisement:
     seats_taken: int
     seats: int
     status: str
-    """:data:`LOBBY` or :data:`PLAYING`."""
+    """:data:`LOBBY`, :data:`PLAYING` or :data:`PRIVATE`."""
     version: int
-    """Of the protocol. A table of another version is listed, though it cannot be joined."""
+    """Version of the protocol. A table of another version is listed, though it cannot be joined."""
+    number: int = 0
+    """The number of its short code, 1 to 999; 0 if it has none."""
 
     def to_txt(self) -> dict[str, str]:
         """Return the TXT entries; :meth:`from_txt` reads them.
@@ -46,6 +50,8 @@ class Advertisement:
             "seats": f"{self.seats_taken}/{self.seats}",
             "st": self.status,
         }
+        if self.number:
+            txt["no"] = str(self.number)
         if Advertisement.from_txt({key.encode(): value.encode() for key, value in txt.items()}) != self:
             raise ValueError(f"not a table that can be advertised: {self!r}")
         return txt
@@ -54,15 +60,15 @@ class Advertisement:
     def from_txt(cls, txt: Mapping[bytes, bytes | None]) -> Advertisement | None:
         """Read TXT entries, or return None unless every entry is there and has the one form that is written.
 
-        Entries with other keys are passed over.
+        The number may be missing. Entries with other keys are passed over.
 
         >>> Advertisement.from_txt({b"v": b"1", b"id": b"00c0ffee", b"n": b"Friday", b"rules": b"classic",
         ...                         b"seats": b"2/4", b"st": b"lobby"}).name
         'Friday'
         """
         try:
-            version, table_id, name, rules, seats, status = (
-                (txt.get(key) or b"").decode() for key in (b"v", b"id", b"n", b"rules", b"seats", b"st")
+            version, table_id, name, rules, seats, status, of_code = (
+                (txt.get(key) or b"").decode() for key in (b"v", b"id", b"n", b"rules", b"seats", b"st", b"no")
             )
         except UnicodeDecodeError:
             return None
@@ -73,13 +79,14 @@ class Advertisement:
             and _is_text(name, TABLE_NAME_CHARACTERS)
             and _is_text(rules, RULES_CHARACTERS)
             and places
-            and status in (LOBBY, PLAYING)
+            and status in (LOBBY, PLAYING, PRIVATE)
+            and (_NUMBER.fullmatch(of_code) or b"no" not in txt)
         ):
             return None
         taken, of = int(places[1]), int(places[2])
         if not (taken <= of and 2 <= of <= PLAYERS):
             return None
-        return cls(table_id, name, rules, taken, of, status, int(version))
+        return cls(table_id, name, rules, taken, of, status, int(version), int(of_code or 0))
 
     @classmethod
     def from_record(cls, data: bytes) -> Advertisement | None:
@@ -99,6 +106,7 @@ class Advertisement:
 
 
 _VERSION: Final = re.compile("[1-9][0-9]{0,3}")
+_NUMBER: Final = re.compile("[1-9][0-9]{0,2}")
 _ID: Final = re.compile("[0-9a-f]{8,64}")
 _SEATS: Final = re.compile("(0|[1-9][0-9]?)/([1-9][0-9]?)")
 

@@ -1,8 +1,8 @@
 """One TLS connection in the event loop: its handshake, and the channel that it becomes.
 
-A stranger can make a node compute a handshake before anything is known of the stranger. OpenSSL accepts a hundred
+A stranger can make a node compute a handshake before it knows anything about the stranger. OpenSSL accepts a hundred
 kilobytes of certificates in it, and decodes keys on curves of the stranger's own making. That can take half a minute,
-as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside of the
+as OpenSSL bounds neither their bytes nor their kinds. So the bytes are bounded here. The work is done outside the
 event loop, by one thread for all incoming connections, and the listener is told how long it took.
 
 Afterwards a peer may go on with messages that belong to TLS alone, such as new keys, and with records of one byte. The
@@ -47,7 +47,7 @@ class Secured(NamedTuple):
     peer: Peer
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
-    """Bytes that have arrived and were not read yet."""
+    """Bytes that have arrived and are not read yet."""
     outgoing: ssl.MemoryBIO
 
 
@@ -85,10 +85,10 @@ async def shake_hands(
     if not is_server:
         await compute()
     incoming.write(await pieces.take_hello())
-    left = HANDSHAKE_FROM_DIALLER if is_server else HANDSHAKE_FROM_LISTENER
+    remaining = HANDSHAKE_FROM_DIALLER if is_server else HANDSHAKE_FROM_LISTENER
     while (peer := await compute()) is None:
-        piece = await pieces.take(left)
-        left -= len(piece)
+        piece = await pieces.take(remaining)
+        remaining -= len(piece)
         incoming.write(piece)
     return Secured(connection, peer, tls, incoming, outgoing)
 
@@ -98,16 +98,16 @@ class _Pieces:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._left = HANDSHAKE_PIECES
+        self._remaining = HANDSHAKE_PIECES
 
     async def take(self, most: int) -> bytes:
         """Wait for some bytes.
 
         :raises OSError: if the peer ends the connection or sends more than it may.
         """
-        if not most or not self._left:
+        if not most or not self._remaining:
             raise ssl.SSLError("the peer sends more for the handshake than a node does, or in smaller pieces")
-        self._left -= 1
+        self._remaining -= 1
         piece = await asyncio.get_running_loop().sock_recv(self._connection, most)
         if not piece:
             raise ConnectionResetError("the peer ended the connection before the handshake")
@@ -128,7 +128,7 @@ class _Pieces:
             return _RECORD_HEADER - len(record)
         length = int.from_bytes(record[3:_RECORD_HEADER])
         if length > HANDSHAKE_HELLO:
-            raise ssl.SSLError("the peer begins with something that is no hello")
+            raise ssl.SSLError("the peer begins with something that is not a ClientHello")
         return _RECORD_HEADER + length - len(record)
 
 
@@ -148,7 +148,7 @@ class ChannelUser(Protocol):
 class Channel(asyncio.BufferedProtocol):
     """TLS after the handshake. Made by :func:`open_channel`.
 
-    :param shutdown: seconds that the peer has, after :meth:`close`, to take what was written.
+    :param shutdown: seconds that the peer has, after :meth:`close`, to read the rest.
     """
 
     def __init__(self, secured: Secured, user: ChannelUser, shutdown: float) -> None:
@@ -191,7 +191,7 @@ class Channel(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_soon(self._read)
 
     def close(self) -> None:
-        """End the channel once the peer has taken what was written, or has had its time for it."""
+        """End the channel once the peer has read everything, or its time is up."""
         if self._is_ending:
             return
         with suppress(ssl.SSLError):  # it sends its goodbye, and then wants to read the peer's
@@ -211,7 +211,7 @@ class Channel(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.pause_reading()  # until somebody listens
+        self._transport.pause_reading()  # until the user listens
         self._user.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -234,7 +234,7 @@ class Channel(asyncio.BufferedProtocol):
     # Reading
 
     def _read(self) -> None:
-        """Take out of TLS what has arrived. End the channel if the peer has ended it or has broken a limit."""
+        """Take arrived content out of TLS. End the channel if the peer has ended it or broken a limit."""
         if self._is_paused or self._transport.is_closing():
             return
         self._waste += self._incoming.pending
@@ -244,7 +244,7 @@ class Channel(asyncio.BufferedProtocol):
             while data := self._tls.read(TLS_PIECE):
                 carried.append(data)
                 if not self._incoming.pending and not self._tls.pending():
-                    break  # as a rule; to be told that there is nothing more takes longer than to read
+                    break  # as a rule; another read that finds nothing takes longer than this one
             else:
                 is_over = True
         except ssl.SSLWantReadError:
@@ -258,7 +258,7 @@ class Channel(asyncio.BufferedProtocol):
             if is_over:
                 self._transport.close()
             return
-        self._flush()  # TLS may have something to say to that
+        self._flush()  # TLS may owe an answer
         data = b"".join(carried)
         self._waste = max(0, self._waste - len(data) - len(carried) * _RECORD_OVERHEAD)
         if self._waste > TLS_WASTE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterable
@@ -10,7 +11,7 @@ from typing import Any
 
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.tls import Credentials
-from protocol.errors import PeerError
+from protocol.errors import ErrorCode, PeerError
 from protocol.limits import ADDRESSES_PER_PEER, Limits
 from protocol.net.addresses import Address, format_address, from_socket_name, hosts_to_dial
 from protocol.net.link import Link, LinkHandler, secure
@@ -25,10 +26,12 @@ def anybody(_: bytes) -> bool:
 
 
 class DialError(PeerError):
-    """No link could be made; the text is one sentence for a person and may contain what a peer advertised.
+    """No link could be made. The text is one sentence for a person; it may contain text that a peer advertised.
 
-    :param is_other: another player answers than the one that was wanted.
+    :param is_other: a player answers, but not the wanted one.
     """
+
+    code = ErrorCode.UNREACHABLE
 
     def __init__(self, reason: str, *, is_other: bool = False) -> None:
         super().__init__(reason)
@@ -54,10 +57,10 @@ async def dial_any(
     accept: Accept = anybody,
     limits: Limits | None = None,
 ) -> Link:
-    """Dial all addresses side by side (the first few, if there are very many); the first good one becomes the link.
+    """Dial all addresses side by side, of very many the first few. The first good connection becomes the link.
 
-    ``link_up`` is called for that one only, before this returns. A peer that refuses us can do so only after our side
-    of TLS is done: then the link comes up and goes down again, and only the exchange of HELLO tells that it is good.
+    ``link_up`` is called for that one only, before this returns. A peer can refuse us only after our side of TLS is
+    done. Then the link comes up and goes down again: only the exchange of HELLO and WELCOME shows that a link is good.
 
     :param accept: decides by the identity that TLS proved. Other peers that answer at an address are passed over.
     :raises DialError: if no address answers in time with a node that is accepted and is not this one.
@@ -141,7 +144,9 @@ async def _connect(
     except ConnectionError as error:
         raise DialError(f"{where} broke off the connection") from error
     except OSError as error:
-        raise DialError(f"{where} cannot be reached: {error.strerror or error}") from error
+        is_asyncio = "Connect call failed" in str(error)  # asyncio's text gives no reason
+        reason = os.strerror(error.errno) if is_asyncio and error.errno else error.strerror or error
+        raise DialError(f"{where} cannot be reached: {reason}") from error
     if link.peer_key == credentials.public_key:
         failure = DialError(f"{where} is this program itself")
     elif not accept(link.peer_key):

@@ -1,7 +1,7 @@
-"""The join line: all that another laptop must know to sit down at a table, in one typeable word.
+"""The join line: one word, short enough to type, that leads another laptop to a table.
 
-``HOST:PORT[,HOST:PORT…]/FINGERPRINT[/TOKEN]``: where the table is, whose key must answer there, and for a private
-table the secret that admits.
+``HOST:PORT[,HOST:PORT…]/FINGERPRINT[/TOKEN]``: the addresses of the host, the fingerprint of the key that must answer
+there, and for a private table the secret that admits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse_join_line(text: str) -> JoinLine:
     """
     where, *rest = text.strip().split("/")
     if not 1 <= len(rest) <= 2:
-        raise ValueError("a join line has the form HOST:PORT/FINGERPRINT, for a private table with /TOKEN behind")
+        raise ValueError("a join line has the form HOST:PORT/FINGERPRINT, with /TOKEN at the end for a private table")
     addresses = tuple(parse_address(part) for part in where.split(","))
     if len(addresses) > ADDRESSES_PER_PEER:
         raise ValueError(f"a join line has at most {ADDRESSES_PER_PEER} addresses")

@@ -34,13 +34,13 @@ class LinkHandler(Protocol):
     """The owner of links. It is called in the event loop."""
 
     def link_up(self, link: Link) -> None:
-        """TLS is done and the peer's key is proved; nothing else is known of it yet."""
+        """TLS is done and the peer's key is proved; nothing else is known about the peer yet."""
 
     def frame_received(self, link: Link, frame: bytes) -> None:
         """Take a message, never empty and within the limit of the link. Its content is unchecked."""
 
     def link_down(self, link: Link, reason: str) -> None:
-        """The link carries nothing any more. Comes exactly once for every ``link_up``, last of all.
+        """The link is down for good. Called once for every ``link_up``, as the last call about the link.
 
         :param reason: a clause for a person, as "the other program ended the connection".
         """
@@ -59,8 +59,8 @@ class Link:
     peer_key: bytes
     """The identity of the other side, 32 bytes, proved by TLS."""
     version: int
-    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, nothing more
-    can be done than to say so."""
+    """Version of the protocol: the highest that both sides speak or know of. If it is not this program's, the link
+    can only be refused."""
 
     def __init__(self, limits: Limits, *, remote: Address, local: Address, outbound: bool) -> None:
         self.remote = remote
@@ -70,7 +70,7 @@ class Link:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._handler: LinkHandler | None = None
-        self._forget: Callable[[Link], None] | None = None
+        self._on_closed: Callable[[Link], None] | None = None
         self._channel: Channel | None = None
         self._closed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -112,25 +112,25 @@ class Link:
         self._deadline = None
 
     def close(self, reason: str = ENDED) -> None:
-        """Send what is queued, as far as the peer takes it in time, and end the link.
+        """Send the queue, as far as the peer takes it in time, and end the link.
 
-        :param reason: what ``link_down`` is to give.
+        :param reason: passed on to ``link_down``.
         """
         self._end(reason, abort=False)
 
     def drop(self, reason: str) -> None:
-        """End the link at once, with the reason that ``link_down`` is to give."""
+        """End the link at once. ``link_down`` gets the reason."""
         self._end(reason, abort=True)
 
     def cut(self, reason: str) -> None:
-        """End the link at once even if it is closed already and waits for the peer to take what was queued."""
+        """End the link at once, even if it is closed and still waits for the peer to take the queue."""
         if self.is_up:
             self.drop(reason)
         elif self._channel is not None:
             self._channel.abort()
 
     async def wait_closed(self) -> None:
-        """Wait until the connection is gone: the peer has taken what was queued, or its time is over."""
+        """Wait until the connection is gone: the peer has taken the queue, or its time is up."""
         await self._closed.wait()
 
     @property
@@ -150,9 +150,9 @@ class Link:
 
     # Called by the listener or the dialer
 
-    def start(self, handler: LinkHandler, forget: Callable[[Link], None] | None = None) -> None:
-        """Announce the link and begin to read. ``forget`` is called when the connection is gone altogether."""
-        self._handler, self._forget = handler, forget
+    def start(self, handler: LinkHandler, on_closed: Callable[[Link], None] | None = None) -> None:
+        """Announce the link and begin to read. ``on_closed`` is called when the connection is gone altogether."""
+        self._handler, self._on_closed = handler, on_closed
         limits = self._limits
         rate = limits.own_machine_rate if self.is_on_own_machine else limits.rate
         now = self._last_arrival = self._loop.time()
@@ -171,7 +171,7 @@ class Link:
         return self._channel is not None
 
     def refuse(self) -> None:
-        """End a connection that is not to become a link; nobody is told."""
+        """End a connection that becomes no link. The owner is not told."""
         self._is_over = True
         if self._channel is not None:
             self._channel.abort()
@@ -194,7 +194,7 @@ class Link:
             self._deliver()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the handler, if it was not told before."""
+        """Tell the handler of the end, unless it knows already."""
         if self._handler is not None and not self._is_over:
             self._is_over = True
             self._stop_watching()
@@ -202,8 +202,8 @@ class Link:
         self._is_over = True
         self._channel = None
         self._closed.set()
-        if self._forget is not None:
-            self._forget(self)
+        if self._on_closed is not None:
+            self._on_closed(self)
 
     # Receiving
 
@@ -232,7 +232,7 @@ class Link:
             self._frame_began = now
 
     def _count(self, frame: bytes) -> None:
-        """Count a frame against the rate: long ones, which are history for catch-up, by their bytes, others as one."""
+        """Count a frame against the rate: long frames, which are pages, by their bytes; others as one."""
         if self._pace is not None:
             if len(frame) > self._limits.frame_before_welcome:
                 self._pace.catch_up_bytes.take(len(frame))
@@ -275,10 +275,10 @@ class Link:
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
         if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
-            self.drop("the other program does not take what it is sent")
+            self.drop("the other program does not read fast enough")
 
     def flush(self) -> None:
-        """Send what is queued now, not at the next turn of the event loop: when nothing is to be added in this one."""
+        """Send the queue now instead of in the next turn of the event loop."""
         if self._outgoing and self._channel is not None:
             self._last_sending = self._loop.time()
             self._channel.write(b"".join(self._outgoing))
@@ -288,7 +288,7 @@ class Link:
     # Time
 
     def _watch(self) -> None:
-        """End the link if a deadline has passed, show life if it is time, and come back when the next one is due."""
+        """End the link if a deadline has passed, send a keepalive if one is due, and schedule the next look."""
         now, limits = self._loop.time(), self._limits
         if self._deadline is not None and now >= self._deadline:
             self.drop("the other program said nothing in time")
@@ -355,7 +355,7 @@ async def secure(
 ) -> None:
     """Do the TLS handshake and hand the connection to ``link``, which does not read before it is started.
 
-    :param charge: told the seconds of computing that it took.
+    :param charge: called with the seconds of computing that each piece of the handshake took.
     :raises OSError: if the peer does not complete it, in time and with an admissible key.
     """
     try:

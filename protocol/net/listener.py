@@ -81,7 +81,7 @@ class Listener:
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where this node can be reached now, those that work from other machines first."""
+        """Where this node can be reached now. Addresses that work from other machines come first."""
         return tuple((host, self.port) for host in hosts_to_tell(host for host, _ in self._bound))
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Listener:
             return
         if self._may_stay(link):
             self._links.append(link)
-            link.start(self._handler, self._forget)
+            link.start(self._handler, self._closed)
         else:
             link.refuse()
 
@@ -188,7 +188,7 @@ class Listener:
         """End a link that was not welcomed yet, and tell whether there was one.
 
         A node with business here is welcomed at once; a silent one must not keep the place until the deadline. The link
-        that goes is the oldest of the address that has most of them.
+        that goes is the oldest one of the address with the most links.
         """
         idle = [each for each in links if not each.is_welcomed]
         if not idle:
@@ -203,7 +203,7 @@ class Listener:
         self._links.remove(link)  # now: ending takes some turns of the event loop, and the next link may come sooner
         link.cut(reason)
 
-    def _forget(self, link: Link) -> None:
+    def _closed(self, link: Link) -> None:
         if link in self._links:
             self._links.remove(link)
 

@@ -32,7 +32,7 @@ from zeroconf import (
     ServiceInfo,
 )
 
-from protocol.errors import LocalError
+from protocol.errors import ErrorCode, LocalError
 from protocol.limits import (
     ADDRESSES_PER_PEER,
     ADDRESSES_WATCHED,
@@ -45,7 +45,7 @@ from protocol.limits import (
     TABLE_LIFE,
 )
 from protocol.net.addresses import interface_addresses
-from protocol.net.advertisement import SERVICE_TYPE, Advertisement
+from protocol.net.advertisement import PRIVATE, SERVICE_TYPE, Advertisement
 from protocol.net.multicast import Datagram, Multicast, kept_up, open_multicast
 from protocol.net.sightings import POINTER, Sighting, Sightings
 from protocol.rate_limit import Bucket, Buckets
@@ -53,7 +53,7 @@ from protocol.rate_limit import Bucket, Buckets
 log = logging.getLogger(__name__)
 
 ENUMERATION: Final = "_services._dns-sd._udp.local."
-"""The name that is asked for to learn which kinds of services there are (RFC 6763, §9)."""
+"""The name to ask for to learn which kinds of services there are (RFC 6763, §9)."""
 ANNOUNCEMENTS: Final = (0.25, 1.0)
 """Seconds before each repetition of an announcement: a packet may be lost."""
 GOODBYES: Final = (0.05, 0.05)
@@ -72,6 +72,8 @@ _ANSWER, _QUESTION = 0x8400, 0
 
 class DiscoveryUnavailable(LocalError):
     """Multicast discovery cannot be used here; the text says why. Direct addresses still work."""
+
+    code = ErrorCode.UNREACHABLE
 
 
 class Discovery:
@@ -117,7 +119,7 @@ class Discovery:
 
     def _open(self) -> Multicast:
         try:
-            return open_multicast(_interfaces(self._interface), self._heard)
+            return open_multicast(multicast_interfaces(self._interface), self._heard)
         except OSError as error:
             raise DiscoveryUnavailable(f"multicast could not be started here ({error})") from error
 
@@ -218,14 +220,28 @@ class Discovery:
     # The tables of others
 
     def tables(self) -> tuple[Sighting, ...]:
-        """Return the tables known now, by name."""
-        return self._tables
+        """Return the tables known now, by name. Private ones are not among them."""
+        return _told_to_all(self._tables)
 
     def told(self) -> tuple[Sighting, ...]:
         """Return the tables known now, and recent advertisements that have changed: anybody can take a name over.
 
         :raises DiscoveryUnavailable: if there were more than are kept.
         """
+        return _told_to_all(self._ever_told())
+
+    def numbered(self, number: int) -> tuple[Sighting, ...]:
+        """Return the open tables whose short code has this number, private or not; also recent advertisements.
+
+        :raises DiscoveryUnavailable: as for :meth:`told`.
+        """
+        return tuple(each for each in self._ever_told() if each.advertisement.number == number)
+
+    def numbers(self) -> frozenset[int]:
+        """Return the numbers of the short codes of all tables known now."""
+        return frozenset(each.advertisement.number for each in self._tables)
+
+    def _ever_told(self) -> tuple[Sighting, ...]:
         try:
             return self._sightings.told(asyncio.get_running_loop().time())
         except ValueError:
@@ -237,7 +253,7 @@ class Discovery:
         await self._change.wait()
 
     async def _keep(self) -> None:
-        """Ask, and update the tables from what was heard: at once, but at most once in :data:`LOOK`."""
+        """Ask, and update the tables by the packets heard: at once, but at most once in :data:`LOOK` seconds."""
         loop = asyncio.get_running_loop()
         while True:
             self._stirred.clear()
@@ -319,7 +335,15 @@ class Discovery:
         return is_ours and (not record.ttl or _content(record) not in map(_content, self._own))
 
 
-def _interfaces(interface: str | None) -> InterfaceChoice | list[str]:
+def _told_to_all(sightings: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    return tuple(each for each in sightings if each.advertisement.status != PRIVATE)
+
+
+def multicast_interfaces(interface: str | None) -> InterfaceChoice | list[str]:
+    """Return all interfaces, or the addresses of the one with this name or address.
+
+    :raises DiscoveryUnavailable: if there is none like that.
+    """
     if interface is None:
         return InterfaceChoice.All
     if addresses := interface_addresses(interface):

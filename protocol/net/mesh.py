@@ -1,8 +1,8 @@
 """The mesh: one welcomed link per peer, dialled again for as long as the peer is wanted.
 
-Between TLS and the first real frame stands the exchange of HELLO and WELCOME: the dialler says what it wants, the
-dialled node accepts or refuses. Only then does a peer exist for the rest of the node. A node of another version of the
-protocol is never greeted: TLS has told its version, and all that is left is to say so.
+After TLS come HELLO and WELCOME: the dialler states its aim, and the dialled node accepts or refuses. Only then does a
+peer exist for the rest of the node. A node of another version of the protocol is never greeted: TLS has told its
+version, and it is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from protocol.wire.frames import (
 
 
 class RefusedError(PeerError):
-    """The other node answered, and said no. ``code`` is that of its REFUSE frame, so perhaps no :class:`RefuseCode`."""
+    """The other node refused. ``code`` comes from its REFUSE frame, so it may be no :class:`RefuseCode`."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -45,7 +45,7 @@ class RefusedError(PeerError):
 def check_version(link: Link) -> None:
     """Refuse to greet a dialled peer that speaks an older version of the protocol.
 
-    :raises RefusedError: saying so.
+    :raises RefusedError: if the peer does.
     """
     if link.version != PROTOCOL_VERSION:
         raise RefusedError(RefuseCode.VERSION, versions_differ(link.version))
@@ -60,7 +60,7 @@ class MeshOwner(Protocol):
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         """A link is up, also when it replaces an older one to the same peer.
 
-        :param aim: what the peer said in its HELLO or WELCOME.
+        :param aim: of the peer's HELLO or WELCOME.
         :param at: where the peer listens.
         """
 
@@ -72,13 +72,13 @@ class MeshOwner(Protocol):
 
 
 class _Wish:
-    """A peer that is to be linked."""
+    """A peer that the node wants a link to."""
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
         """Its link is down, or may be dead."""
         self.prompt = asyncio.Event()
-        """It is to be dialled now, linked or not."""
+        """Dial it now, linked or not."""
 
 
 class _Peer(NamedTuple):
@@ -86,7 +86,7 @@ class _Peer(NamedTuple):
     since: float
     is_replacement: bool
     aim: Aim
-    """What the peer said in its HELLO or WELCOME."""
+    """The aim in the peer's HELLO or WELCOME."""
 
 
 class Mesh:
@@ -124,7 +124,7 @@ class Mesh:
         return self._listener.addresses if self._listener else ()
 
     def set_roster(self, identities: Iterable[bytes]) -> None:
-        """Set the identities that are never refused for the sake of strangers."""
+        """Set the identities that do not count as strangers."""
         if self._listener:
             self._listener.roster = frozenset(identities)
 
@@ -152,9 +152,9 @@ class Mesh:
             peer.link.flush()
 
     def disconnect(self, identity: bytes, reason: str = ENDED) -> None:
-        """Send what is queued for a peer and end its link.
+        """Send the queue of a peer and end its link.
 
-        :param reason: what the owner is told.
+        :param reason: passed on to the owner.
         """
         if (peer := self._peers.get(identity)) is not None:
             peer.link.close(reason)
@@ -179,21 +179,21 @@ class Mesh:
         finally:
             self._answers.pop(link, None)
             if not answer.cancel() and not answer.cancelled():
-                answer.exception()  # told to our caller, or replaced by a better reason
+                answer.exception()  # our caller has it already, or raises a better reason
         return link.peer_key
 
     def keep(
         self, identity: bytes, addresses: Callable[[], Iterable[Address]], aim: Callable[[], Aim], patience: float
     ) -> None:
-        """Dial a peer whenever it is not linked, until :meth:`forget`.
+        """Dial a peer whenever it is not linked, until :meth:`stop_dialling`.
 
         :param patience: seconds in which the peer may dial first, so that two peers do not dial each other at once.
         """
-        self.forget(identity)
+        self.stop_dialling(identity)
         self._wishes[identity] = _Wish()
         self._wanted[identity] = asyncio.create_task(self._keep(identity, addresses, aim, patience))
 
-    def forget(self, identity: bytes) -> None:
+    def stop_dialling(self, identity: bytes) -> None:
         """Dial a peer no more. A link that is up stays."""
         if (task := self._wanted.pop(identity, None)) is not None:
             task.cancel()
@@ -208,15 +208,15 @@ class Mesh:
             wish.prompt.set()
             wish.lost.set()
 
-    def forget_all(self) -> None:
+    def stop_dialling_all(self) -> None:
         """Dial nobody any more."""
         for identity in tuple(self._wanted):
-            self.forget(identity)
+            self.stop_dialling(identity)
 
     async def close(self) -> None:
-        """End everything; what is queued is still sent, as far as peers take it in time."""
+        """End everything. Queues are still sent, as far as peers take them in time."""
         dialling = tuple(self._wanted.values())
-        self.forget_all()
+        self.stop_dialling_all()
         if self._listener is not None:
             self._listener.close()
         for link in self._links:
@@ -276,11 +276,11 @@ class Mesh:
         try:
             frame = decode_frame(data)
         except MalformedFrameError as error:
-            link.drop(f"{BREACH}: it sent what is no message ({error})")
+            link.drop(f"{BREACH}: it sent an invalid message ({error})")
             return
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
-            if isinstance(frame, Hello | Welcome):
+            if isinstance(frame, (Hello, Welcome)):
                 link.drop(f"{BREACH}: it greeted twice")
             elif not isinstance(frame, Unknown):
                 self._owner.peer_frame(link.peer_key, frame)

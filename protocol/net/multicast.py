@@ -32,7 +32,7 @@ class Datagram(NamedTuple):
 
 
 def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    """Begin work that goes on until it is cancelled. An error that ends it is logged, as nobody waits for it."""
+    """Begin work that goes on until it is cancelled. Nobody waits for it, so an error that ends it is logged."""
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -1,5 +1,5 @@
-"""Network changes: whether this machine slept, and whether its addresses have changed. After that links may be dead
-without a sign, and others may look for this node at an old address."""
+"""Network changes: this machine slept, or its addresses have changed. Then links may be dead without a sign, and others
+may look for this node at an old address."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ POLL: Final = 2.0
 
 
 def mind_surroundings(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
-    """Return what calls ``changed`` whenever this machine has slept or its addresses are others than now, until
+    """Return a coroutine that calls ``changed`` whenever this machine has slept or its addresses have changed, until
     cancelled.
 
-    The first look is taken here and now: what happens before the coroutine has begun is a change, too. It is called
-    again after the next look if it raises OSError.
+    The first look is taken at once, so a change before the coroutine begins counts. If ``changed`` raises OSError, it
+    is called again after the next look.
 
     :param interface: name or address of the only interface that matters, None for all.
     """

@@ -52,7 +52,7 @@ class Sighting:
     """Name of the advertising node's service: random if the node is honest."""
 
     @property
-    def place(self) -> tuple[str, str, tuple[Address, ...]]:
+    def key(self) -> tuple[str, str, tuple[Address, ...]]:
         """Its id, name and addresses: they change when a table becomes a match, its machine moves, or by forgery."""
         return self.advertisement.id, self.advertisement.name, self.addresses
 
@@ -93,7 +93,7 @@ class _Host:
             self.zones[kind] = zones
             self._spelled = None
 
-    def forget_former(self, now: float) -> None:
+    def drop_former(self, now: float) -> None:
         if self.former and self.former_until <= now:
             self.former.clear()
             self.has_more_former = False
@@ -107,7 +107,7 @@ class _Service:
         self.name = name
         self.expires = inf
         self.vague_since = now
-        """Since when this has been no table, or not yet one."""
+        """Time since which this has been no table, or no table yet."""
         self.ask_at = now
         self.target = ""
         self.port = 0
@@ -136,7 +136,7 @@ class _Service:
 
 
 class Sightings:
-    """The tables that were heard of.
+    """The tables that were advertised.
 
     :param own: the name of this node's own instance, which is ignored.
     """
@@ -145,11 +145,11 @@ class Sightings:
         self._own = _key(own)
         self._services: dict[str, _Service] = {}
         self._vague: dict[str, None] = {}
-        """Services that are no tables: not yet, or never."""
+        """Services that are not tables: not yet, or never."""
         self._hosts: dict[str, _Host] = {}
         self._changed_hosts: set[str] = set()
         self._former: dict[object, tuple[Sighting, float]] = {}
-        """Earlier advertisements, by place, and until when each is kept."""
+        """Earlier advertisements by key, each with the time until which it is kept."""
         self._more_former_until = -inf
         self._ask_from = -inf
 
@@ -181,26 +181,26 @@ class Sightings:
         for key, service in touched.items():
             self._judge(key, service, now)
         if len(self._hosts) > 2 * TABLES:
-            self._forget_hosts()
+            self._drop_hosts()
 
     def _hear_pointer(self, name: str, ttl: float, now: float) -> None:
         key = _key(name)
         if key == self._own or not _is_instance(key):
             return
         if not ttl:
-            self._forget(key, now)
+            self._drop(key, now)
             return
         if key not in self._services:
             if len(self._services) >= TABLES:
                 # A service that is no table yet makes room; a list that is full of tables stays as it is.
                 if not self._vague:
                     return
-                self._forget(next(iter(self._vague)), now)
+                self._drop(next(iter(self._vague)), now)
             self._services[key] = _Service(name, now)
             self._vague[key] = None
         self._services[key].expires = now + min(ttl, TABLE_LIFE)
 
-    def _forget(self, key: str, now: float) -> None:
+    def _drop(self, key: str, now: float) -> None:
         if (service := self._services.pop(key, None)) is not None:
             self._vague.pop(key, None)
             self._remember(service, now)
@@ -208,7 +208,7 @@ class Sightings:
     def _judge(self, key: str, service: _Service, now: float) -> None:
         """Work out which table a service is by now."""
         after = service.look(host := self._hosts.get(service.target))
-        if after is None or (service.sighting is not None and after.place != service.sighting.place):
+        if after is None or (service.sighting is not None and after.key != service.sighting.key):
             self._remember(service, now)
         service.host, service.sighting = host, after
         if after is not None:
@@ -218,24 +218,24 @@ class Sightings:
             service.vague_since = service.ask_at = now
 
     def _remember(self, service: _Service, now: float) -> None:
-        """Keep the advertisements of a service up to now."""
+        """Keep the advertisements of a service until now among the earlier ones."""
         for each in (service.sighting, service.former()):
             if each is None:
                 continue
-            if len(self._former) < FORMER_TABLES or each.place in self._former:
-                self._former[each.place] = each, now + FORMER_LIFE
+            if len(self._former) < FORMER_TABLES or each.key in self._former:
+                self._former[each.key] = each, now + FORMER_LIFE
             else:
                 self._more_former_until = now + FORMER_LIFE
 
     def look(self, now: float) -> tuple[Sighting, ...]:
-        """Return the current tables, by name, and forget expired ones."""
+        """Return the current tables, by name, and drop expired ones."""
         for key, service in tuple(self._services.items()):
             if service.target in self._changed_hosts:
                 self._judge(key, service, now)
             if service.expires <= now or (key in self._vague and service.vague_since + TABLE_ANSWER <= now):
-                self._forget(key, now)
+                self._drop(key, now)
         self._changed_hosts.clear()
-        self._forget_hosts()
+        self._drop_hosts()
         found = (service.sighting for service in self._services.values() if service.sighting is not None)
         return tuple(sorted(found, key=lambda each: (each.advertisement.name, each.instance)))
 
@@ -245,17 +245,17 @@ class Sightings:
         :raises ValueError: if there were more than are kept.
         """
         tables = self.look(now)
-        self._former = {place: kept for place, kept in self._former.items() if kept[1] > now}
+        self._former = {key: kept for key, kept in self._former.items() if kept[1] > now}
         for host in self._hosts.values():
-            host.forget_former(now)
+            host.drop_former(now)
         if self._more_former_until > now or any(host.has_more_former for host in self._hosts.values()):
-            raise ValueError("more was told of tables than is kept")
+            raise ValueError("more tables were advertised than are kept")
         moved = (each for service in self._services.values() if (each := service.former()) is not None)
         former = (each for each, _ in self._former.values())
-        return tuple({each.place: each for each in (*former, *moved, *tables)}.values())
+        return tuple({each.key: each for each in (*former, *moved, *tables)}.values())
 
-    def _forget_hosts(self) -> None:
-        """Forget the hosts that are no service's target any more."""
+    def _drop_hosts(self) -> None:
+        """Drop the hosts that are no service's target any more."""
         targets = {service.target for service in self._services.values()}
         self._hosts = {name: host for name, host in self._hosts.items() if name in targets}
 
@@ -275,7 +275,7 @@ class Sightings:
         return tuple(found)
 
     def known(self, now: float) -> Iterator[tuple[str, int]]:
-        """Yield services that need not be told again, and for how many seconds: a packet full of them at most."""
+        """Yield known services that need not answer, each with the seconds left to it: one packet full at most."""
         fresh = (
             (service.name, int(service.expires - now))
             for service in self._services.values()

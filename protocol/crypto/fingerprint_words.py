@@ -1,0 +1,57 @@
+"""Fingerprints as words: nine words of the English list of BIP-39, easier to read aloud than letters.
+
+They stand for the same 95 bits. Four more bits, of the check character, fill the ninth word.
+"""
+
+from __future__ import annotations
+
+from base64 import b32decode
+from typing import Final
+
+from protocol.crypto.keys import FINGERPRINT_ALPHABET, parse_fingerprint
+from protocol.crypto.word_list import WORD_BITS, word_list
+
+COUNT: Final = 9
+_CHECKED_BITS: Final = 5
+_CHECK_BITS: Final = 4
+"""Of the five bits of the check character."""
+_TELLING: Final = 4
+"""No two words of the list have the same first four letters."""
+
+
+def fingerprint_words(fingerprint: str) -> str:
+    """Return the words for a fingerprint.
+
+    >>> fingerprint_words("T4Z5-WFHY-2XDW-PX45-WP3P")
+    'palace paddle share vast fragile recycle lazy reopen wave'
+    """
+    padded = fingerprint.replace("-", "") + "AAAA"  # to whole bytes: 120 bits
+    number = int.from_bytes(b32decode(padded)) >> 20
+    number = number >> _CHECKED_BITS << _CHECK_BITS | number & (1 << _CHECK_BITS) - 1
+    places = range((COUNT - 1) * WORD_BITS, -1, -WORD_BITS)
+    return " ".join(word_list()[number >> place & (1 << WORD_BITS) - 1] for place in places)
+
+
+def parse_words(text: str) -> str:
+    """Return the fingerprint for typed words. Case, dashes and all letters after the fourth of a word do not matter.
+
+    :raises ValueError: if they are not nine, one is not in the list, or they are not the words of a fingerprint.
+    """
+    words = text.lower().replace("-", " ").split()
+    if len(words) != COUNT:
+        raise ValueError(f"a fingerprint in words has {COUNT} of them")
+    places = {word[:_TELLING]: place for place, word in enumerate(word_list())}
+    number = 0
+    for word in words:
+        place = places.get(word[:_TELLING])
+        if place is None:
+            raise ValueError("one of the words is not in the list")
+        number = number << WORD_BITS | place
+    check, number = number & (1 << _CHECK_BITS) - 1, number >> _CHECK_BITS
+    data = "".join(FINGERPRINT_ALPHABET[number >> place & 31] for place in range(90, -1, -5))
+    for high in (0, 1 << _CHECK_BITS):
+        try:
+            return parse_fingerprint(data + FINGERPRINT_ALPHABET[check | high])
+        except ValueError:
+            continue
+    raise ValueError("the words have an error: they do not belong together")

@@ -1,0 +1,68 @@
+"""Short codes: a number and two words, which a host says aloud and a guest types.
+
+The number finds the table and is no secret. The words are one, of 22 bits. So few can be guessed by a program that may
+try often; :mod:`protocol.crypto.code_exchange` gives it one try for each exchange, and the host three in all.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from protocol.crypto.word_list import word_list
+from protocol.errors import LocalError
+
+NUMBERS: Final = range(1, 1000)
+"""So many that two tables of one evening hardly ever draw the same, and easy to say."""
+_FORM: Final = re.compile(r"([1-9][0-9]{0,2})[-\s]+([a-z]+)[-\s]+([a-z]+)")
+
+
+class UnknownWordError(LocalError, ValueError):
+    """A typed code has a word that is in no code. The text says which, and which one may be meant."""
+
+
+class ShortCode(NamedTuple):
+    """A short code."""
+
+    number: int
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.number}-{self.first}-{self.second}"
+
+
+def new_short_code(taken: Collection[int] = ()) -> ShortCode:
+    """Return a fresh code.
+
+    :param taken: numbers that it shall not have, as far as others are left.
+    """
+    free = [each for each in NUMBERS if each not in taken] or NUMBERS
+    return ShortCode(secrets.choice(free), secrets.choice(word_list()), secrets.choice(word_list()))
+
+
+def parse_short_code(text: str) -> ShortCode | None:
+    """Return a code that was typed, or None if the text does not look like one. Spaces count like dashes.
+
+    >>> str(parse_short_code("417 Tiger olive")), parse_short_code("Friday")
+    ('417-tiger-olive', None)
+
+    :raises UnknownWordError: if a word is not in the list.
+    """
+    typed = _FORM.fullmatch(text.strip().lower())
+    if typed is None:
+        return None
+    for word in typed.groups()[1:]:
+        if word not in word_list():
+            near = get_close_matches(word, word_list(), n=2)
+            meant = f": did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownWordError(f"no short code has the word {word}{meant}")
+    return ShortCode(int(typed[1]), typed[2], typed[3])
+
+
+def looks_like_a_code(text: str) -> bool:
+    """Tell whether a text has the form of a code, whatever its words are."""
+    return _FORM.fullmatch(text.strip().lower()) is not None

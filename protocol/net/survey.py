@@ -1,0 +1,186 @@
+"""A survey of the network around this machine, without a table or a match: which machines are heard and can be reached.
+
+Two machines that survey at the same time meet: each asks by multicast for a name that has its own token in it. A
+machine that hears a token asks for it, too, and so tells the other that its packets arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import socket
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+import ifaddr
+from zeroconf import DNSIncoming, DNSOutgoing, DNSQuestion, Error
+
+from protocol.limits import ADDRESSES_WATCHED
+from protocol.net.addresses import Address, Host, hosts_to_dial, interface_addresses, parse_address, to_host
+from protocol.net.advertisement import SERVICE_TYPE
+from protocol.net.join_line import parse_join_line
+from protocol.net.mdns import ENUMERATION, multicast_interfaces
+from protocol.net.multicast import Datagram, open_multicast
+from protocol.net.sightings import POINTER
+
+QUESTIONS: Final = 0.5
+"""Seconds between two questions."""
+REACH: Final = 3.0
+"""Seconds until an address that does not answer counts as out of reach."""
+_TOKEN_BYTES: Final = 8
+_MET: Final = 16
+"""Other surveys that are answered."""
+_QUESTION: Final = re.compile(rf"([0-9a-f]{{16}})(?:-([0-9a-f]{{16}}))?\.survey\.{re.escape(SERVICE_TYPE)}")
+
+
+class Interface(NamedTuple):
+    """A network interface and its addresses, without the zones of IPv6."""
+
+    name: str
+    addresses: tuple[Host, ...]
+
+
+def interfaces() -> tuple[Interface, ...]:
+    """Return the interfaces of this machine that have an address, by name, except loopback."""
+    found = []
+    for adapter in ifaddr.get_adapters():
+        own = tuple(sorted(map(to_host, adapter.ips), key=lambda each: (each.version, each.packed)))
+        if own and not all(each.is_loopback for each in own):
+            found.append(Interface(adapter.nice_name, own))
+    return tuple(sorted(found))
+
+
+class Heard(NamedTuple):
+    """The result of listening to multicast DNS for a while."""
+
+    itself: bool
+    """The packets of this machine come back to it."""
+    hosts: tuple[str, ...]
+    """Addresses of other machines from which any packet came."""
+    met: tuple[str, ...]
+    """Of these, the ones that survey, too, and hear this machine."""
+    one_way: tuple[str, ...]
+    """Those that survey, too, but have not heard this machine."""
+
+
+class _Survey:
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(_TOKEN_BYTES)
+        self.own = {str(each) for each in interface_addresses()}
+        self.itself = False
+        self.hosts: dict[str, None] = {}
+        self.tokens: dict[str, str] = {}
+        """Address of each other survey by its token."""
+        self.hears_us: set[str] = set()
+        """Tokens of those that have asked for this one's."""
+
+    def hear(self, datagram: Datagram) -> None:
+        host = _plain(datagram.host)
+        if host not in self.own and len(self.hosts) < ADDRESSES_WATCHED:
+            self.hosts[host] = None
+        if b"survey" not in datagram.data:
+            return
+        packet = DNSIncoming(datagram.data)
+        if not packet.valid:
+            return
+        for question in packet.questions:
+            if asked := _QUESTION.fullmatch(question.name.lower()):
+                self._note(asked[1], asked[2], host)
+
+    def _note(self, token: str, heard: str | None, host: str) -> None:
+        if token == self.token:
+            self.itself = True
+        elif token in self.tokens or len(self.tokens) < _MET:
+            self.tokens.setdefault(token, host)
+            if heard == self.token:
+                self.hears_us.add(token)
+
+    def question(self) -> list[bytes]:
+        packet = DNSOutgoing(0)
+        asked = [f"{self.token}.survey.{SERVICE_TYPE}"]
+        asked += [f"{self.token}-{other}.survey.{SERVICE_TYPE}" for other in self.tokens]
+        for name in (SERVICE_TYPE, ENUMERATION, *asked):
+            packet.add_question(DNSQuestion(name, POINTER, 1))
+        return packet.packets()
+
+
+def _plain(host: str) -> str:
+    """Return the sender's address without zone; IPv4 as such, though the socket may be one for IPv6."""
+    address = ip_address(host.partition("%")[0])
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+async def listen_around(seconds: float, interface: str | None = None) -> Heard:
+    """Ask by multicast DNS for tables and services, and return the machines that were heard.
+
+    :param seconds: how long to listen. It ends earlier when another survey was met in both directions.
+    :param interface: name or address of the only interface to use.
+    :raises OSError: if no interface takes multicast; the text says why.
+    """
+    survey = _Survey()
+    multicast = open_multicast(multicast_interfaces(interface), survey.hear)
+    try:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while (left := end - loop.time()) > 0:
+            with suppress(Error):
+                multicast.send(survey.question())
+            await asyncio.sleep(min(QUESTIONS, left))
+            if survey.hears_us:
+                multicast.send(survey.question())  # so that the other, too, learns that it was heard
+                break
+    finally:
+        await multicast.close()
+    met = {survey.tokens[token] for token in survey.hears_us}
+    heard = {*survey.tokens.values()}
+    return Heard(survey.itself, tuple(sorted(survey.hosts)), tuple(sorted(met)), tuple(sorted(heard - met)))
+
+
+def check_port(port: int) -> None:
+    """See whether this machine can listen at a TCP port; 0 stands for any.
+
+    :raises OSError: if it cannot.
+    """
+    with socket.create_server(("", port), backlog=1):
+        pass
+
+
+class Reached(NamedTuple):
+    """The result of dialling one address."""
+
+    address: Address
+    problem: str
+    """Why it cannot be reached; empty if something accepted the connection."""
+    is_refused: bool = False
+    """The machine answers, but no program listens there."""
+
+
+def addresses_in(text: str) -> tuple[Address, ...]:
+    """Return the addresses in a join line, or the one in ``HOST:PORT``.
+
+    :raises ValueError: if it is neither; the text says why.
+    """
+    return parse_join_line(text).addresses if "/" in text else (parse_address(text),)
+
+
+async def reach(address: Address) -> Reached:
+    """Dial an address, and hang up."""
+    found = Reached(address, "there is no such host")
+    for host in hosts_to_dial(address[0]):
+        try:
+            async with asyncio.timeout(REACH):
+                _, writer = await asyncio.open_connection(host, address[1])
+        except TimeoutError:
+            found = Reached(address, "no answer")
+        except ConnectionRefusedError:
+            return Reached(address, "no program listens there", is_refused=True)
+        except OSError as error:
+            found = Reached(address, error.strerror or str(error))
+        else:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            return Reached(address, "")
+    return found

@@ -1,0 +1,404 @@
+"""Short codes between real nodes: whom they lead where, and who attacks them in vain.
+
+Every attack is also carried out on an exchange or a host that is weaker in one point, where it must succeed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from spake2.spake2 import SPAKE2_A, SPAKE2_B
+
+from protocol import limits
+from protocol.crypto.code_exchange import CodeExchange
+from protocol.crypto.short_code import ShortCode, parse_short_code
+from protocol.crypto.word_list import word_list
+from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
+from protocol.net.addresses import Address
+from protocol.net.advertisement import LOBBY, PRIVATE, Advertisement
+from protocol.net.join_line import parse_join_line
+from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.sightings import Sighting
+from protocol.node import code_desk
+from protocol.node.node import NodeError, TableSettings
+from protocol.version import PROTOCOL_VERSION
+from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, Welcome
+from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
+from tests.network.company import CLASSIC, Company, Player, agree
+from tests.programs import PATIENCE
+
+MULTICAST = pytest.mark.multicast
+CODE = ShortCode(417, "tiger", "olive")
+OTHERS = [CODE._replace(second=word) for word in ("able", "violin", "silver", "dice", "rabbit")]
+CANDIDATES = [CODE._replace(second=word) for word in word_list()[1220:1226:2]] + [CODE]
+"""A dictionary of the attackers, which has the code in it: they have time for all four million."""
+
+
+async def seat(people: Company, name: str = "Ada", seats: int = 3, **settings: Any) -> tuple[Player, TableOpened]:
+    """Open a table with a known code on a node without multicast."""
+    host = await people.sit(name)
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats, **settings))
+    desk(host).renew(CODE)
+    return host, opened
+
+
+def desk(host: Player) -> code_desk.CodeDesk:
+    assert host.node._active.hosting is not None
+    return host.node._active.hosting.desk
+
+
+def wrong_tries(host: Player) -> int:
+    return limits.CODE_TRIES - desk(host).tries_left
+
+
+def where(host: Player) -> Address:
+    return HOST, host.node.port
+
+
+async def guest_who_hears_of(people: Company, name: str, *addresses: Address) -> Player:
+    """Open a node that is told these addresses, in this order, for every number."""
+    guest = await people.sit(name)
+
+    async def numbered(number: int) -> tuple[Sighting, ...]:
+        said = Advertisement("00c0ffee", "Friday", "classic", 1, 3, LOBBY, PROTOCOL_VERSION, number)
+        return tuple(Sighting(said, (each,), str(each)) for each in addresses)
+
+    guest.node._locator.numbered = numbered  # type: ignore[method-assign]
+    return guest
+
+
+async def refused(guest: Player, code: ShortCode | str = CODE) -> NodeError:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(NodeError) as caught:
+            await guest.node.join(str(code))
+    return caught.value
+
+
+# Those who know the code
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_short_code_leads_to_its_table_and_is_as_good_as_the_join_line(people: Company, private: bool) -> None:
+    host, opened = await seat(people, seats=2, private=private)
+    guest = await guest_who_hears_of(people, "Ben", where(host))
+    await guest.node.join(" 417 Tiger olive")
+    assert (await guest.until(TableJoined)).host.fingerprint == parse_join_line(opened.join_line).fingerprint
+    assert wrong_tries(host) == 0
+    await agree(host, guest)
+
+
+async def multicast() -> None:
+    discovery = Discovery()
+    try:
+        await discovery.start(HOST)
+    except DiscoveryUnavailable as error:
+        pytest.skip(f"multicast on loopback is needed: {error}")
+    finally:
+        await discovery.close()
+
+
+@MULTICAST
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_table_is_found_by_its_number_and_a_private_one_tells_nothing_else(
+    people: Company, private: bool
+) -> None:
+    await multicast()
+    host, guest = await people.sit("Ada", discovery=True), await people.sit("Ben", discovery=True)
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=private))
+    code = parse_short_code(opened.code)
+    assert code is not None
+    await guest.node.join(opened.code)
+    assert (await guest.until(TableJoined)).host.fingerprint == host.node.identity.fingerprint
+    host.node.renew_code()
+    made = parse_short_code((await host.until(CodeMade)).code)
+    assert made is not None
+    assert made.number != code.number
+    watcher = await people.sit("Cleo", discovery=True)
+    (told,) = await watcher.node._locator.numbered(made.number)
+    is_listed = told in await watcher.node.tables(0.1)
+    assert is_listed is not private
+    if private:
+        assert told.advertisement == Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, made.number)
+    entries = " ".join(told.advertisement.to_txt().values()).split()
+    assert not {made.first, made.second, code.first, code.second} & set(entries)
+
+
+async def test_a_word_that_no_code_has_is_corrected_and_burns_no_try(people: Company) -> None:
+    host, _ = await seat(people)
+    guest = await guest_who_hears_of(people, "Ben", where(host))
+    error = await refused(guest, "417-tigger-olive")
+    assert error.reason == "no short code has the word tigger: did you mean trigger or tiger?"
+    assert wrong_tries(host) == 0
+
+
+async def test_a_number_that_no_table_has_burns_no_try(people: Company) -> None:
+    host, _ = await seat(people)
+    guest = await guest_who_hears_of(people, "Ben", where(host))
+    assert (await refused(guest, CODE._replace(number=4))).reason == code_desk.OTHER_NUMBER
+    assert wrong_tries(host) == 0
+
+
+async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_again(people: Company) -> None:
+    host, opened = await seat(people)
+    guest = await guest_who_hears_of(people, "Ben", where(host))
+    for wrong in OTHERS[:3]:
+        assert "left" not in (await refused(guest, wrong)).reason
+    await host.until(CodeTried, lambda event: event.tries_left == 0)
+    assert [event.tries_left for event in host.told(CodeTried)] == [2, 1, 0]
+    assert (await refused(guest)).reason == code_desk.CLOSED
+    host.node.renew_code()
+    made = await host.until(CodeMade)
+    await guest.node.join(made.code)
+    other = await people.sit("Cleo")  # the join line is good all the time
+    await other.node.join(opened.join_line)
+
+
+async def test_the_code_is_in_no_log(people: Company, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    host, _ = await seat(people)
+    guest = await guest_who_hears_of(people, "Ben", where(host))
+    await refused(guest, OTHERS[0])
+    await guest.node.join(str(CODE))
+    await host.leave()
+    assert caplog.text
+    assert not any(word in caplog.text for word in ("tiger", "olive"))
+
+
+# One who listens
+
+
+class HashOnly(CodeExchange):
+    """A weak exchange: the proof is a hash of the code."""
+
+    def take(self, element: bytes) -> None:
+        super().take(element)
+        self._key = sha256(self._side.pw).digest()
+
+
+class Poor(CodeExchange):
+    """A weak exchange: its randomness is known."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options, randomness=bytes)
+
+
+@pytest.mark.parametrize(("kind", "found"), [(CodeExchange, None), (HashOnly, CODE), (Poor, CODE)])
+def test_an_eavesdropper_who_sees_every_byte_cannot_check_a_guess(
+    kind: type[CodeExchange], found: ShortCode | None
+) -> None:
+    """Even inside TLS, which nobody sees into."""
+    guest, host, table = b"g" * 32, b"h" * 32, b"\0" * 16
+    first = kind(CODE, guest, host, table, is_host=False)
+    second = CodeExchange(CODE, guest, host, table, is_host=True)
+    first.take(second.element)
+    elements = first.element, second.element
+    assert overhear(guest, host, table, elements, first.proof, CANDIDATES) == found
+
+
+@pytest.mark.parametrize("is_host", [False, True])
+def test_no_byte_of_an_exchange_is_a_word_of_its_code(is_host: bool) -> None:
+    exchange = CodeExchange(CODE, b"g", b"h", b"t", is_host=is_host)
+    other = CodeExchange(CODE, b"g", b"h", b"t", is_host=not is_host)
+    exchange.take(other.element)
+    said = exchange.element + exchange.proof
+    assert not any(word.encode() in said for word in CODE[1:])
+    again = CodeExchange(CODE, b"g", b"h", b"t", is_host=is_host)
+    assert again.element != exchange.element
+
+
+# One in the middle
+
+
+def without_keys(code: ShortCode, guest: bytes, host: bytes, table: bytes, *, is_host: bool) -> CodeExchange:
+    """Begin a weak exchange: it does not say between whom it is."""
+    return CodeExchange(code, b"", b"", table, is_host=is_host)
+
+
+def weaken(monkeypatch: pytest.MonkeyPatch, exchange: Callable[..., CodeExchange]) -> None:
+    monkeypatch.setattr("protocol.node.code_desk.CodeExchange", exchange)
+    monkeypatch.setattr("protocol.node.code_inquiry.CodeExchange", exchange)
+
+
+@pytest.mark.parametrize("is_weak", [False, True])
+async def test_a_man_in_the_middle_who_passes_everything_on_gets_neither_the_token_nor_the_guest(
+    people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
+) -> None:
+    if is_weak:
+        weaken(monkeypatch, without_keys)
+    host, _ = await seat(people, private=True)
+    eve = Relay(where(host), CODE.number)
+    guest = await guest_who_hears_of(people, "Ben", await eve.open())
+    if is_weak:
+        found = await guest.node._code_inquiry.find(CODE, await guest.node._locator.numbered(CODE.number))
+        assert found.fingerprint == eve.identity.fingerprint
+    else:
+        await refused(guest)
+    tokens = [frame.token for frame in eve.passed if isinstance(frame, CodeProof) and frame.token]
+    assert len(tokens) == is_weak
+    assert wrong_tries(host) == (not is_weak)  # it costs one try
+    eve.close()
+
+
+@MULTICAST
+async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_host(people: Company) -> None:
+    """Eve tells her own address for the number of Ada's table, in real multicast, and passes everything on."""
+    await multicast()
+    host = await people.sit("Ada", discovery=True)
+    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
+    code = parse_short_code(opened.code)
+    assert code is not None
+    eve, forged = Relay(where(host), code.number), Discovery()
+    _, port = await eve.open()
+    await forged.start(HOST)
+    try:
+        await forged.advertise(Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, code.number), port)
+        guest = await people.sit("Ben", discovery=True)
+        await guest.node.join(opened.code)
+    finally:
+        await forged.close()
+        eve.close()
+    assert (await guest.until(TableJoined)).host.fingerprint == host.node.identity.fingerprint
+    assert not [frame for frame in eve.passed if isinstance(frame, CodeProof) and frame.token]
+
+
+@pytest.mark.parametrize("is_weak", [False, True])
+async def test_a_false_host_can_check_one_guess_for_each_code_that_is_typed(
+    people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
+) -> None:
+    """Also later, with all that it was shown. The weak exchange has the code in its key only, not in its elements."""
+    if is_weak:
+        for side in (SPAKE2_A, SPAKE2_B):
+            for part in ("my_blinding", "my_unblinding"):
+                monkeypatch.setattr(side, part, lambda self: self.params.group.Zero)
+    eve = FalseHost(OTHERS[0])
+    guest = await guest_who_hears_of(people, "Ben", await eve.open())
+    await refused(guest)
+    assert len(eve.proofs) == 1
+    assert try_all(eve, guest.node.identity.public, CANDIDATES) == (CODE if is_weak else None)
+    eve.guess = CODE  # the guess that is right
+    await refused(guest)
+    assert try_all(eve, guest.node.identity.public, CANDIDATES) == CODE
+    eve.close()
+
+
+@pytest.mark.parametrize("tries", [limits.CODE_TRIES, 99])
+async def test_a_guest_lets_few_false_hosts_guess(people: Company, monkeypatch: pytest.MonkeyPatch, tries: int) -> None:
+    monkeypatch.setattr(limits, "CODE_TRIES", tries)
+    crowd = [FalseHost(guess) for guess in OTHERS]
+    guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
+    error = await refused(guest)
+    assert sum(len(each.proofs) for each in crowd) == min(tries, len(crowd))
+    assert error.code == "refused"
+    for each in crowd:
+        each.close()
+
+
+# One who guesses
+
+
+async def guess(host: Player, guesses: list[ShortCode]) -> bool:
+    """Try guesses one after the other, each under another key. Tell whether one was right and let the guesser in."""
+    for each in guesses:
+        guesser = Guesser(each)
+        answer = await guesser.begin(where(host), host.node.identity.public)
+        if isinstance(answer, CodeElement):
+            guesser.show()
+            if await guesser.is_let_in():
+                return True
+        else:
+            guesser.talk.close()
+    return False
+
+
+async def guess_at_once(host: Player, guesses: list[ShortCode]) -> bool:
+    """Begin all exchanges before the first wrong proof is shown."""
+    guessers = [Guesser(each) for each in guesses]
+    for guesser in guessers:
+        assert isinstance(await guesser.begin(where(host), host.node.identity.public), CodeElement)
+    for guesser in guessers:
+        guesser.show()
+    return any(await asyncio.gather(*(each.is_let_in() for each in guessers)))
+
+
+@pytest.mark.parametrize("attack", [guess, guess_at_once])
+@pytest.mark.parametrize("tries", [limits.CODE_TRIES, 99])
+async def test_a_guesser_has_three_tries_in_all(
+    people: Company,
+    monkeypatch: pytest.MonkeyPatch,
+    attack: Callable[[Player, list[ShortCode]], Any],
+    tries: int,
+) -> None:
+    """The guess that is right comes fourth."""
+    monkeypatch.setattr(limits, "CODE_TRIES", tries)
+    host, _ = await seat(people, private=True)
+    assert await attack(host, [*OTHERS[:3], CODE]) is (tries > 3)
+    assert wrong_tries(host) == 3
+
+
+async def test_a_guesser_who_breaks_off_has_learned_nothing_and_burns_no_try(people: Company) -> None:
+    """Nothing that the host says before a proof depends on the code in a way that can be checked."""
+    host, _ = await seat(people)
+    for wrong in OTHERS[:2]:
+        guesser = Guesser(wrong)
+        answer = await guesser.begin(where(host), host.node.identity.public)
+        assert isinstance(answer, CodeElement)
+        own = guesser.exchange.proof
+        elements = guesser.exchange.element, answer.element
+        context = guesser.identity.public, host.node.identity.public, guesser.table
+        assert overhear(*context, elements, own, [each for each in CANDIDATES if each != wrong]) is None
+        guesser.talk.close()
+    assert wrong_tries(host) == 0
+
+
+async def test_one_link_is_good_for_one_guess(people: Company) -> None:
+    host, _ = await seat(people)
+    guesser = Guesser(OTHERS[0])
+    await guesser.begin(where(host), host.node.identity.public)
+    guesser.talk.say(CodeElement(guesser.exchange.element))  # a second exchange over the same link is not begun
+    guesser.show()
+    guesser.show()
+    assert isinstance(await guesser.talk.hear(), Refuse)
+    assert await guesser.talk.hear() is None
+    assert wrong_tries(host) == 1
+
+
+@pytest.mark.parametrize("element", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\5" * 32])
+async def test_an_element_that_is_none_is_refused(people: Company, element: bytes) -> None:
+    host, _ = await seat(people)
+    talk = await call(where(host), CODE.number)
+    await talk.hear_a(Welcome)
+    talk.say(CodeElement(element))
+    await talk.hear_a(Refuse)
+    talk.close()
+
+
+async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> None:
+    """Without the code and without the token of a private table, it is of no use to ask for a seat over it."""
+    host, _ = await seat(people, private=True)
+    stranger = await people.sit("Eve")
+    await stranger.node._presence.listen(0)
+    talk = await call(where(host), CODE.number, stranger.node.identity)
+    welcome = await talk.hear_a(Welcome)
+    record = stranger.node._sign_on(welcome.aim[0])  # type: ignore[arg-type]
+    talk.say(JoinTable(record.wire))
+    talk.say(CodeElement(b"\5" * 32))  # answered in order: the seat would have been given before
+    await talk.hear_a(Refuse)
+    talk.close()
+    assert all(not event.joined for event in host.told(LobbyChanged))
+
+
+async def test_exchanges_are_paced(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CODE_RATE_PER_ADDRESS", 0.001)  # however slow this machine is
+    host, _ = await seat(people)
+    answers = []
+    for _ in range(limits.CODE_BURST_PER_ADDRESS + 1):
+        guesser = Guesser(OTHERS[0])
+        answers.append(await guesser.begin(where(host), host.node.identity.public))
+        guesser.talk.close()
+    assert [each.reason for each in answers if isinstance(each, Refuse)] == [code_desk.BUSY]
+    assert wrong_tries(host) == 0
