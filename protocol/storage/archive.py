@@ -1,7 +1,7 @@
 """The archive: the matches of a home without a node, to find them, write their transcripts and forget them.
 
-One process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, others read a copy of it and
-can forget nothing.
+One process at a time holds the store (:mod:`protocol.storage.store`). While a node plays, others can read it, and can
+forget nothing.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, fingerprint
-from protocol.errors import SEE_MATCHES, ErrorCode, NodeError, PeerError
+from protocol.errors import BEGIN, SEE_MATCHES, ErrorCode, NodeError, Parts, PeerError
+from protocol.storage import transcript_files
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, is_name, meant, short_id
-from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError, copy_store
-from protocol.storage.transcript_files import transcripts, written
+from protocol.storage.store import HomeInUseError, Loss, Store, StoredMatch, StoreError
+from protocol.storage.transcript_files import written
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis, version_of
 
@@ -35,34 +36,30 @@ def open_store(home: Home) -> Store:
     try:
         return Store(home.store)
     except HomeInUseError as error:
-        hint = "close it, or give this one a home of its own with --home DIR"
-        raise NodeError(ErrorCode.HOME_IN_USE, str(error), hint) from None
+        raise NodeError(ErrorCode.HOME_IN_USE, error.parts, error.hint) from None
 
 
 @contextmanager
 def read_store(home: Home) -> Iterator[Store]:
-    """Open the store of a home to read it; a copy, which ends with the block, if another process uses the home.
+    """Open the store of a home to read it, also while another process uses the home.
 
     :raises StoreError: if the store cannot be used.
     """
     try:
-        store = Store(home.store)
-    except HomeInUseError:
-        # The copy lies in the home, which other accounts cannot read: it has secrets.
-        with TemporaryDirectory(dir=home.path) as folder, closing(Store(copy_store(home.store, Path(folder)))) as copy:
-            yield copy
-    else:
-        with closing(store):
-            yield store
+        store = Store(home.store, is_reader=True)
+    except HomeInUseError as error:  # an old store that has to be converted, or one that an old program holds
+        raise StoreError(*error.parts, ", perhaps an older one; close that first") from None
+    with closing(store):
+        yield store
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     """Return the matches that their owner can return to, newest first.
 
-    The newest proposal is among them though it was never seen formed here: the others may have formed it.
+    The newest proposal is among them even if this node never saw it formed: the others may have formed it.
     """
     open_ones = [stored for stored in matches if not stored.over and not is_old(stored)]
-    return tuple(stored for place, stored in enumerate(open_ones) if stored.formed or place == 0)
+    return tuple(stored for index, stored in enumerate(open_ones) if stored.formed or index == 0)
 
 
 def beside(stored: StoredMatch, matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
@@ -82,27 +79,52 @@ def is_old(stored: StoredMatch) -> bool:
 def check_version(stored: StoredMatch) -> None:
     """Refuse to do anything with an old match.
 
-    :raises NodeError: saying so.
+    :raises NodeError: if this is one.
     """
     if is_old(stored):
         hint = "the program that played it can go on with it and show it"
-        what = f"{stored.name or short_id(stored.match, [])} was {written_by(version_of(stored.genesis))}"
-        raise NodeError(ErrorCode.VERSION, what, hint)
+        reason = f"{stored.name or short_id(stored.match, [])} was {written_by(version_of(stored.genesis))}"
+        raise NodeError(ErrorCode.VERSION, reason, hint)
 
 
 def find(matches: Sequence[StoredMatch], name: str) -> StoredMatch:
     """Return the match that a person names.
 
     :param name: any text that :func:`protocol.storage.match_names.meant` understands.
-    :raises NodeError: if there is none like that, or more than one, or the name is empty.
+    :raises NodeError: if no match or more than one has that name, or the name is empty.
     """
     found = meant(name, [(each.match, each.name) for each in matches])
     if found is None:
         wanted = name.strip().lower()
-        what = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
+        reason = "there is no match here" if wanted == LAST or not matches else f"no match here is called {name}"
         near = get_close_matches(wanted, [each.name for each in matches if each.name], 1)
-        raise NodeError(ErrorCode.NO_MATCH, what, f"did you mean {near[0]}?" if near else "", SEE_MATCHES)
+        raise NodeError(
+            ErrorCode.NO_MATCH, reason, f"did you mean {near[0]}?" if near else "", SEE_MATCHES if matches else BEGIN
+        )
     return next(each for each in matches if each.match == found)
+
+
+def to_resume(store: Store, name: str | None) -> StoredMatch:
+    """Return the match that a person returns to: the newest unfinished one, or the one that they name.
+
+    :raises NodeError: if there is no such match.
+    """
+    matches = store.matches()
+    if name is not None and name.strip().lower() != LAST:
+        found = find(matches, name)
+        check_version(found)
+        return found
+    open_ones = unfinished(matches)
+    loss, finished = store.loss, (stored for stored in matches if stored.over)
+    if loss is not None and not any(each.match == loss.match for each in (*open_ones[:1], *finished)):
+        hint = "put the whole folder back from a backup, if there is one; return to an older match by its id"
+        raise NodeError(ErrorCode.NO_MATCH, describe(loss), hint, SEE_MATCHES)
+    if not open_ones:
+        for old in (stored for stored in matches if stored.formed and not stored.over):
+            check_version(old)
+        choices = SEE_MATCHES if matches else BEGIN
+        raise NodeError(ErrorCode.NO_MATCH, "there is no unfinished match here", choices=choices)
+    return open_ones[0]
 
 
 def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
@@ -110,15 +132,58 @@ def name_of(stored: StoredMatch, matches: Sequence[StoredMatch]) -> str:
     return stored.name or short_id(stored.match, [each.match for each in matches])
 
 
+def transcript_path(home: Home, stored: StoredMatch) -> Path:
+    """Return where the transcript of a stored match lies, or will lie.
+
+    :raises MalformedGenesisError: if the genesis is none.
+    """
+    return transcript_files.transcript_path(home, stored.match, stored.created, parse_genesis(stored.genesis).ruleset)
+
+
+def files_by_match(home: Home) -> dict[bytes, Path]:
+    """Return the transcripts that lie in a home, by the match of each; the last written first, and of two the later."""
+    found: dict[bytes, Path] = {}
+    for match, path in sorted(transcript_files.transcripts(home), key=lambda each: written(each[1]), reverse=True):
+        found.setdefault(match, path)
+    return found
+
+
+def files_about(home: Home, stored: StoredMatch) -> tuple[Path, ...]:
+    """Return the files of a match outside the store: transcripts, and proofs of misconduct in it."""
+    return transcript_files.files_about(home, stored.match)
+
+
+class Unstored(NamedTuple):
+    """A match with only a transcript, because it was watched or forgotten."""
+
+    name: str
+    match: bytes
+    genesis: bytes
+    path: Path
+
+
+def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Unstored]:
+    """Yield the matches with only a transcript, the last written first.
+
+    :param kept: all matches in the store.
+    """
+    known = {each.match for each in kept}
+    files = {match: path for match, path in files_by_match(home).items() if match not in known}
+    for match, path in files.items():
+        # A file that came from elsewhere may be called anything.
+        name = path.stem if is_name(path.stem) else short_id(match, [*files, *known])
+        yield Unstored(name, match, transcript_files.genesis_of(path) or b"", path)
+
+
 def transcript_named(home: Home, text: str) -> Path:
     """Return the path of the transcript that a person names for ``verify`` or ``replay``. It may be damaged.
 
-    In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; ``last``
-    for the transcript that was written last; any unique beginning of a match's id; the name of a match (day and table)
-    as it is listed. Only the last of these needs the store, which another process may hold.
+    In this order: a file that exists; the file name of a transcript or proof of this home, without its folder; any
+    unique beginning of a match's id; ``last`` for the newest match, or the name of a match (day and table) as it is
+    listed. The newest one is the same as for :func:`find`, unless another match was watched later.
 
     :raises FileNotFoundError: if the text can only name a file, and there is none.
-    :raises NodeError: if nothing or more than one thing has that name, or the match has no transcript yet.
+    :raises NodeError: if no transcript or more than one has that name, or the match has no transcript yet.
     :raises StoreError: if the store is needed and cannot be used.
     """
     if os.path.lexists(text):
@@ -132,21 +197,27 @@ def transcript_named(home: Home, text: str) -> Path:
             return folder / file_name
     if wanted.endswith(TRANSCRIPT_SUFFIX):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
-    kept: dict[bytes, Path] = {}
-    for match, path in sorted(transcripts(home), key=lambda each: written(each[1]), reverse=True):
-        kept.setdefault(match, path)
-    if (named := meant(text, [(match, "") for match in kept])) is not None:
+    kept = files_by_match(home)
+    if wanted != LAST and (named := meant(text, [(match, "") for match in kept])) is not None:
         return kept[named]
     if not home.store.exists():
-        raise NodeError(
-            ErrorCode.NO_MATCH, f"there is no file {text} here, and no transcript in {home.path} is called so"
-        )
+        if wanted == LAST and kept:
+            return next(iter(kept.values()))
+        reason: Parts = (f"there is no file {text} here, and no transcript in ", home.path, " has that name")
+        if wanted == LAST:
+            reason = ("no match is kept in ", home.path)
+        raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES if kept else BEGIN)
     with read_store(home) as store:
         matches = store.matches()
+    if wanted == LAST and kept:
+        match, path = next(iter(kept.items()))
+        is_watched = match not in [each.match for each in matches]
+        if is_watched and (not matches or written(path)[0] > matches[0].created):
+            return path
     stored = find(matches, text)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
-        choices = ((save, "Write down what there is of the match"),)
+        choices = ((save, "Write down the match so far"),)
         raise NodeError(ErrorCode.NO_MATCH, f"{text} has no transcript yet", choices=choices)
     return kept[stored.match]
 
@@ -154,7 +225,7 @@ def transcript_named(home: Home, text: str) -> Path:
 def seat(stored: StoredMatch) -> int:
     """Return the roster index that the home has in a stored match.
 
-    :raises MalformedGenesisError: if the genesis is none.
+    :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if genesis, seed and match do not belong together.
     """
     roster = parse_genesis(stored.genesis).roster
@@ -168,7 +239,7 @@ def seat(stored: StoredMatch) -> int:
 def owner(stored: StoredMatch) -> bytes:
     """Return the identity that plays a stored match from its home.
 
-    :raises MalformedGenesisError: if the genesis is none.
+    :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if genesis, seed and match do not belong together.
     """
     return parse_genesis(stored.genesis).roster[seat(stored)].join.identity
@@ -183,19 +254,30 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
     if not os.path.lexists(home.identity):
         for stored in store.matches():
             with suppress(MalformedGenesisError, StoreError):
-                who = "whoever" if is_old(stored) else f"{fingerprint(owner(stored))}, who"
+                owned = "" if is_old(stored) else f", the key of {fingerprint(owner(stored))}"
                 raise KeyFileError(
-                    f"{home.identity} is missing, the key of {who} plays the matches that are kept here; "
-                    "put it back from a backup, or begin as somebody new in another folder: --home DIR"
+                    home.identity,
+                    f" is missing{owned}: the matches that are kept here were begun with it; "
+                    "put it back from a backup, or begin as somebody new in another folder: --home DIR",
                 )
     return Identity.load_or_create(home.path)
+
+
+def own_fingerprint(home: Home, store: Store) -> str:
+    """Return the fingerprint of a home's owner without asking for a passphrase; empty if nothing tells it."""
+    with suppress(KeyFileError, OSError):
+        return Identity.load(home.identity).fingerprint
+    for stored in store.matches()[:1]:
+        with suppress(MalformedGenesisError, StoreError):
+            return fingerprint(owner(stored))
+    return ""
 
 
 def check_owner(stored: StoredMatch, identity: Identity) -> None:
     """Refuse to return to a match with another key than it was begun with: the seat belongs to that key.
 
-    :raises NodeError: saying so.
-    :raises MalformedGenesisError: if the genesis is none.
+    :raises NodeError: if the key is another one.
+    :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if the stored match is damaged.
     """
     if (begun := owner(stored)) != identity.public:
@@ -210,8 +292,8 @@ def check_owner(stored: StoredMatch, identity: Identity) -> None:
 def describe(loss: Loss) -> str:
     """Describe a loss, as a sentence without its full stop."""
     match = f"match {loss.match.hex()[:8]}"
-    what = f"some of what was stored last of {match}" if loss.is_here else f"{match}, the last one played here,"
-    return f"{what} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
+    lost = f"the end of {match}, as it was stored," if loss.is_here else f"{match}, the last one played here,"
+    return f"{lost} is missing: {STORE_FILE} or its log was damaged, removed or put back from a backup"
 
 
 def transcript(store: Store, stored: StoredMatch) -> bytes:
@@ -226,4 +308,4 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
         replica.take_stored(store.messages(stored.match))
     except (PeerError, StoreError) as error:
         raise StoreError(f"the stored match is damaged: {error}") from None
-    return write_transcript(replica.record, replica.proven.values())
+    return write_transcript(replica.history, replica.proven.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import sys
 import tempfile
@@ -12,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from protocol.crypto.keys import IDENTITY_FILE
+from protocol.errors import Parts
 
 STORE_FILE: Final = "store.sqlite3"
 MATCHES_FOLDER: Final = "matches"
 PROOFS_FOLDER: Final = "proofs"
 BOTS_FOLDER: Final = "bots"
+ARENAS_FOLDER: Final = "arenas"
 SETTINGS_FILE: Final = "config.toml"
 """The player's settings. They lie in the home if the platform has one folder for data and settings."""
 LOG_FILE: Final = "p2pdice.log"
@@ -40,6 +41,16 @@ class Home:
         return self.path / STORE_FILE
 
     @property
+    def store_note(self) -> Path:
+        """What the store held last: see :mod:`protocol.storage.newest`."""
+        return self.path / f"{STORE_FILE}-newest"
+
+    @property
+    def has_store(self) -> bool:
+        """Whether there is a store, or was one that is missing now."""
+        return self.store.exists() or self.store_note.exists()
+
+    @property
     def log(self) -> Path:
         """The log of unexpected errors."""
         return self.path / LOG_FILE
@@ -48,6 +59,11 @@ class Home:
     def bots(self) -> Path:
         """The homes of the bots that this player has seated, while their match is unfinished."""
         return self.path / BOTS_FOLDER
+
+    @property
+    def arenas(self) -> Path:
+        """The folder of the games that bots have played against each other in memory."""
+        return self.path / ARENAS_FOLDER
 
     @property
     def matches(self) -> Path:
@@ -64,36 +80,39 @@ class Home:
         return tuple(sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ())
 
 
-def close_to_others(folder: Path) -> str:
+def close_to_others(folder: Path) -> Parts:
     """Take away the access that other accounts of this machine have to a home: as a rule they could read it.
 
-    Only a home is closed, never a folder that holds other things as well or belongs to another account.
+    Only a home is closed, never a folder that holds other things as well or belongs to another account. What a
+    link in it leads to stays as it is.
 
     :return: a message about it, as a sentence without its full stop; empty if nothing was open.
     :raises OSError: if the folder cannot be looked at.
     """
     if sys.platform == "win32" or not folder.is_dir():
-        return ""  # Windows keeps a user's profile private by access lists; mode bits say nothing there
+        return ()  # Windows keeps a user's profile private by access lists; mode bits say nothing there
     found = folder.stat()
     is_open = bool(stat.S_IMODE(found.st_mode) & _OTHERS)
     names = sorted(os.listdir(folder))
     foreign = [name for name in names if name not in (*_FOLDERS, *_LITTER) and not name.startswith(_FILES)]
     if is_open and (found.st_uid != os.geteuid() or found.st_mode & stat.S_ISVTX or foreign):
-        what = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else "it is not yours alone"
+        why = f"it holds {foreign[0]}, which is not p2pdice's" if foreign else "it is not yours alone"
         return (
-            f"{folder} is open to other accounts of this machine, and was left so, as {what}; to close it: "
-            f"chmod 700 {shlex.quote(str(folder))}"
+            folder,
+            f" is open to other accounts of this machine, and was left so, as {why}; to close it: chmod 700 ",
+            folder,
         )
     if is_open:
         folder.chmod(0o700)
     own = [folder / name for name in names if name not in foreign and name != IDENTITY_FILE]
-    for path in (*own, *(each for name in _FOLDERS for each in (folder / name).glob("*"))):
+    folders = [folder / name for name in _FOLDERS if not (folder / name).is_symlink()]
+    for path in (*own, *(each for inner in folders for each in inner.glob("*"))):
         _close_file(path, os.geteuid())
-    return f"{folder} was open to other accounts of this machine; it is yours alone now" if is_open and names else ""
+    return (folder, " was open to other accounts of this machine; it is yours alone now") if is_open and names else ()
 
 
 _OTHERS: Final = 0o077
-_FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER)
+_FOLDERS: Final = (MATCHES_FOLDER, PROOFS_FOLDER, BOTS_FOLDER, ARENAS_FOLDER)
 _FILES: Final = (IDENTITY_FILE, STORE_FILE, LOG_FILE, SETTINGS_FILE)
 """Beginnings of file names in a home. An identity key that was open is not closed but refused: others may know it."""
 _LITTER: Final = (".DS_Store", ".directory", ".localized")
@@ -106,6 +125,11 @@ def _close_file(path: Path, owner: int) -> None:
         mode = stat.S_IMODE(found.st_mode)
         if mode & _OTHERS and found.st_uid == owner and not stat.S_ISLNK(found.st_mode):
             path.chmod(mode & ~_OTHERS)
+
+
+def home_of(path: Path) -> Path | None:
+    """Return the folder of the home that keeps a transcript or proof; None for a file somewhere else."""
+    return path.parent.parent if path.parent.name in (MATCHES_FOLDER, PROOFS_FOLDER) else None
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -127,12 +151,12 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file for :func:`open`; if that creates it, nobody but its owner can read it, whatever the umask."""
+    """Open a file for :func:`open`. Only its owner can read a file that this creates, under any umask."""
     return os.open(path, flags, 0o600)
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file for :func:`open`; a pipe into which nobody writes does not hold it up."""
+    """Open a file for :func:`open`, without waiting at a pipe that nobody writes to."""
     # Windows has no O_NONBLOCK, and no pipes among its files either.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

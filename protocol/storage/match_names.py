@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 LAST: Final = "last"
 """Names the newest match."""
 SHORT_ID: Final = 8
-"""Digits of a match's id that are shown. File names have at least so many; a person may type fewer."""
+"""Digits shown of a match's id. File names have at least as many; a person may type fewer."""
 LONGEST_SLUG: Final = 24
 """Letters. With the day before and a number after them, a command that holds the name still fits into 80 columns."""
+LATEST: Final = 32_503_679_999
+"""Seconds from 1970 to the end of 2999. A clock that is set wrong may show anything."""
 _DIGITS: Final = 5
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,79}")
 _FILE_NAME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d-.+-([0-9a-f]{{8,64}})({re.escape(TRANSCRIPT_SUFFIX)})?")
@@ -48,6 +50,15 @@ def rules_word(ruleset: Ruleset) -> str:
     return ruleset.name or "house-rules"
 
 
+def calendar(seconds: float) -> int:
+    """Return a moment in whole seconds since 1970 that every system can turn into a date, as near as there is.
+
+    >>> calendar(1.5), calendar(-5), calendar(1e15) == LATEST
+    (1, 0, True)
+    """
+    return int(min(max(seconds, 0), LATEST))
+
+
 def day(seconds: int) -> str:
     """Return the day, by this machine's clock and time zone, of a moment in seconds since 1970."""
     return date.fromtimestamp(seconds).isoformat()
@@ -69,7 +80,7 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may be a name of a match: nothing but small letters, digits and hyphens."""
+    """Tell whether a text may be a name of a match: it has small letters, digits and hyphens only."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -91,13 +102,13 @@ def short_id(match: bytes, others: Collection[bytes] = ()) -> str:
 
 
 def meant(name: str, matches: Sequence[tuple[bytes, str]]) -> bytes | None:
-    """Return the id of the match that a person means by a name; None if no match is called so.
+    """Return the id of the match that a person means by a name; None if no match has it.
 
     The name is ``last`` for the first of ``matches``, a name as it is listed (day and table), the file name of its
     transcript, or any unique beginning of its id.
 
     :param matches: the id of each, and its name if it has one; the newest first.
-    :raises NodeError: if several matches are called so, or the name is empty.
+    :raises NodeError: if several matches have the name, or it is empty.
 
     >>> old, new = (bytes(32), "2026-11-22-friday"), (bytes([1] * 32), "")
     >>> meant("last", [new, old]) == meant("01", [new, old]) == new[0], meant("2026-11-22-Friday", [new, old]) == old[0]

@@ -28,7 +28,7 @@ class Noted(NamedTuple):
 
     match: bytes
     messages: int
-    """How many were stored of it then."""
+    """How many messages of it were stored then."""
 
 
 class Note:
@@ -39,7 +39,7 @@ class Note:
         self._file: FileIO | None = None
 
     def read(self) -> Noted | None:
-        """Return the note; None if there is none that can be read."""
+        """Return the note; None if none can be read."""
         try:
             data = self._path.read_bytes() if self._path.is_file() else b""
         except OSError as error:

@@ -1,46 +1,44 @@
 """The store: one SQLite file per home, written before anything leaves the node.
 
 It has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS). When :meth:`Store.write` has returned,
-its messages survive a crash of the process, the system and the power. The open file is locked exclusively, so one
-process at a time has the home. The system releases the lock when the process dies.
+its messages survive a crash of the process, the system and the power.
+
+One process at a time has the home and writes: it holds a lock, which the system releases when the process dies. Others
+can read the store meanwhile, and back it up. A store of an older version is converted when it is opened, as a whole or
+not at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.errors import LocalError
-from protocol.limits import ADDRESSES_REMEMBERED, PROPOSALS
-from protocol.storage.match_names import day, free_name, is_name, rules_word, slug
+from protocol.errors import ErrorCode, LocalError, Parts
+from protocol.limits import ADDRESSES_REMEMBERED
+from protocol.storage import people
+from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
+from protocol.storage.people import People
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.messages import MalformedMessageError, Signed
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 _LOG_PAGES: Final = 256
 """Pages of the write-ahead log, some three hundred commits. Then it is copied into the file and begun again."""
 
-_LOG_HEADER: Final = 32
-"""Bytes of the header of a write-ahead log, its salts among them."""
-_ATTEMPTS: Final = 5
-"""How often copying is tried while another process writes the store."""
+_PATIENCE: Final = 5.0
+"""Seconds that a reader waits while the log of a process that was killed is read in."""
 
 _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""Errors of ``sqlite3``: the second if it cannot read SQLite's own complaint about a damaged schema, the third for the
-places of a match with an impossible number."""
-
-LATEST: Final = 32_503_680_000
-"""Seconds since 1970 up to the year 3000, which every system can turn into a date."""
+"""Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
+for the places of a match with an impossible number."""
 
 _MESSAGES: Final = "CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL)"
 """A place is the number of a match and, in its lower 32 bits, the number of a message in it. Rows are only added at the
@@ -62,28 +60,58 @@ CREATE TABLE addresses (
     identity BLOB NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, seen INTEGER NOT NULL,
     PRIMARY KEY (identity, host, port)
 ) WITHOUT ROWID;
+{";".join(people.SCHEMA)}
 """
 
-_UPGRADES: Final = (
-    (
-        "ALTER TABLE matches ADD COLUMN table_name TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE matches ADD COLUMN name TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE matches ADD COLUMN winners TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE matches ADD COLUMN hosted INTEGER NOT NULL DEFAULT 0",
-    ),
-    (
-        "ALTER TABLE messages RENAME TO former",
-        _MESSAGES,
-        "INSERT INTO messages SELECT (match << 32) + place, data, signature FROM former ORDER BY match, place",
-        "DROP TABLE former",
-    ),
+
+def _name_tables_and_hosts(database: sqlite3.Connection) -> None:
+    for column in (
+        "table_name TEXT NOT NULL DEFAULT ''",
+        "name TEXT NOT NULL DEFAULT ''",
+        "winners TEXT NOT NULL DEFAULT ''",
+        "hosted INTEGER NOT NULL DEFAULT 0",
+    ):
+        _add_column(database, "matches", column)
+
+
+def _number_messages(database: sqlite3.Connection) -> None:
+    _add_column(database, "matches", "hosted INTEGER NOT NULL DEFAULT 0")  # the first stores of version 2 lacked it
+    database.execute("ALTER TABLE messages RENAME TO former")
+    database.execute(_MESSAGES)
+    rows = "SELECT (match << 32) + place, data, signature FROM former ORDER BY match, place"
+    database.execute(f"INSERT INTO messages {rows}")
+    database.execute("DROP TABLE former")
+
+
+def _remember_people(database: sqlite3.Connection) -> None:
+    for statement in people.SCHEMA:
+        database.execute(statement)
+    people.meet(database)
+
+
+def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
+    """Add a column to a table that lacks it."""
+    names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+    if (column.split(" ")[0],) not in names:
+        database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
+    _name_tables_and_hosts,
+    _number_messages,
+    _remember_people,
 )
-"""The statements that turn a store of version 1 into one of version 2, and so on."""
+"""Turn a store of version 1 into one of version 2, and so on."""
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int)
+"""What the columns of a match hold; SQLite keeps values of any type in any column."""
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
 
 
 class HomeInUseError(LocalError):
     """Another process has this home open."""
+
+    code = ErrorCode.HOME_IN_USE
+    hint = "close it, or give this one a home of its own with --home DIR"
 
 
 class StoreError(LocalError):
@@ -92,9 +120,20 @@ class StoreError(LocalError):
     A message that was not stored must not be sent.
     """
 
+    hint = "try again when the disk works; restore damaged files from a backup"
+
+
+class DamagedStoreError(StoreError):
+    """The file is no store, or holds something else than was written. An empty store raises no error."""
+
+    hint = (
+        "the file is damaged, not empty, and was left as it is: put it back with p2pdice identity restore BACKUP, or"
+        " move it away to go on without the matches and people in it; your key and transcripts are other files"
+    )
+
 
 class StoredMatch(NamedTuple):
-    """A match as it is stored, with all that it needs to go on after a restart."""
+    """A stored match, with everything needed to go on after a restart."""
 
     match: bytes
     genesis: bytes
@@ -106,7 +145,7 @@ class StoredMatch(NamedTuple):
     over: bool
     port: int
     """The port that this node listened at, so that peers find it at its old address."""
-    table: str = ""
+    table_name: str = ""
     """Name of the table, as its host chose it: any text. Empty if it was not kept."""
     name: str = ""
     """A name for the owner to type; no other match of the store has it. Empty as long as the match is not formed."""
@@ -131,55 +170,97 @@ class Loss(NamedTuple):
 class Store:
     """The durable memory of one home.
 
+    :param is_reader: only read it, also while another process writes. An old store must be converted first.
     :raises HomeInUseError: if another process holds it.
+    :raises DamagedStoreError: if the file is no store.
     :raises StoreError: if it cannot be opened or was written by a newer version.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_reader: bool = False) -> None:
         self._ends: dict[bytes, tuple[int, int]] = {}
         """By match: its number and the place of its next message."""
+        self._path = path
         self._note = Note(path)
+        self._lock: sqlite3.Connection | None = None
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_reader:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._lock = hold(path)
             # Created here so that it is private from its first byte on; SQLite would follow the umask.
             path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE if is_reader else 0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"cannot open {path}: {error}") from error
+            self._unlock()
+            raise StoreError("cannot open ", path, f": {_cause(error)}") from error
         try:
-            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute("PRAGMA fullfsync=1")
-            self._db.execute("PRAGMA foreign_keys=1")
-            self._db.execute("BEGIN EXCLUSIVE")
-            version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version < SCHEMA_VERSION:
-                for statement in _SCHEMA.split(";") if version == 0 else chain(*_UPGRADES[version - 1 :]):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                self._name_formed()
-            self._db.execute("COMMIT")
-            if version <= SCHEMA_VERSION:
-                self._prepare_log()
-        except sqlite3.OperationalError as error:
-            self._db.close()
-            if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-                raise HomeInUseError(f"{path.parent} is in use by another p2pdice") from None
-            raise StoreError(f"cannot use {path}: {error}") from error
+            version = self._read_version() if is_reader else self._prepare()
         except _FAILURES as error:
-            self._db.close()
-            raise StoreError(f"cannot use {path}: {error}") from error
+            self.close()
+            if _is_busy(error):
+                raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
+            raise failure(("cannot use ", path), error) from error
         if version > SCHEMA_VERSION:
-            self._db.close()
-            raise StoreError(f"{path} was written by a newer p2pdice (format {version}); update this one")
+            self.close()
+            raise StoreError(path, f" was written by a newer p2pdice (format {version}); update this one")
+        self.people: Final = People(self._db, self._read, self._write)
         self.loss: Final = self._find_loss()
         """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
+
+    @staticmethod
+    def make(database: sqlite3.Connection) -> None:
+        """Make an empty store of a database."""
+        for statement in _SCHEMA.split(";"):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    def copy_to(self, database: sqlite3.Connection) -> None:
+        """Copy everything that is committed at this moment to another database, also while a process writes more.
+
+        :raises StoreError: if that fails.
+        """
+        try:
+            self._db.backup(database)
+        except _FAILURES as error:
+            raise failure(("cannot copy the store",), error) from error
+
+    def _read_version(self) -> int:
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        if version < SCHEMA_VERSION:
+            Store(self._path).close()  # nobody has opened it with this program yet
+            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        self._db.execute("PRAGMA query_only=1")
+        return version
+
+    def _prepare(self) -> int:
+        """Make a new store, or convert an old one; return the version that it had."""
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.execute("PRAGMA fullfsync=1")
+        self._db.execute("PRAGMA foreign_keys=1")
+        self._db.execute("BEGIN EXCLUSIVE")
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        if version == 0:
+            self.make(self._db)
+        for upgrade in _UPGRADES[version - 1 :] if version else ():
+            upgrade(self._db)
+        if version < SCHEMA_VERSION:
+            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self._name_formed()
+        self._db.execute("COMMIT")
+        if version <= SCHEMA_VERSION:
+            self._prepare_log()
+        return version
 
     def close(self) -> None:
         """Let go of the home."""
         self._note.close()
         self._db.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _find_loss(self) -> Loss | None:
         noted = self._note.read()
@@ -198,15 +279,15 @@ class Store:
     def _name_formed(self, match: bytes | None = None) -> None:
         """Give a name to a match that is formed and has none; to all such matches, the oldest first, if none is given.
 
-        A name never changes, whatever is forgotten or played later: a name that was printed today works tomorrow.
+        A name never changes, so a name that was printed today works tomorrow.
         """
         query = "SELECT number, created, table_name, genesis FROM matches WHERE formed AND name = ''"
         taken = {str(name) for (name,) in self._db.execute("SELECT name FROM matches").fetchall()}
         which, values = ("", ()) if match is None else (" AND match = ?", (match,))
         for number, created, table, genesis in self._db.execute(f"{query}{which} ORDER BY number", values).fetchall():
-            if (type(created), type(table), type(genesis)) != (int, str, bytes) or not 0 <= created < LATEST:
+            if (type(created), type(table), type(genesis)) != (int, str, bytes):
                 continue  # damaged: reading it raises the error
-            name = free_name(f"{day(created)}-{slug(table) or _rules(genesis)}", taken)
+            name = free_name(f"{day(calendar(created))}-{slug(table) or _rules(genesis)}", taken)
             taken.add(name)
             self._db.execute("UPDATE matches SET name = ? WHERE number = ?", (name, number))
 
@@ -243,24 +324,12 @@ class Store:
         table: str = "",
         hosted: bool = False,
     ) -> None:
-        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing.
-
-        Only the newest few proposals with one match key are kept unless they are formed.
-        """
+        """Keep a proposed match; called before its genesis is locked. Adding one again changes nothing."""
         self._write(
             "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, hosted) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (match, genesis, match_key, created, port, table, hosted),
         )
-        forgotten = (
-            "SELECT number, match FROM matches WHERE match_key = ? AND formed = 0 AND number NOT IN "
-            "(SELECT number FROM matches WHERE match_key = ? AND formed = 0 ORDER BY number DESC LIMIT ?)"
-        )
-        for number, proposal in self._read(forgotten, (match_key, match_key, PROPOSALS), (int, bytes)):
-            self._ends.pop(proposal, None)
-            self._write("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
-            self._write("DELETE FROM matches WHERE number = ?", (number,))
-            self._forget_note(proposal)
 
     def mark_formed(self, match: bytes) -> None:
         """Note that everybody has locked the genesis: the match can be resumed and has a name from now on."""
@@ -268,10 +337,11 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
             self._name_formed(match)
+            people.meet(self._db, match)
             self._db.execute("COMMIT")
         except _FAILURES as error:
             self._roll_back()
-            raise StoreError(f"cannot write to the store: {error}") from error
+            raise failure(("cannot write to the store",), error) from error
 
     def mark_over(self, match: bytes, winners: Sequence[int] = ()) -> None:
         """Note that the match has ended and its transcript is written.
@@ -282,28 +352,32 @@ class Store:
             "UPDATE matches SET over = 1, winners = ? WHERE match = ?", (",".join(map(str, sorted(winners))), match)
         )
 
-    def forget(self, stored: StoredMatch) -> None:
-        """Delete everything about a match, also the seed of its keys: nobody can ever return to it.
+    def forget(self, match: bytes) -> None:
+        """Delete everything about a match, also the seed of its keys. Nobody can return to it after that.
+
+        A damaged one can be forgotten like any other.
 
         :raises StoreError: if that fails. Then everything is as it was.
         """
-        number = self._end(stored.match)[0]
+        number = self._number(match)
         try:
             self._db.execute("BEGIN IMMEDIATE")
             keys = self._db.execute("SELECT match_key FROM matches WHERE number = ?", (number,)).fetchall()
-            self._db.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
-            self._db.execute("DELETE FROM choices WHERE match = ?", (stored.match,))
+            with contextlib.suppress(StoreError):  # a number that is none has no messages
+                self._db.execute("DELETE FROM messages WHERE place BETWEEN ? AND ?", _places(number))
+            self._db.execute("DELETE FROM choices WHERE match = ?", (match,))
+            self._db.execute("DELETE FROM meetings WHERE match = ?", (number,))
             self._db.execute("DELETE FROM matches WHERE number = ?", (number,))
             for key in keys:  # proposals of one table share a seed
                 self._db.execute(
                     "DELETE FROM seeds WHERE match_key = ? AND match_key NOT IN (SELECT match_key FROM matches)", key
                 )
             self._db.execute("COMMIT")
-            self._ends.pop(stored.match, None)
-            self._forget_note(stored.match)
+            self._ends.pop(match, None)
+            self._forget_note(match)
         except _FAILURES as error:
             self._roll_back()
-            raise StoreError(f"cannot write to the store: {error}") from error
+            raise failure(("cannot write to the store",), error) from error
 
     def add_choice(self, match: bytes, step: int, text: str) -> None:
         """Keep a choice of the owner that others do not know yet; called before anything that depends on it is sent."""
@@ -354,7 +428,7 @@ class Store:
             self._note.write(Noted(match, place + len(rows)))
         except _FAILURES as error:
             self._roll_back()
-            raise StoreError(f"cannot write to the store: {error}") from error
+            raise failure(("cannot write to the store",), error) from error
 
     def _roll_back(self) -> None:
         with contextlib.suppress(*_FAILURES):
@@ -368,111 +442,132 @@ class Store:
         try:
             return tuple(parse_signed(data, signature) for data, signature in rows)
         except MalformedMessageError as error:
-            raise StoreError(f"the store is damaged: {error}") from None
+            raise DamagedStoreError(f"the store is damaged: {error}") from None
 
     def _end(self, match: bytes) -> tuple[int, int]:
         """Return the number of a match and the place of its next message."""
         if match not in self._ends:
-            rows = self._read("SELECT number FROM matches WHERE match = ?", (match,), (int,))
-            if not rows:
-                raise StoreError("the store does not know the match")
-            first, last = _places(rows[0][0])
+            number = self._number(match)
+            first, last = _places(number)
             newest = "SELECT place FROM messages WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1"
             places = self._read(newest, (first, last), (int,)) or [(first - 1,)]
             if places[0][0] == last:
-                raise StoreError("the store is damaged: a message has the last place of all")
-            self._ends[match] = rows[0][0], places[0][0] + 1 - first
+                raise DamagedStoreError("the store is damaged: a message number is out of range")
+            self._ends[match] = number, places[0][0] + 1 - first
         return self._ends[match]
 
+    def _number(self, match: bytes) -> int:
+        rows = self._read("SELECT number FROM matches WHERE match = ?", (match,), (int,))
+        if not rows:
+            raise StoreError("the store does not know the match")
+        return int(rows[0][0])
+
     def matches(self) -> tuple[StoredMatch, ...]:
-        """Return the matches that were formed or proposed; formed ones first, of each kind the newest first."""
+        """Return the matches that were formed or proposed; formed ones first, of each kind the newest first.
+
+        One that is damaged comes without a genesis, as if it were over: it can only be forgotten.
+
+        :raises StoreError: if the store cannot be read, or a match has no id.
+        """
         query = (
             "SELECT match, genesis, seed, formed, created, over, port, table_name, name, winners, hosted "
-            "FROM matches JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
+            "FROM matches LEFT JOIN seeds USING (match_key) ORDER BY formed DESC, number DESC"
         )
-        rows = self._read(query, (), (bytes, bytes, bytes, int, int, int, int, str, str, str, int))
-        if not all(
-            len(match) == HASH_BYTES
-            and 0 <= created < LATEST
-            and 0 <= port < 65536
-            and (not name or is_name(name))
-            and _WINNERS.fullmatch(winners)
-            for match, _, _, _, created, _, port, _, name, winners, _ in rows
-        ):
-            raise StoreError("the store is damaged: a match has an id, a date, a port, a name or winners that are none")
-        return tuple(
-            StoredMatch(
-                match,
-                genesis,
-                seed,
-                bool(formed),
-                created,
-                bool(over),
-                port,
-                table,
-                name,
-                tuple(map(int, filter(None, winners.split(",")))),
-                bool(hosted),
-            )
-            for match, genesis, seed, formed, created, over, port, table, name, winners, hosted in rows
-        )
+        return tuple(map(_stored, self._rows(query, ())))
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         try:
             self._db.execute(statement, values)
         except _FAILURES as error:
-            raise StoreError(f"cannot write to the store: {error}") from error
+            raise failure(("cannot write to the store",), error) from error
+
+    def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except _FAILURES as error:
+            raise failure(("cannot read the store",), error) from error
 
     def _read(self, query: str, values: tuple[object, ...], types: tuple[type, ...]) -> list[tuple[Any, ...]]:
-        try:
-            rows = self._db.execute(query, values).fetchall()
-        except _FAILURES as error:
-            raise StoreError(f"cannot read the store: {error}") from error
+        rows = self._rows(query, values)
         # SQLite keeps values of any type in any column.
         if any(tuple(map(type, row)) != types for row in rows):
-            raise StoreError("the store is damaged: a column holds another type than was written")
+            raise DamagedStoreError("the store is damaged: a column holds another type than was written")
         return rows
 
 
-def copy_store(path: Path, folder: Path) -> Path:
-    """Copy a store into a folder, also while another process writes it; return the path of the copy.
+def _stored(row: tuple[Any, ...]) -> StoredMatch:
+    """Return the match of a row.
 
-    The log overrides pages of the file that are written meanwhile. Only if the log is begun anew, and so gets another
-    header, the two halves of the copy may not belong together. The process that holds the store must not call this:
-    POSIX systems would release its lock.
-
-    :raises StoreError: if it cannot be copied.
+    :raises StoreError: if it has no id.
     """
-    copy = folder / path.name
-    log, copied_log = (each.with_name(f"{each.name}-wal") for each in (path, copy))
+    match, genesis, seed, formed, created, over, port, table, name, winners, hosted = row
+    if type(match) is not bytes or len(match) != HASH_BYTES:
+        raise DamagedStoreError("the store is damaged: the id of a match is invalid")
+    if (
+        tuple(map(type, row)) != _COLUMNS
+        or not 0 <= port < 65536
+        or (name and not is_name(name))
+        or not _WINNERS.fullmatch(winners)
+    ):
+        return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0)
+    authors = tuple(map(int, filter(None, winners.split(","))))
+    times = bool(formed), calendar(created), bool(over)
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted))
+
+
+def hold(path: Path) -> sqlite3.Connection:
+    """Hold a file, such as a store and with it a home, until the connection is closed or the process dies.
+
+    Two processes cannot lock one database, which is the same on every system. So an empty one beside the file is the
+    lock.
+
+    :raises HomeInUseError: if another process holds it.
+    :raises StoreError: if the lock cannot be used.
+    """
+    lock = path.with_name(f"{path.name}-lock")
     try:
-        for _ in range(_ATTEMPTS):
-            begun = _header(log)
-            shutil.copyfile(path, copy)
-            if begun:
-                shutil.copyfile(log, copied_log)
-            if _header(log) == begun:
-                return copy
-    except OSError as error:
-        raise StoreError(f"cannot copy {path}: {error}") from error
-    raise StoreError(f"cannot copy {path}: it is written all the time")
+        lock.touch(mode=0o600)
+        held = sqlite3.connect(lock, timeout=0, isolation_level=None)
+        try:
+            held.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error:
+            held.close()
+            raise
+    except (OSError, sqlite3.Error) as error:
+        if _is_busy(error):
+            raise HomeInUseError(path.parent, " is in use by another p2pdice") from None
+        raise StoreError("cannot use ", lock, f": {_cause(error)}") from error
+    return held
 
 
-def _header(log: Path) -> bytes:
-    """Return the header of a write-ahead log, which changes when the log is begun anew; nothing if there is no log."""
-    if not log.exists():
-        return b""
-    with log.open("rb") as file:
-        return file.read(_LOG_HEADER)
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _cause(error: Exception) -> str:
+    """Return the words on a failure without the name of the file, which the error has as a part of its own."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def failure(action: Parts, error: Exception) -> StoreError:
+    """Return the error for a failure of SQLite: is it the disk, or the file?"""
+    name = getattr(error, "sqlite_errorname", "")
+    # A statement that this program wrote fails as such if a table is missing, or is another one.
+    is_damaged = (
+        not isinstance(error, sqlite3.Error)
+        or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"))
+        or name == "SQLITE_ERROR"
+    )
+    return (DamagedStoreError if is_damaged else StoreError)(*action, f": {error}")
 
 
 def _places(number: int) -> tuple[int, int]:
     """Return the first place of the messages of a match, and the last.
 
-    :raises StoreError: if no such place fits in a row: then the number was altered.
+    :raises StoreError: if these places fit in no row: then the number was altered.
     """
     if not 0 < number < 1 << 31:
-        raise StoreError("the store is damaged: the number of a match is out of range")
+        raise DamagedStoreError("the store is damaged: the number of a match is out of range")
     return number << 32, ((number + 1) << 32) - 1
 
 

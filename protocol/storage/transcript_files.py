@@ -29,7 +29,7 @@ def match_of(path: Path) -> bytes | None:
 
 
 def genesis_of(path: Path) -> bytes | None:
-    """Return the genesis in the header of a transcript, unchecked; None if the file is none or unreadable."""
+    """Return the genesis in the header of a transcript, unchecked; None if the file is no transcript or unreadable."""
     try:
         with path.open("rb") as file:
             opened = open_transcript(file.read(_HEADER))
@@ -50,7 +50,7 @@ def transcripts(home: Home, digits: str = "") -> Iterator[tuple[bytes, Path]]:
 
 
 def transcript_of(home: Home, match: bytes) -> Path | None:
-    """Return the transcript of a match that lies in a home; None if there is none."""
+    """Return the transcript of a match, if it lies in a home; else None."""
     found = [path for each, path in transcripts(home, match.hex()[:SHORT_ID]) if each == match]
     return max(found, key=written, default=None)
 
@@ -61,7 +61,7 @@ def written(path: Path) -> tuple[float, str]:
 
 
 def transcript_path(home: Home, match: bytes, begun: int, ruleset: Ruleset) -> Path:
-    """Return the path of a match's transcript, whether it exists or not: never that of another file.
+    """Return the path of a match's transcript, whether the file exists or not. No other file has this path.
 
     :param begun: when the match began, in seconds since 1970.
     """

@@ -1,0 +1,245 @@
+"""Backups: one file with the identity key of a home and what its store remembers.
+
+A backup is an SQLite database: the store as it was at one moment, copied by SQLite's own backup while a node may write
+to it, and the key file as it is, so with its passphrase if it has one.
+
+It holds no match that was not over. Whoever returned to such a match with older messages than they have sent, or on two
+machines at once, could sign two messages for one step: a contradiction, which looks like cheating. With the match left
+out, its match key and seed are gone, so nobody can sign anything in it. Only the home itself can return to it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from protocol.crypto.keys import (
+    KeyFileError,
+    WrongPassphraseError,
+    is_protected,
+    read_key,
+    read_private,
+    replace_key_file,
+)
+from protocol.errors import LocalError
+from protocol.limits import KEY_FILE_BYTES
+from protocol.storage import archive
+from protocol.storage.home import STORE_FILE, Home
+from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold
+
+APPLICATION: Final = 0x70326469
+"""In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
+_KEY_MARKS: Final = (b"-----BEGIN ", b"p2pdice argon2id ")
+"""How a key file begins."""
+
+
+class BackupError(LocalError):
+    """A backup cannot be made or restored. The text says why, and that nothing was changed."""
+
+
+class Backup(NamedTuple):
+    """What is in a backup, or in a key file alone."""
+
+    key: bytes
+    """The content of the key file."""
+    made: int | None
+    """When the backup was made, in seconds since 1970; None for a key file."""
+    matches: int
+    people: int
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether the key has a passphrase."""
+        return is_protected(self.key)
+
+
+class Restored(NamedTuple):
+    """What became of a home."""
+
+    former_key: Path | None
+    """Where the key that was there before is kept."""
+    former_store: Path | None
+    """Where the damaged store that was there before is kept."""
+    has_store: bool
+    """Whether the store of the backup is that of the home now."""
+
+
+def back_up(home: Home, path: Path) -> Backup:
+    """Write a backup of a home to a new file, also while a node uses the home; return what is in it.
+
+    :raises FileExistsError: if the file exists; it stays as it is.
+    :raises KeyFileError: if there is no key that can be trusted.
+    :raises StoreError: if the store cannot be read or is damaged.
+    :raises OSError: if the file cannot be written.
+    """
+    key = read_private(home.identity)
+    # Taken at once, so that the backup overwrites nothing that somebody puts there meanwhile.
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            draft = Path(folder) / STORE_FILE
+            draft.touch(mode=0o600)
+            with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+                if home.store.exists():
+                    with archive.read_store(home) as store:
+                        store.copy_to(database)
+                else:
+                    Store.make(database)
+                _shorten(database)
+                matches, people = _count(database)
+                now = int(time.time())
+                database.execute(f"PRAGMA application_id={APPLICATION}")
+                database.execute("CREATE TABLE backup (key BLOB NOT NULL, made INTEGER NOT NULL)")
+                database.execute("INSERT INTO backup VALUES (?, ?)", (key, now))
+                _check(database, home.store)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.replace(path)
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise failure(("cannot back up ", home.store), error) from error
+        raise
+    return Backup(key, now, matches, people)
+
+
+def _shorten(database: sqlite3.Connection) -> None:
+    """Leave out the matches that are not over."""
+    database.execute("PRAGMA journal_mode=DELETE")
+    database.execute("BEGIN")
+    database.execute("DELETE FROM matches WHERE NOT over OR typeof(over) != 'integer'")
+    numbers = "SELECT number FROM matches"
+    database.execute(f"DELETE FROM messages WHERE place >> 32 NOT IN ({numbers})")  # noqa: S608 - no value in it
+    database.execute("DELETE FROM choices WHERE match NOT IN (SELECT match FROM matches)")
+    database.execute("DELETE FROM seeds WHERE match_key NOT IN (SELECT match_key FROM matches)")
+    # Whom one has met there was met. No match to come gets a negative number.
+    database.execute(f"UPDATE OR REPLACE meetings SET match = -abs(match) WHERE match NOT IN ({numbers})")  # noqa: S608
+    database.execute("COMMIT")
+    database.execute("VACUUM")  # deleted seeds could still be read from the pages that they were on
+
+
+def _count(database: sqlite3.Connection) -> tuple[int, int]:
+    """Return how many matches and people there are."""
+    people = "SELECT COUNT(*) FROM (SELECT fingerprint FROM meetings UNION SELECT fingerprint FROM trusted)"
+    ((matches,),) = database.execute("SELECT COUNT(*) FROM matches").fetchall()
+    ((known,),) = database.execute(people).fetchall()
+    return matches, known
+
+
+def _check(database: sqlite3.Connection, path: Path) -> None:
+    """Look through all pages of a database.
+
+    :raises DamagedStoreError: if it is damaged.
+    """
+    ((found,),) = database.execute("PRAGMA quick_check(1)").fetchall()
+    if found != "ok":
+        raise DamagedStoreError(path, f" is damaged: {found}")
+
+
+def restore(home: Home, path: Path) -> Restored:
+    """Give a home the key of a backup or key file, and the store of the backup if the home remembers nothing itself.
+
+    The key that was there before is kept beside the new one. So is a damaged store.
+
+    :raises BackupError: if the file is no backup. Then nothing was changed.
+    :raises HomeInUseError: if a process uses the home.
+    :raises OSError: if the home cannot be written. Then the key is the one before.
+    """
+    backup = look(path)
+    home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    former_store, is_empty = _what_is_there(home)
+    with closing(hold(home.store)):
+        if has_store := is_empty and backup.made is not None:
+            with tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
+                draft = Path(folder) / STORE_FILE
+                draft.touch(mode=0o600)
+                shutil.copyfile(path, draft)
+                _make_store(draft, path)
+                _remove_log(home.store)
+                draft.replace(home.store)
+        return Restored(replace_key_file(home.identity, backup.key), former_store, has_store)
+
+
+def look(path: Path) -> Backup:
+    """Return what is in a backup or a key file.
+
+    :raises BackupError: if it is neither.
+    :raises OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        beginning = file.read(KEY_FILE_BYTES)
+    if beginning.startswith(_KEY_MARKS):
+        _require_key(beginning, path)
+        return Backup(beginning, None, 0, 0)
+    with _reading(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as found:
+        found.execute("PRAGMA trusted_schema=0")
+        ((application,),) = found.execute("PRAGMA application_id").fetchall()
+        strange = found.execute("SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index')").fetchall()
+        if application != APPLICATION or strange:
+            raise BackupError(path, " is no backup of p2pdice")
+        _check(found, path)
+        ((key, made),) = found.execute("SELECT key, made FROM backup LIMIT 1").fetchall() or ((b"", 0),)
+        if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
+            raise BackupError(path, " holds no key")
+        _require_key(key, path)
+        return Backup(key, made, *_count(found))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Call whatever is wrong with a backup an error of it."""
+    try:
+        yield
+    except (sqlite3.Error, StoreError, UnicodeDecodeError, OverflowError) as error:
+        cause = error.parts if isinstance(error, StoreError) else (str(error),)
+        raise BackupError(path, " is no backup, or it is damaged: ", *cause) from None
+
+
+def _make_store(draft: Path, path: Path) -> None:
+    """Turn a copy of a backup into the store of a home."""
+    with _reading(path):
+        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            database.execute("PRAGMA trusted_schema=0")
+            database.execute("DROP TABLE backup")
+            database.execute("PRAGMA application_id=0")
+            _shorten(database)
+        Store(draft).close()  # converts that of an older version
+    _remove_log(draft)
+
+
+def _require_key(key: bytes, path: Path) -> None:
+    try:
+        read_key(key, None, path)
+    except WrongPassphraseError:
+        pass  # it is asked for when the key is used
+    except KeyFileError:
+        raise BackupError(path, " holds no key that can be read") from None
+
+
+def _what_is_there(home: Home) -> tuple[Path | None, bool]:
+    """Return where the damaged store of a home is kept from now on, if it is damaged, and whether the home remembers
+    nothing."""
+    if not home.store.exists():
+        return None, True
+    try:
+        with closing(Store(home.store)) as store:
+            return None, not (store.matches() or store.people.everybody())
+    except DamagedStoreError:
+        number = 1
+        while (kept := home.store.with_name(f"{STORE_FILE}.damaged-{number}")).exists():
+            number += 1
+        home.store.replace(kept)
+        return kept, True
+
+
+def _remove_log(store: Path) -> None:
+    """Remove what belongs to a store that is gone."""
+    for ending in ("-wal", "-shm", "-newest"):
+        store.with_name(f"{store.name}{ending}").unlink(missing_ok=True)

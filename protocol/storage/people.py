@@ -1,0 +1,176 @@
+"""People: the players that this home has met in formed matches, by key and name, and those whose keys its owner trusts.
+
+Names cost nothing and keys cost nothing. Only the two together, met again, say that somebody is the same person. Bots
+with the mark of bots in their names are left out, as each has a key for one evening.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from protocol.crypto.keys import fingerprint
+from protocol.storage.match_names import calendar
+from protocol.wire.genesis import MalformedGenesisError, players_of
+from protocol.wire.nicknames import is_marked_as_bot, outline
+
+SCHEMA: Final = (
+    "CREATE TABLE meetings ("
+    " fingerprint TEXT NOT NULL, match INTEGER NOT NULL, name TEXT NOT NULL, outline TEXT NOT NULL,"
+    " met INTEGER NOT NULL, PRIMARY KEY (fingerprint, match)) WITHOUT ROWID",
+    "CREATE INDEX meetings_by_outline ON meetings (outline)",
+    "CREATE INDEX meetings_by_match ON meetings (match)",
+    "CREATE TABLE trusted ("
+    " fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, outline TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID",
+)
+NAMESAKES: Final = 3
+"""How many of those who have used a name are told: more would fill the screen."""
+
+
+class UsedName(NamedTuple):
+    """A name under which somebody has played."""
+
+    name: str
+    matches: int
+    met: int
+    """When the last of these matches began, in seconds since 1970."""
+
+
+class Person(NamedTuple):
+    """Somebody with a key."""
+
+    fingerprint: str
+    names: tuple[UsedName, ...] = ()
+    """The last used first; none for somebody who was never met."""
+    trusted_as: str | None = None
+    """The name with which the owner trusts the key, perhaps empty; None if they do not."""
+
+    @property
+    def matches(self) -> int:
+        """Number of matches that were played together."""
+        return sum(each.matches for each in self.names)
+
+    @property
+    def met(self) -> int | None:
+        """When the last match with them began; None if there was none."""
+        return max((each.met for each in self.names), default=None)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the owner trusts the key."""
+        return self.trusted_as is not None
+
+    @property
+    def name(self) -> str:
+        """The name to show: the trusted one, else the last used; empty if there is none."""
+        return self.trusted_as or (self.names[0].name if self.names else "")
+
+
+class Doubt(NamedTuple):
+    """What does not fit, as far as this home knows, when a key plays under a name."""
+
+    known_as: tuple[str, ...] = ()
+    """Names under which the key has played here before, if this one is new."""
+    namesakes: tuple[Person, ...] = ()
+    """Others who have used such a name, if the key has never done so; trusted ones first."""
+
+
+class People:
+    """The people of one store.
+
+    :param read: returns the rows of a query with values of these types.
+    :param write: executes a statement.
+    """
+
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        read: Callable[[str, tuple[object, ...], tuple[type, ...]], list[tuple[Any, ...]]],
+        write: Callable[[str, tuple[object, ...]], None],
+    ) -> None:
+        self._db = database
+        self._read = read
+        self._write = write
+
+    def everybody(self) -> tuple[Person, ...]:
+        """Return all people, the last met first, and those who were never met last.
+
+        :raises StoreError: if the store cannot be read.
+        """
+        query = "SELECT fingerprint, name, COUNT(*), MAX(met) FROM meetings GROUP BY fingerprint, name"
+        names: dict[str, list[UsedName]] = {}
+        for key, name, matches, met in self._read(query, (), (str, str, int, int)):
+            names.setdefault(key, []).append(UsedName(name, matches, calendar(met)))
+        trusted = dict(self._read("SELECT fingerprint, name FROM trusted", (), (str, str)))
+        people = [
+            Person(key, tuple(sorted(names.get(key, ()), key=lambda used: (-used.met, used.name))), trusted.get(key))
+            for key in names.keys() | trusted.keys()
+        ]
+        return tuple(sorted(people, key=lambda person: (-(person.met or 0), person.name, person.fingerprint)))
+
+    def person(self, key: str, but: bytes = b"") -> Person:
+        """Return what is known of a key.
+
+        :param key: its fingerprint.
+        :param but: a match that does not count.
+        """
+        query = (
+            "SELECT name, COUNT(*), MAX(met) FROM meetings WHERE fingerprint = ? AND match IS NOT"
+            " (SELECT number FROM matches WHERE match = ?) GROUP BY name ORDER BY MAX(met) DESC, name"
+        )
+        rows = self._read(query, (key, but), (str, int, int))
+        trusted = self._read("SELECT name FROM trusted WHERE fingerprint = ?", (key,), (str,))
+        names = tuple(UsedName(name, matches, calendar(met)) for name, matches, met in rows)
+        return Person(key, names, trusted[0][0] if trusted else None)
+
+    def doubt(self, key: str, name: str, but: bytes = b"") -> Doubt:
+        """Return what does not fit when a key plays under a name; nothing if both are new, or were met together.
+
+        :param key: its fingerprint.
+        :param but: a match that does not count: the one that is played, or judged.
+        """
+        known, form = self.person(key, but), outline(name)
+        names = (*([known.trusted_as] if known.trusted_as else []), *(used.name for used in known.names))
+        if form in map(outline, names):
+            return Doubt()
+        query = (
+            "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?1"
+            " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ?1 AND match IS NOT"
+            " (SELECT number FROM matches WHERE match = ?3)) WHERE fingerprint != ?2"
+            " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?4"
+        )
+        others = [] if is_marked_as_bot(name) else self._read(query, (form, key, but, NAMESAKES), (str,))
+        return Doubt(tuple(dict.fromkeys(names)), tuple(self.person(other, but) for (other,) in others))
+
+    def trust(self, key: str, name: str, now: int) -> None:
+        """Trust a key from now on.
+
+        :param key: its fingerprint.
+        :param name: that of its owner; empty if it is not known.
+        """
+        self._write("INSERT OR REPLACE INTO trusted VALUES (?, ?, ?, ?)", (key, name, outline(name), now))
+
+    def untrust(self, key: str) -> None:
+        """Trust a key no more."""
+        self._write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
+
+
+def meet(database: sqlite3.Connection, match: bytes | None = None) -> None:
+    """Remember who plays in a formed match, in all formed ones if none is given. Once more changes nothing.
+
+    :raises sqlite3.Error: if the store cannot be written.
+    """
+    query = "SELECT number, created, genesis, match_key FROM matches WHERE formed"
+    which, values = ("", ()) if match is None else (" AND match = ?", (match,))
+    for number, created, genesis, own in database.execute(f"{query}{which}", values).fetchall():
+        if (type(created), type(genesis)) != (int, bytes):
+            continue  # damaged: reading it raises the error
+        with suppress(MalformedGenesisError):
+            rows = [
+                (fingerprint(player.identity), number, player.nickname, outline(player.nickname), created)
+                for player in players_of(genesis)
+                if player.match_key != own and not is_marked_as_bot(player.nickname)
+            ]
+            database.executemany("INSERT OR IGNORE INTO meetings VALUES (?, ?, ?, ?, ?)", rows)

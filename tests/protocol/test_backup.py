@@ -1,0 +1,216 @@
+"""A backup holds one moment of a home, also while it is in use, and nothing of a match that could be returned to."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.crypto.keys import Identity, MatchKey, WrongPassphraseError
+from protocol.storage import backup
+from protocol.storage.backup import BackupError
+from protocol.storage.home import Home
+from protocol.storage.store import DamagedStoreError, HomeInUseError, Store
+from protocol.wire.genesis import match_id
+from tests.protocol.test_store import message
+from tests.simulation.world import IDENTITIES, genesis
+
+FINISHED, FINISHED_SEEDS = genesis(PRESETS["classic"], 3, b"finished")
+RUNNING, RUNNING_SEEDS = genesis(PRESETS["classic"], 2, b"running")
+OWNER = IDENTITIES[FINISHED.roster[0].join.identity]
+
+
+def fill(store: Store) -> None:
+    for made, seeds in ((FINISHED, FINISHED_SEEDS), (RUNNING, RUNNING_SEEDS)):
+        match, key = match_id(made.encoded()), MatchKey(seeds[0]).public
+        if any(each.match == match for each in store.matches()):
+            continue
+        store.add_seed(key, seeds[0])
+        store.add_match(match, made.encoded(), key, 1_700_000_000, 7000, "Friday")
+        store.mark_formed(match)
+        store.write(match, [message(step) for step in range(5)])
+    store.add_choice(match_id(RUNNING.encoded()), 4, "3x5")
+    store.mark_over(match_id(FINISHED.encoded()), (1,))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    with closing(Store(made.store)) as store:
+        fill(store)
+    OWNER.save(made.identity)
+    return made
+
+
+def people(home: Home) -> list[tuple[str, int]]:
+    with closing(Store(home.store)) as store:
+        return sorted((each.fingerprint, each.matches) for each in store.people.everybody())
+
+
+def test_a_home_is_restored_with_its_key_its_people_and_its_finished_matches(home: Home, tmp_path: Path) -> None:
+    made = backup.back_up(home, tmp_path / "backup")
+    assert (made.matches, made.is_protected) == (1, False)
+    new = Home(tmp_path / "new")
+    assert backup.restore(new, tmp_path / "backup") == (None, None, True)
+    assert Identity.load(new.identity).public == OWNER.public
+    assert people(new) == people(home)
+    with closing(Store(home.store)) as store, closing(Store(new.store)) as restored:
+        (finished,) = (each for each in store.matches() if each.over)
+        assert restored.matches() == (finished,)
+        assert restored.messages(finished.match) == store.messages(finished.match)
+        met = sum(each.matches for each in store.people.everybody())
+        fill(restored)  # the numbers of new matches are none under which somebody was met
+        assert sum(each.matches for each in restored.people.everybody()) == met + 1
+
+
+def test_nothing_of_an_unfinished_match_is_in_a_backup(home: Home, tmp_path: Path) -> None:
+    """Not even in pages that SQLite does not use any more."""
+    backup.back_up(home, tmp_path / "backup")
+    content = (tmp_path / "backup").read_bytes()
+    assert FINISHED_SEEDS[0] in content
+    assert RUNNING_SEEDS[0] not in content
+    assert RUNNING.encoded() not in content
+    backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
+    assert RUNNING_SEEDS[0] not in Home(tmp_path / "new").store.read_bytes()
+
+
+def test_a_backup_of_a_home_in_use_has_all_that_is_committed(home: Home, tmp_path: Path) -> None:
+    with closing(Store(home.store)) as store:
+        match = match_id(FINISHED.encoded())
+        for count in range(3):
+            store.write(match, [message(count + 5)])
+            backup.back_up(home, tmp_path / f"backup-{count}")
+            new = Home(tmp_path / f"new-{count}")
+            backup.restore(new, tmp_path / f"backup-{count}")
+            with closing(Store(new.store)) as restored:
+                assert len(restored.messages(match)) == 6 + count
+
+
+def test_a_backup_keeps_the_passphrase_of_the_key(home: Home, tmp_path: Path) -> None:
+    home.identity.unlink()
+    OWNER.save(home.identity, "correct horse")
+    assert backup.back_up(home, tmp_path / "backup").is_protected
+    new = Home(tmp_path / "new")
+    backup.restore(new, tmp_path / "backup")
+    with pytest.raises(WrongPassphraseError):
+        Identity.load(new.identity)
+    assert Identity.load(new.identity, "correct horse").public == OWNER.public
+
+
+def test_no_file_is_overwritten(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "backup").write_text("mine")
+    with pytest.raises(FileExistsError):
+        backup.back_up(home, tmp_path / "backup")
+    assert (tmp_path / "backup").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+def test_no_other_account_can_read_a_backup_or_what_is_restored(home: Home, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        backup.back_up(home, tmp_path / "backup")
+        backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new").iterdir()} == {0o600}
+
+
+def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    other = Home(tmp_path / "other")
+    Identity.load_or_create(other.path)
+    before = other.identity.read_bytes()
+    with closing(Store(other.store)) as store:
+        store.people.trust("AAAA", "Zoe", 1)
+    restored = backup.restore(other, tmp_path / "backup")
+    assert not restored.has_store
+    assert restored.former_key is not None
+    assert restored.former_key.read_bytes() == before
+    assert Identity.load(other.identity).public == OWNER.public
+    assert people(other) == [("AAAA", 0)]
+
+
+def test_a_key_file_alone_can_be_restored(home: Home, tmp_path: Path) -> None:
+    new = Home(tmp_path / "new")
+    assert backup.restore(new, home.identity) == (None, None, False)
+    assert new.identity.read_bytes() == home.identity.read_bytes()
+
+
+def test_a_damaged_store_is_put_aside_for_that_of_the_backup(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    expected = people(home)
+    home.store.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(DamagedStoreError):
+        Store(home.store)
+    restored = backup.restore(home, tmp_path / "backup")
+    assert restored.has_store
+    assert restored.former_store is not None
+    assert restored.former_store.read_bytes() == b"no database at all" * 1000
+    assert people(home) == expected
+
+
+def test_a_home_in_use_is_not_changed(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    key = home.identity.read_bytes()
+    with closing(Store(home.store)), pytest.raises(HomeInUseError):
+        backup.restore(home, tmp_path / "backup")
+    assert home.identity.read_bytes() == key
+
+
+@pytest.mark.parametrize("content", [b"", b"no backup" * 1000, b"-----BEGIN PRIVATE KEY-----\nAAAA\n"])
+def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "backup").write_bytes(content)
+    with pytest.raises(BackupError):
+        backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "PRAGMA application_id=7",
+        "DROP TABLE backup",
+        "UPDATE backup SET key = 7",
+        "UPDATE backup SET key = x'00'",
+        "DELETE FROM backup",
+        "DROP TABLE matches",
+        "CREATE TRIGGER t AFTER DELETE ON matches BEGIN DELETE FROM trusted; END",
+        "PRAGMA user_version=99",
+    ],
+)
+def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, damage: str) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute(damage)
+    new = Home(tmp_path / "new")
+    with pytest.raises(BackupError):
+        backup.restore(new, tmp_path / "backup")
+    assert not new.identity.exists()
+    assert not new.store.exists()
+
+
+def test_a_backup_with_a_damaged_page_changes_nothing(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    content = bytearray((tmp_path / "backup").read_bytes())
+    content[4096:8192] = bytes(4096)
+    (tmp_path / "backup").write_bytes(content)
+    with pytest.raises(BackupError):
+        backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
+    assert not (tmp_path / "new").joinpath("identity.key").exists()
+
+
+def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(home: Home, tmp_path: Path) -> None:
+    content = bytearray(home.store.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    home.store.write_bytes(content)
+    with pytest.raises(DamagedStoreError):
+        backup.back_up(home, tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
