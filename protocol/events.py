@@ -23,7 +23,7 @@ class PlayerInfo:
     name: str
     """Nickname, 1–20 characters, already checked (NFC, no control characters)."""
     fingerprint: str
-    """Of the identity key, for people to compare."""
+    """Fingerprint of the identity key, for people to compare."""
     is_me: bool = False
 
 
@@ -41,11 +41,28 @@ class TableOpened:
     problem: str = ""
     """Why the table is not advertised."""
     is_reachable: bool = True
-    """False when this machine has no address on a network: nobody on another one gets here."""
+    """False when this machine has no address on a network: then no other machine reaches it."""
     seats: int = field(kw_only=True)
-    """In all, the host's included."""
+    """All seats, the host's included."""
     ruleset: Ruleset = field(kw_only=True)
     """The rules of this table."""
+    code: str = field(default="", kw_only=True)
+    """The short code, which ``p2pdice join`` takes, too, where multicast works. Empty where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeMade:
+    """The open table of this node has a new short code."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTried:
+    """Somebody has typed a wrong short code for this node's table, or guessed at it."""
+
+    tries_left: int
+    """Further wrong tries before the code is closed; 0 if this one has closed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +118,7 @@ HostIs = Literal["asked", "silent", "there", "full", "playing"]
 
 @dataclass(frozen=True, slots=True)
 class AwaitingHost:
-    """This node wants to sit down again with the host of the last match. Told at once, and whenever that changes."""
+    """This node wants to sit down again with the host of the last match. Told at once, and at every change."""
 
     host: PlayerInfo | None
     """None if this node was restarted in that match, and does not know which of its players hosts."""
@@ -110,7 +127,27 @@ class AwaitingHost:
     open yet. ``full``: all seats are taken, or kept for those who have just played. ``playing``: the host plays a match
     with others; this node watches it, if it may, and asks again when it is over."""
     seconds: float
-    """How long this node goes on asking while nobody answers."""
+    """How long this node keeps asking without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainAsked:
+    """A guest of the match that is over wants to sit down again at this node's table. Told once for each guest and
+    match, as long as the table is not open again."""
+
+    player: PlayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Unfamiliar:
+    """A known key plays under a new name, or a known name under a new key, as far as this home has met them in other
+    matches. Told once for each key and name, when they sit down or the match begins."""
+
+    player: PlayerInfo
+    known_as: tuple[str, ...]
+    """Names under which the key has played here before, if this one is new."""
+    namesakes: tuple[PlayerInfo, ...]
+    """Others whom this home knows by such a name, trusted ones first; a few at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +193,12 @@ class CupsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Why a player was put out from outside the game: a part of what :class:`Happened` tells."""
+    """Why a player was evicted: a part of :class:`Happened`."""
 
     step: int
-    """Where nothing came from the player any more, or what came broke the rules."""
+    """The step in which the player sent nothing, or broke the rules."""
     was_on_turn: bool
-    """It was a move that was due."""
+    """The step was waiting for a move."""
     witnesses: tuple[int, ...]
     """Seats of the others, whose signed votes say that nothing came."""
     misconduct: str = ""
@@ -170,12 +207,12 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The engine moved: one of the things that came of an input, and the public state after all of them."""
+    """One event of the game, and the public state after all events of the same input."""
 
     event: GameEvent
     state: State
     eviction: Eviction | None = None
-    """With a player who is out for having been evicted: why."""
+    """For an evicted player: the reason."""
     is_last: bool = True
     """No other event of the same input follows."""
 
@@ -204,7 +241,7 @@ class PeerLost:
 
     player: PlayerInfo
     left_on_purpose: bool = False
-    """They have quit and said so, so that nothing is wrong with the network. They may come back all the same."""
+    """They have quit on purpose, so nothing is wrong with the network. They may still come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,24 +253,24 @@ class PeerBack:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """Nothing can happen until these players are back, or, where they are linked, until something comes from them: time
-    is up, and the others are too few to go on without them. The match can be resumed at any time."""
+    """The match waits for these players without end: their time is up, and the others are too few to go on without
+    them. It can be resumed at any time."""
 
     awaited: tuple[PlayerInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """Others are waited for; if nothing comes from them, the players who are there go on without them."""
+    """The match waits for these players; if nothing comes from them, the others go on without them."""
 
     awaited: tuple[PlayerInfo, ...]
     seconds: int
-    """How long they are still waited for."""
+    """The remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """What happened last is void: a majority has agreed on another course of this round, and play goes on from here."""
+    """The last events are void: a majority has agreed on another course of this round, and play goes on from here."""
 
     state: State
 
@@ -251,11 +288,11 @@ class Misbehaved:
     step: int
     reason: str
     proof: Path | None = None
-    """A file that shows it to anybody: ``p2pdice verify`` names the culprit with nothing but that."""
+    """A file that proves it to anybody: ``p2pdice verify`` needs nothing else to name the culprit."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatchOver:
+class MatchResult:
     """The match is decided and its transcript is on disk."""
 
     match_id: str
@@ -299,19 +336,23 @@ class Diverged:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something worth a line that is nobody's event (discovery failed, an address changed)."""
+    """Something worth a line that has no event of its own (discovery failed, an address changed)."""
 
     text: str
 
 
 NodeEvent = (
     TableOpened
+    | CodeMade
+    | CodeTried
     | TableMoved
     | TableJoined
     | TableWatched
     | LobbyChanged
     | TableClosed
     | AwaitingHost
+    | AgainAsked
+    | Unfamiliar
     | MatchFormed
     | MatchStarted
     | DiceRolled
@@ -326,7 +367,7 @@ NodeEvent = (
     | TakenBack
     | Continued
     | Misbehaved
-    | MatchOver
+    | MatchResult
     | Said
     | Stopped
     | Diverged

@@ -1,11 +1,11 @@
-"""All numbers that bound what a peer can make this node do, each with its reason.
+"""All numbers that bound the work and the memory that peers cost this node, each with its reason.
 
 Subjects, in this order: how many links a stranger may hold; the handshake; bytes and messages of a link; dialling;
-messages and histories; votes; catching up; patience; spoken words; spectators; lengths of texts; discovery; disk.
-Each heading names the modules that enforce its limits.
+messages and histories; votes; catching up; patience; spoken words; spectators; lengths of texts; lobbies; short codes;
+discovery; disk. Each heading names the modules that enforce its limits.
 
-Lengths are in bytes unless a name says characters. Times are in seconds of a monotonic clock. A RATE is so many a
-second in the long run; a BURST is so many at once (see :mod:`protocol.rate_limit`).
+Lengths are in bytes unless a name says characters. Times are in seconds of a monotonic clock. A RATE is a number a
+second in the long run; a BURST is a number at once (see :mod:`protocol.rate_limit`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIB: Final = 1024
 
 LINKS_PER_ADDRESS: Final = 3
 """Links that strangers at one address may hold, so that one machine cannot take every place. Links from this machine
-are exempt."""
+are exempt; they count towards :data:`LINKS_OUTSIDE_ROSTER`."""
 LINKS_OUTSIDE_ROSTER: Final = 16
 """Links that all strangers together may hold. An idle TLS link costs some 30 KiB; a table and its spectators need no
 more."""
@@ -34,7 +34,7 @@ by net/mesh.py."""
 # The handshake, before the peer is known. Enforced by net/listener.py and net/channel.py.
 
 HANDSHAKE: Final = 5.0
-"""Seconds from the TCP connection to WELCOME. On a LAN this takes milliseconds, with a laptop that wakes up perhaps a
+"""Seconds from the TCP connection to WELCOME. On a LAN this takes milliseconds; with a laptop that wakes up, perhaps a
 second."""
 HANDSHAKES: Final = 16
 """TLS handshakes under way at once. One more ends the oldest of the address that has most of them."""
@@ -50,9 +50,9 @@ HANDSHAKE_HELLO: Final = 2 * KIB
 """The first TLS record from the peer, without certificates: some 300 bytes, with a post-quantum key share 1,500."""
 HANDSHAKE_FROM_DIALLER: Final = KIB
 """The rest of the handshake from the side that dials: 500 bytes, with a certificate of 275 and its proof. OpenSSL would
-take 100 KiB of certificates. They cost half a millisecond to 0.3 s a kilobyte, as their author likes."""
+take 100 KiB of certificates. A kilobyte costs from half a millisecond to 0.3 s, depending on what its author put in."""
 HANDSHAKE_FROM_LISTENER: Final = KIB + 256
-"""The same from the side that answers: 900 bytes, as it also says what it accepts."""
+"""The same from the side that answers: 900 bytes, as it also asks for a certificate."""
 HANDSHAKE_PIECES: Final = 32
 """Pieces in which a handshake may arrive. Each costs a turn of the event loop; two or three are the rule."""
 FRAME_BEFORE_WELCOME: Final = 4 * KIB
@@ -99,7 +99,7 @@ SILENCE: Final = 15.0
 """Seconds without hearing anything after which a link is cut, three lost keepalives: the peer sleeps, its machine is
 gone or the cable is out. TCP would notice in minutes."""
 SHUTDOWN: Final = 2.0
-"""Seconds that a closed link may take to send what was queued before it is cut."""
+"""Seconds that a closed link may take to send its queue before it is cut."""
 TLS_PIECE: Final = 16 * KIB
 """Bytes that OpenSSL is given at once after the handshake: as many as one record can carry."""
 TLS_WASTE: Final = 32 * KIB
@@ -130,7 +130,7 @@ PLAYERS: Final = 10
 JOIN_ADDRESSES: Final = 8
 """Addresses in a join record: a laptop with a dock, Wi-Fi and a virtual network has five or six."""
 STEPS: Final = 2**32
-"""Steps of a match: what four bytes hold, and longer than anybody plays."""
+"""Steps of a match: as many as four bytes can count, and more than anybody plays."""
 DEPTH: Final = 6
 """Arrays in arrays: a genesis, the deepest value, has four."""
 ARRAY: Final = 1024
@@ -139,7 +139,7 @@ its items before the first of them is there. Without this limit a few bytes woul
 in an array."""
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept of one author for later steps than the open one. Each link is in order, but not with the others, so an
-author can be some turns ahead of what another link has delivered. What does not fit is asked for again."""
+author can be some turns ahead of what another link has delivered. Messages that do not fit are asked for again."""
 CHECKED: Final = 512
 """Messages whose signatures are remembered as right, so that they are not checked again."""
 TRANSCRIPT: Final = 64 * KIB * KIB
@@ -147,11 +147,11 @@ TRANSCRIPT: Final = 64 * KIB * KIB
 refused before it is looked at. Judging one takes little more memory than its size; replaying it, up to about fifteen
 times as much."""
 EVIDENCE: Final = 64
-"""Messages behind the end of a transcript that are looked at: two for each player would do."""
+"""Messages after the end of a transcript that are looked at: two for each player would do."""
 STATES_APART: Final = 32
-"""One in so many states of a match folded from a file is kept; the others are worked out from it."""
+"""One in this many states of a match folded from a file is kept; the others are worked out from it."""
 
-# Votes on absence. Enforced by consensus/absence.py and match/match.py.
+# Votes on absence. Enforced by consensus/ballot.py, consensus/absence.py, match/voter.py and match/match.py.
 
 RELAY: Final = 0.5
 """Seconds between a majority of ABSENTs and the CLOSE that rests on it. In this time the majority's votes reach all who
@@ -168,8 +168,8 @@ votes count only while they complete a majority, as when a peer shows one.
 
 One would not do: a voter who enters a round that has a majority must know the majority of the round before, as the
 vote names it. Two did no harm in 2,000 seeds of the simulator and in the small worlds. But the small worlds have three
-rounds. With two, votes are dropped in them, and they no longer found two of seven planted mistakes. With three nothing
-is dropped there, and they show what they seem to show."""
+rounds. With two, votes are dropped in them, and two of seven planted mistakes are no longer found. With three nothing
+is dropped, and the small worlds prove what they claim."""
 VOTE_ROUNDS_AHEAD: Final = 1000
 """How far ahead the round of a single voter may lie to be followed: a liar must not take all to the last round."""
 
@@ -191,7 +191,8 @@ WASTE_BURST: Final = 1500
 WASTE_KNOWN: Final = 0.1
 """How much of a useless message a known one counts: nobody checks its signature."""
 
-# Patience. Enforced by match/timeouts.py; the genesis holds the values of a match, these are the defaults.
+# Patience. Enforced by match/timeouts.py, match/match.py and net/network_changes.py. The genesis holds the patience of
+# a match; PATIENCE_HUMAN and PATIENCE_AUTOMATIC are the defaults.
 
 PATIENCE_HUMAN: Final = 120
 """Seconds for a choice that a person makes."""
@@ -201,14 +202,14 @@ PATIENCE_BOUNDS: Final = (5, 3600)
 """Seconds that a host may propose: below, a slow link is called silence; above, nobody waits. Enforced by
 wire/genesis.py."""
 OVERSLEPT: Final = 2.0
-"""A timer that fires so many seconds late was asleep with its machine: nobody can be blamed for the time in between."""
+"""A timer that fires this many seconds late slept with its machine: nobody can be blamed for the time in between."""
 GRACE: Final = 3.0
 """Seconds that a program may take for an answer without being charged: a busy laptop, a Wi-Fi that drops out for a
 moment."""
 BANK: Final = 4
-"""What each player's program may take beyond that in all steps of a match together, in patiences for a program."""
+"""Further time for each player's program in all steps of a match together, in patiences for a program."""
 REPRIEVES: Final = 3
-"""How often in one step the return of a player's link lets patience with that player begin anew."""
+"""How often in one step the return of a player's link lets patience with that player begin again."""
 
 # Spoken words. Enforced by match/words.py and node/talking.py.
 
@@ -232,7 +233,7 @@ SPEAKERS: Final = 64
 """Authors whose last word is remembered: many more than sit together in an evening. The one who has been silent for
 longest is forgotten first."""
 
-# Spectators. Enforced by node/host.py, node/spectators.py and node/spectator_session.py.
+# Spectators. Enforced by node/host.py, node/spectators.py and node/followed_match.py.
 
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`: a player who wants a seat finds a free link."""
@@ -248,11 +249,11 @@ SPECTATOR_LINKS: Final = 3
 TEXT_CHARACTERS: Final = 200
 """Names, reasons and versions in frames."""
 MOVE_CHARACTERS: Final = 200
-"""The longest move is a few dozen characters; the engine judges whatever is shorter than this."""
+"""The longest move is a few dozen characters; the engine judges every text up to this length."""
 WORD_CHARACTERS: Final = 200
 """What a player says at once: two or three lines of a terminal."""
 NICKNAME_CHARACTERS: Final = 20
-"""Two of them and a sentence between fit into a line."""
+"""Two names and the words between them fit on a line."""
 COMBINING_MARKS: Final = 2
 """Marks on one character: more would stand on top of each other and cover the lines around."""
 TABLE_NAME_CHARACTERS: Final = 40
@@ -260,14 +261,44 @@ TABLE_NAME_CHARACTERS: Final = 40
 RULES_CHARACTERS: Final = 40
 """The name of a ruleset or the start of its hash, as a table advertises it."""
 
+# Lobbies. Enforced by node/host.py and match/lobby.py.
+
+JOIN_RATE: Final = 2.0
+"""Seats a second that a host gives to guests, newcomers or not. Each may end a proposed match and begin another, which
+all players at the table store. A guest who asks too soon waits, with the latest request only. So a guest who asks
+without end keeps nobody out."""
+JOIN_BURST: Final = 20
+"""Seats given at once: everybody sits down, and some of them twice."""
+LOBBY_RATE: Final = 6.0
+"""Changes of a table and proposals a second that a guest or a spectator takes from a host. An honest host sends three
+for each seat that it gives. Above the rate the table is left: each frame is told to the owner or stored."""
+LOBBY_BURST: Final = 100
+"""Such frames at once: those of an honest host for :data:`JOIN_BURST` seats, and after a silence of the link."""
+
+# Short codes. Enforced by node/code_desk.py and node/code_inquiry.py.
+
+CODE_TRIES: Final = 3
+"""Wrong tries that close a short code; a guest's program tries at most so many players for a code that was typed. Each
+is one guess among four million, and people mistype a word now and then."""
+CODE_RATE: Final = 2.0
+"""Exchanges a second that a host takes part in. Each takes some 12 ms of computing."""
+CODE_BURST: Final = 10
+"""Exchanges at once: everybody at the table types the code."""
+CODE_RATE_PER_ADDRESS: Final = 1.0
+"""Exchanges a second with one address: a stranger who comes again and again leaves room for others."""
+CODE_BURST_PER_ADDRESS: Final = 5
+"""Exchanges with one address at once."""
+CODE_SEARCH: Final = 20.0
+"""Seconds for which a guest tries those who say that they have the number, all together."""
+
 # Discovery by multicast DNS. Enforced by net/multicast.py, net/mdns.py, net/sightings.py and node/locator.py.
 
 DATAGRAM: Final = 1472
-"""Bytes of a multicast packet that is read: what fits into one Ethernet frame. One table takes some 500; a sender with
-many tables splits them."""
+"""Bytes of a multicast packet that is read, as many as fit into one Ethernet frame. One table takes some 500; a sender
+with many tables splits them."""
 DATAGRAM_RATE: Final = 500.0
 """Multicast packets a second that are looked at, of all services of the network together. Looking at one takes some
-30 microseconds, whatever it is. Further ones stay with the system, which throws them away."""
+30 microseconds, whatever its content. Further ones stay with the system, which throws them away."""
 DATAGRAM_BURST: Final = 1000
 """Multicast packets that are looked at in one go."""
 DATAGRAM_REST: Final = 0.1
@@ -305,7 +336,7 @@ leave the field to a forger for as long."""
 KNOWN_ANSWERS: Final = 20
 """Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
-# Disk. Enforced by node/host.py, node/proposals.py, storage/store.py, crypto/keys.py and cli/log.py.
+# Disk. Enforced by node/host.py, node/proposals.py, crypto/keys.py and cli/log.py.
 
 PROPOSALS: Final = 16
 """Proposals of one table that are kept without being formed: one for each guest who comes or goes. Any of them may have

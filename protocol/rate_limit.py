@@ -37,7 +37,7 @@ class Bucket:
         return max(0.0, (1 - self._level) / self._rate)
 
     def take(self, units: float = 1) -> None:
-        """Count what happened. More than is left becomes a debt, which delays the next event."""
+        """Count an event. A cost above the units left becomes a debt, which delays the next event."""
         self._level -= units
 
     def admits(self, now: float) -> bool:

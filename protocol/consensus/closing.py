@@ -1,4 +1,4 @@
-"""A step while it closes: what the rule of its kind may look at and change."""
+"""A step while it closes. The rule of its kind looks at it, and changes the game."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any, Generic, TypeVar
 
 from p2pdice import Concede, Event, Evict, Expect, Play, State, apply
 from p2pdice import Input as GameInput
-from protocol.consensus.position import Position, Purpose, Transition
+from protocol.consensus.position import ROLLS, Position, Transition
 from protocol.crypto.joint_randomness import Context
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Genesis
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Signed
 
 Body = TypeVar("Body", bound=Value)
-
-_ROLLS = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
 
 
 class Closing(Generic[Body]):
@@ -24,7 +22,7 @@ class Closing(Generic[Body]):
     The game, the dice and the members begin as they were before the step; rules change them.
 
     :param entries: the messages that close the step, by author.
-    :param transition: what the move among them makes of the game, if there is one.
+    :param transition: the game after the move among them; None if it was not judged just now.
     """
 
     def __init__(
@@ -37,16 +35,14 @@ class Closing(Generic[Body]):
     ) -> None:
         self.genesis = genesis
         self.position = position
-        self.context = Context(match, position.step, position.tip)
+        self.match = match
         self.transition = transition
         kind, owed = position.kind, position.owed
-        given: Any = {author: signed.message.body for author, signed in entries.items() if signed.message.kind is kind}
+        given: Any = {author: signed.message.body for author, signed in entries.items() if signed.message.kind == kind}
         self.bodies: dict[int, Body] = given
         """The bodies of the kind that the step takes, by author."""
-        self.leavers: tuple[int, ...] = ()
-        """Authors who owed a message of that kind and gave none: they have left the match."""
         self.is_spoilt = False
-        """The roll under way is thrown away: somebody may have known the outcome and left."""
+        """The roll under way is undone: an author left who may have known its outcome."""
 
         self.state = position.state
         self.happened: list[tuple[Event, State]] = []
@@ -66,14 +62,20 @@ class Closing(Generic[Body]):
             self._lose(tuple(author for author in owed if author not in self.bodies), entries)
 
     def _lose(self, leavers: tuple[int, ...], entries: Mapping[int, Signed]) -> None:
+        """Note the authors who owed a message of the kind and gave none: they leave the match."""
         position = self.position
-        self.leavers = leavers
         self.left = tuple(sorted((*self.left, *leavers)))
+        self.players = tuple(author for author in self.players if author not in leavers)
         self.resigned = tuple(sorted((*self.resigned, *(author for author in leavers if author in entries))))
         self.take_out(leavers)
         # Witnesses roll nothing, so their leaving spoils no roll.
-        is_rolling = position.purpose in _ROLLS and position.kind in (Kind.LOCK, Kind.REVEAL)
+        is_rolling = position.purpose in ROLLS and position.standing is not None
         self.is_spoilt = is_rolling and any(author not in position.witnesses for author in leavers)
+
+    @property
+    def context(self) -> Context:
+        """Where the commitments are made that come with this step."""
+        return Context(self.match, self.position.step, self.position.tip)
 
     def feed(self, item: GameInput) -> None:
         """Give the engine an input."""
@@ -81,12 +83,12 @@ class Closing(Generic[Body]):
         self.follow(apply(self.state, item))
 
     def follow(self, transition: Transition) -> None:
-        """Go on with what an input made of the game."""
+        """Go on with the game after an input."""
         self.state, events = transition
         self.happened += [(event, self.state) for event in events]
 
     def take_out(self, leavers: tuple[int, ...]) -> None:
-        """Take authors who resigned or were found absent out of the game, by seat, until it ends."""
+        """Let authors who resigned or were voted absent leave the game, in the order of seats, until it ends."""
         for seat, author in enumerate(self.seats):
             if author not in leavers or self.state is None or self.state.expects.kind is Expect.OVER:
                 continue

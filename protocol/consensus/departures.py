@@ -1,4 +1,4 @@
-"""Players who left a match before its end: when, and by whose votes."""
+"""How players left a match before its end."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from protocol.consensus.position import Position
-from protocol.wire.messages import Kind
 
 
 class Departure(NamedTuple):
     """How one player left."""
 
     step: int
-    kind: Kind | None
+    kind: int
     """The kind of message that the player owed there."""
     witnesses: tuple[int, ...]
-    """Players who voted that nothing came, leaving out those accused of silence themselves. Empty if the player
-    resigned; otherwise at least one, because those who vote and those who stay are each more than half of the base."""
+    """The players who voted that nothing came and were not voted absent themselves. Empty if the player resigned.
+    Otherwise at least one, as those who vote and those who stay are each more than half of the base."""
 
 
 def departure(chain: Sequence[Position], author: int) -> Departure | None:
-    """Return how ``author`` left the history that these positions are of; None if they did not."""
+    """Return how ``author`` left the history with these positions; None if they did not."""
     for before, after in pairwise(chain):
         if author in after.left:
+            assert before.kind is not None
             return Departure(before.step, before.kind, () if author in after.entries else witnesses(before, after))
     return None
 
 
 def witnesses(before: Position, after: Position) -> tuple[int, ...]:
-    """Return who voted to close a step without others, leaving out those who were accused in it themselves."""
+    """Return the authors of the votes that closed a step, without those who were voted absent in it themselves."""
     voters = (vote.message.author for vote in after.certificate)
     return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

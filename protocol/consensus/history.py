@@ -24,17 +24,18 @@ verifier (from a file), resume (from the store) and catch-up (from a peer) all u
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 
-from protocol.consensus.absence import Entries, Place, Vote, elect
+from protocol.consensus.electorate import Entries, Place, elect, leaves_majority
 from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
 from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds.rule import Slot
 from protocol.consensus.position import Position, Purpose, Transition
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.steps import FORMED, advance, state_hash
-from protocol.consensus.votes import read_vote
+from protocol.consensus.votes import Vote, read_vote
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import PublicKey
 from protocol.limits import CHECKED, STATES_APART
@@ -56,12 +57,14 @@ class Outcome(Enum):
 
 
 _Weighed = tuple[Outcome, Signed, Transition | None]
-"""A message held against the history: the outcome, the message (marked as checked if its signature had to be), and what
-it makes of the game if it is the move that is due."""
+"""A judged message: the outcome, the message (marked as checked if its signature had to be), and the game after it, if
+it is the move that is due."""
 
 
-_FORGOTTEN = Position(step=0, tip=b"", purpose=Purpose.END, stage=0, kind=None, owed=(), base=(), players=())
-"""Stands where :meth:`History.forget` has dropped a position."""
+_BESIDE = (Slot.VOTE, Slot.LOCK)
+"""The slots of messages that no step holds."""
+_DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, stage=0, kind=None, owed=(), base=(), players=())
+"""Stands where :meth:`History.drop_position` has dropped a position."""
 
 
 class History:
@@ -89,6 +92,8 @@ class History:
         )
         self.chain = [first]
         """The position before every step so far; the last one is open."""
+        self.position = first
+        """The last of the chain: the open step. Nearly every look at a history begins here."""
         self.held: dict[int, Signed] = {}
         """The messages of the open step, by author."""
         self.results: dict[int, Signed] = {}
@@ -103,11 +108,6 @@ class History:
         """The messages whose signatures were checked last, by signature; all forks share them."""
 
     @property
-    def position(self) -> Position:
-        """The open step."""
-        return self.chain[-1]
-
-    @property
     def players(self) -> int:
         """Size of the roster."""
         return len(self.keys)
@@ -116,8 +116,15 @@ class History:
         """Return the authors whose message the open step still lacks."""
         return tuple(author for author in self.position.owed if author not in self.held)
 
+    def may_close_without(self, authors: Container[int] = ()) -> bool:
+        """Tell whether the others are a majority that can close the open step without ``authors`` and without all
+        players whose message is missing."""
+        place = self.place(self.position.step)
+        entries = (self.held[each].id if each in self.held and each not in authors else b"" for each in place.owed)
+        return leaves_majority(place, tuple(entries))
+
     def place(self, step: int) -> Place:
-        """Return what the absence rule has to know about a step, closed or open."""
+        """Return the place of a step, closed or open, for the absence rule."""
         position = self.full(step)
         staying = tuple(author for author in position.base if author not in position.left)
         resignations = tuple(
@@ -146,6 +153,7 @@ class History:
         """Return another history of this match, the same up to ``step``, which is open in it."""
         twin = copy(self)
         twin.chain = self.chain[: step + 1]
+        twin.position = twin.chain[-1]
         twin.held, twin.results, twin.closes, twin._transition = {}, {}, [], None
         return twin
 
@@ -158,7 +166,7 @@ class History:
         if message.match != self.match:
             raise RejectedMessageError("a message of another match")
         if message.author >= len(self.keys):
-            raise RejectedMessageError("a message by nobody in the roster")
+            raise RejectedMessageError("a message by an author who is not in the roster")
         if signed.checked:
             return signed
         known = self._checked.get(signed.signature)
@@ -172,8 +180,18 @@ class History:
         self._checked[signed.signature] = checked
         return checked
 
+    def mark(self, messages: Iterable[Signed]) -> list[Signed]:
+        """Return messages, those marked as checked that :meth:`check_signature` finds right."""
+        marked = []
+        for signed in messages:
+            try:
+                marked.append(self.check_signature(signed))
+            except RejectedMessageError:
+                marked.append(signed)
+        return marked
+
     def add(self, signed: Signed) -> Outcome:
-        """Take one message; close the open step if nothing more is owed, or if enough votes close it without.
+        """Take one message. Close the open step if it is complete, or if enough votes close it.
 
         :raises RejectedMessageError: if it does not belong here; nothing changes.
         :raises MisconductError: if it proves that its author broke a rule; nothing changes.
@@ -181,7 +199,7 @@ class History:
         if signed.message.kind in VOTES:
             return self._add_vote(signed)
         outcome = self.hold(signed)
-        if outcome is Outcome.ADDED and self.is_complete:
+        if self.is_complete and outcome is Outcome.ADDED:
             self.close()
         return outcome
 
@@ -193,7 +211,7 @@ class History:
         """
         outcome, signed, transition = self._weigh(signed)
         if outcome is Outcome.ADDED:
-            if self.chain[-1].purpose is Purpose.END:
+            if self.position.kind is None:
                 self.results[signed.message.author] = signed
             else:
                 self._transition = transition
@@ -216,7 +234,7 @@ class History:
         if message.tip != position.tip:
             return Outcome.FOREIGN
         if position.kind is not Kind.LOCK or message.author in (*position.owed, *position.left):
-            raise RejectedMessageError("a witness of no LOCK, or by nobody who is one there")
+            raise RejectedMessageError("a WITNESS in a step without a LOCK, or by a player who is not a witness there")
         if message.body != position.lock:
             raise OtherStateError
         if message.step < self.position.locked:
@@ -225,7 +243,7 @@ class History:
         return Outcome.ADDED
 
     def countersignatures(self) -> bytes:
-        """Return the signatures of witnesses under the last complete LOCK as the next one carries them."""
+        """Return the witnesses' signatures for the last complete LOCK, as the next LOCK carries them."""
         last = self.chain[self.position.locked]
         known = sorted(self.countersigned.get(last.tip, {}).items()) if self.position.step else ()
         return b"".join(bytes((author,)) + signed.signature for author, signed in known)
@@ -236,11 +254,11 @@ class History:
 
     def _weigh(self, signed: Signed) -> _Weighed:
         message = signed.message
-        position = self.chain[-1]
+        position = self.position
         if self._is_known(signed):
             return Outcome.DUPLICATE, signed, None  # without the price of a signature check
-        if message.kind in VOTES or message.kind is Kind.WITNESS:
-            raise RejectedMessageError("a vote about a step, or what a witness signs, is no part of it")
+        if RULES[message.kind].slot in _BESIDE:
+            raise RejectedMessageError("a vote or WITNESS is not a message of the step")
         if message.step > position.step:
             return Outcome.FUTURE, signed, None
         signed = self.check_signature(signed)
@@ -253,14 +271,15 @@ class History:
 
     @property
     def is_complete(self) -> bool:
-        """Every message that the open step wants is here."""
-        position = self.chain[-1]
+        """Every message that the open step is owed is here."""
+        position = self.position
         return len(self.held) == len(position.owed) and position.kind is not None and not self.declined
 
     @property
     def declined(self) -> tuple[int, ...]:
-        """Authors whose RESIGN is held for the open step before the match is formed: it does not close with that."""
-        if self.chain[-1].step >= FORMED:
+        """Authors whose RESIGN is held for the open step before the match is formed. The step does not close with
+        it."""
+        if self.position.step >= FORMED:
             return ()
         return tuple(author for author in sorted(self.held) if self.held[author].message.kind is Kind.RESIGN)
 
@@ -275,14 +294,13 @@ class History:
         """
         position, message = self.position, signed.message
         if position.step >= FORMED or message.tip != position.tip or message.author not in self.held:
-            raise RejectedMessageError("nothing is held for the open step that it could take the place of")
+            raise RejectedMessageError("no other message of its author is held for the open step")
         self._judge(position, signed)
         self.held[message.author] = signed
 
     def close(self) -> None:
         """Close the open step with all messages that are held for it."""
-        entries = {author: self.held[author] for author in sorted(self.held)}
-        self._close(entries, ())
+        self._close(dict(sorted(self.held.items())), ())
 
     def close_without(self, votes: Sequence[Signed]) -> None:
         """Close the open step with the messages that a majority of CLOSEs names; drop any others that are held.
@@ -291,7 +309,7 @@ class History:
         :raises RejectedMessageError: if there is no such majority, or a message that it names is missing; nothing
             changes.
         """
-        position = self.chain[-1]
+        position = self.position
         read = [self.check_vote(signed) for signed in votes]
         backers = tuple(vote.author for vote in read if not vote.is_close)
         closers = tuple(vote.author for vote in read if vote.is_close)
@@ -302,7 +320,7 @@ class History:
         place = self.place(position.step)
         # A reader knows of no proven cheats. With all taken for such, half of those in the game who stay are enough.
         if (*backers, *closers) != elect(place, read[0].entries, closers, backers, place.live):
-            raise RejectedMessageError("not a majority of votes that leaves one, each once and in order")
+            raise RejectedMessageError("the votes are not a valid certificate: one per voter, in order, a majority")
         named = dict(zip(position.owed, read[0].entries, strict=True))
         ids = {author: signed.id for author, signed in self.held.items()}
         if any(entry and ids.get(author) != entry for author, entry in named.items()):
@@ -313,17 +331,17 @@ class History:
     def check_vote(self, signed: Signed) -> Vote:
         """Read an ABSENT or CLOSE on a step of this history.
 
-        :raises RejectedMessageError: if it is no such vote, its signature is wrong, or its author has no vote there.
+        :raises RejectedMessageError: if it is not such a vote, its signature is wrong, or its author has no vote there.
         """
         message = signed.message
         if message.kind not in VOTES or not 0 < message.step < len(self.chain):
-            raise RejectedMessageError("not a vote on a step that was or is open")
+            raise RejectedMessageError("a vote on a step that has not been reached, or on step 0")
         position = self.chain[message.step]
         signed = self.check_signature(signed)
         vote = read_vote(signed)
         is_of_step = vote.tip == position.tip and len(vote.entries) == len(position.owed)
         if not is_of_step or vote.author not in position.base or vote.author in position.left:
-            raise RejectedMessageError("a vote that fits no step of this history, or by somebody who has none there")
+            raise RejectedMessageError("a vote on another history, or by a player who may not vote on the step")
         return vote
 
     def goes_through(self, place: Position | Place | Message) -> bool:
@@ -332,13 +350,14 @@ class History:
         return step < len(self.chain) and self.chain[step].tip == place.tip
 
     def adopt(self, other: History) -> None:
-        """Take over another history of this match, made by :meth:`fork`, and what is held for its open step.
+        """Take over another history of this match, made by :meth:`fork`, and the messages held for its open step.
 
-        :raises ValueError: if it parts from this one before the last complete LOCK: what lies there is final.
+        :raises ValueError: if it parts from this one before the last complete LOCK. That part is final.
         """
         if not other.goes_through(self.chain[self.position.locked]):
             raise ValueError("nothing before a complete LOCK is dropped")
-        self.chain, self.held, self.results = other.chain, other.held, other.results
+        self.chain, self.position = other.chain, other.position
+        self.held, self.results = other.held, other.results
         self.closes, self._transition = [], other._transition
 
     def _add_vote(self, signed: Signed) -> Outcome:
@@ -361,12 +380,12 @@ class History:
         if not self.goes_through(message):
             return []
         author, step = message.author, message.step
-        books: tuple[Mapping[int, Signed], ...] = (self.held, self.results)
+        book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
         votes: Sequence[Signed] = self.closes
         if step + 1 < len(self.chain):
             after = self.chain[step + 1]
-            books, votes = (after.entries,), after.certificate
-        said = [book[author] for book in books if author in book]
+            book, votes = after.entries, after.certificate
+        said = [book[author]] if author in book else []
         return said + [vote for vote in votes if vote.message.author == author] if votes else said
 
     def _is_known(self, signed: Signed) -> bool:
@@ -384,23 +403,21 @@ class History:
         return False
 
     def _judge(self, position: Position, signed: Signed) -> Transition | None:
-        """Hold a signed message against the rules of its step; return what a move makes of the game."""
+        """Judge a signed message by the rules of its step; return the game after it, if it is a move."""
         message = signed.message
-        kind = message.kind
-        if position.purpose is Purpose.END:
-            if kind is not Kind.RESULT:
+        rule, due = RULES[message.kind], position.kind
+        if rule.slot is not Slot.END:
+            if due is None:
                 raise MisconductError.of(signed, "sent a message after the end")
-        elif kind is not Kind.RESULT:
             if message.author not in position.owed:
                 raise MisconductError.of(signed, "sent a message out of turn")
-            if kind is not position.kind and kind is not Kind.RESIGN:
-                assert position.kind is not None
-                raise MisconductError.of(signed, f"sent {kind.name} where {position.kind.name} was due")
-        transition: Transition | None = RULES[kind].judge(self, position, signed, message.body)
+            if message.kind != due and rule.slot is not Slot.ANY_STEP:
+                raise MisconductError.of(signed, f"sent {rule.name} where {RULES[due].name} was due")
+        transition: Transition | None = rule.judge(self, position, signed, message.body)
         return transition
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether a signature is that of a witness under the last complete LOCK before an open one."""
+        """Tell whether a signature is that of a witness for the last complete LOCK before an open one."""
         if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
             return False
         tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
@@ -416,8 +433,9 @@ class History:
         return True
 
     def _close(self, entries: Mapping[int, Signed], certificate: tuple[Signed, ...]) -> None:
-        before = self.chain[-1]
-        self.chain.append(self._after(before, entries, certificate, self._transition))
+        before = self.position
+        self.position = self._after(before, entries, certificate, self._transition)
+        self.chain.append(self.position)
         if before.kind is Kind.LOCK:
             self.countersigned = {before.tip: self.countersigned.get(before.tip, {})}
         self.held, self.closes, self._transition = {}, [], None
@@ -429,11 +447,9 @@ class History:
         certificate: tuple[Signed, ...],
         transition: Transition | None = None,
     ) -> Position:
-        if transition is None and position.kind is Kind.MOVE:
-            transition = next((self._judge(position, signed) for signed in entries.values()), None)
         return advance(self.genesis, self.match, position, entries, certificate, transition)
 
-    def thin(self) -> None:
+    def drop_state(self) -> None:
         """Drop the state of the game before the step that was closed last, unless it is one of a few that are kept.
 
         A state holds all bids of its round, so a long match of long rounds would fill the memory with them. Callers
@@ -441,9 +457,9 @@ class History:
         """
         last = len(self.chain) - 2
         if last > 0 and last % STATES_APART:
-            self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_thin=True)
+            self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_without_state=True)
 
-    def forget(self, kept: Container[int] = ()) -> None:
+    def drop_position(self, kept: Container[int] = ()) -> None:
         """Drop the position before the step that was closed last, unless it is one of ``kept``.
 
         Callers that look back only to these call this after each step; then a match of any length takes the same
@@ -451,28 +467,28 @@ class History:
         """
         last = len(self.chain) - 2
         if last not in kept:
-            self.chain[last] = _FORGOTTEN
+            self.chain[last] = _DROPPED
 
     def full(self, step: int) -> Position:
-        """Return the position before a step, complete even if it was thinned."""
+        """Return the position before a step, complete even if its state was dropped."""
         return next(self.walk(step))
 
     def walk(self, step: int) -> Iterator[Position]:
-        """Yield the position before a step and all later ones, complete even if they were thinned.
+        """Yield the position before a step and all later ones, complete even if their states were dropped.
 
-        Thinned positions are computed one by one, so that a walk holds one state at a time.
+        Dropped states are computed one by one, so that a walk holds one state at a time.
         """
         start = step
-        while self.chain[start].is_thin:
+        while self.chain[start].is_without_state:
             start -= 1
         position = self.chain[start]
         if start == step:
             yield position
-        for place in range(start + 1, len(self.chain)):
-            following = self.chain[place]
-            if following.is_thin:
+        for index in range(start + 1, len(self.chain)):
+            following = self.chain[index]
+            if following.is_without_state:
                 again = self._after(position, following.entries, following.certificate)
-                following = following._replace(state=again.state, happened=again.happened, is_thin=False)
+                following = following._replace(state=again.state, happened=again.happened, is_without_state=False)
             position = following
-            if place >= step:
+            if index >= step:
                 yield position

@@ -1,18 +1,18 @@
-"""Positions: what is agreed before one step."""
+"""Positions: all that is agreed before one step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from p2pdice import Event, State
-from protocol.consensus.absence import majority
+from protocol.consensus.electorate import majority
 from protocol.crypto.joint_randomness import Context, hand
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Signed
 
 Transition = tuple[State, tuple[Event, ...]]
-"""What a move makes of the game, and the events on the way."""
+"""The state of the game after a move, and the events on the way."""
 
 
 class Purpose(StrEnum):
@@ -28,17 +28,21 @@ class Purpose(StrEnum):
     END = "end"
 
 
+ROLLS: Final = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
+"""The purposes that make joint dice. If a player leaves who has committed to them, they are made again."""
+
+
 class Stage(Enum):
-    """What a step takes from each player who owes it something."""
+    """What each player who owes a step a message gives in it."""
 
     COMMIT = "commit"
     """A commitment to a secret. Nobody knows anything yet."""
     LOCK = "lock"
-    """A signature under all that went before."""
+    """A signature under the history so far."""
     OPEN = "open"
     """The secret itself: a share of a roll, the key of a cup, a stake."""
     CHOOSE = "choose"
-    """What a person decides: a move, or how much to stake."""
+    """A choice by a person: a move or a stake."""
     CONFIRM = "confirm"
     """A signature under the end of the match."""
 
@@ -52,7 +56,7 @@ class Standing(NamedTuple):
 
 
 class Deal(NamedTuple):
-    """The dice in play: with a hand key, all that is needed to compute its hand."""
+    """The dice in play. With the hand key of a player they give the player's hand."""
 
     context: Context
     joint: bytes
@@ -69,20 +73,21 @@ class Position(NamedTuple):
     purpose: Purpose
     stage: int
     """Index into the script of the purpose."""
-    kind: Kind | None
+    kind: int | None
     """The kind of message that the step takes; None at the end."""
     owed: tuple[int, ...]
-    """Authors (roster indices, ascending) from whom the step wants a message each."""
+    """Authors (roster indices, ascending) who each owe the step a message."""
     base: tuple[int, ...]
-    """Authors who can vote on the steps since the last complete LOCK: more than half of them are a majority. They
-    follow from the history before that LOCK, so the base does not depend on how the LOCK was closed."""
+    """Authors who may vote on the steps since the last complete LOCK. They follow from the history before that LOCK,
+    however the LOCK was closed."""
     players: tuple[int, ...]
-    """Authors who were in the game when the last complete LOCK opened, and have not left: they owe the next LOCK."""
+    """Authors who were in the game when the last complete LOCK was opened, and have not left: they owe the next
+    LOCK."""
     present: tuple[int, ...] = ()
-    """Authors who will be in the next base, too, unless they leave: the players who owed the last complete LOCK, and
+    """Authors who will also be in the next base, unless they leave: the players who owed the last complete LOCK, and
     the witnesses whose signatures it carries."""
     witnessed: bytes = b""
-    """The tip of the last complete LOCK and the hash that it signs. Its witnesses sign the same."""
+    """The tip of the last complete LOCK, followed by the hash that its authors and witnesses sign."""
     locked: int = 0
     """The step of the last complete LOCK. Nothing before it can change any more."""
     state: State | None = None
@@ -90,7 +95,7 @@ class Position(NamedTuple):
     seats: tuple[int, ...] = ()
     """Author by seat."""
     left: tuple[int, ...] = ()
-    """Authors who resigned or were voted absent, ascending. Players who only lost all their dice are not among them."""
+    """Authors who resigned or were voted absent, ascending. Players who went out by the rules are not among them."""
     resigned: tuple[int, ...] = ()
     """Authors who resigned, ascending."""
     standing: Standing | None = None
@@ -99,21 +104,21 @@ class Position(NamedTuple):
     """The commitments to the next deal that came with the last showdown."""
     deal: Deal | None = None
     lock: bytes = b""
-    """The hash that a LOCK or RESULT of this step signs; empty where neither is possible."""
+    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps."""
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author."""
     certificate: tuple[Signed, ...] = ()
-    """The votes that closed the step before without somebody: first the ABSENTs that back them, then the CLOSEs, each
-    by author. Empty if nobody was missing."""
+    """The votes that closed the step before without a message: first the ABSENTs that back them, then the CLOSEs, each
+    by author. Empty if no message was missing."""
     happened: tuple[tuple[Event, State], ...] = ()
     """The events of the game when the step before closed, each with the state after its input."""
-    is_thin: bool = False
-    """State and events were dropped to save memory; :meth:`protocol.consensus.history.History.full` computes them
+    is_without_state: bool = False
+    """State and events were dropped to save memory. :meth:`protocol.consensus.history.History.full` computes them
     again."""
 
     @property
     def majority(self) -> int:
-        """How many of the base are more than half of it."""
+        """The smallest number that is more than half of the base."""
         return majority(self.base)
 
     @property
@@ -127,11 +132,6 @@ class Position(NamedTuple):
     def witnesses(self) -> tuple[int, ...]:
         """Authors who are out of the game. They may sign beside a LOCK, and owe nothing."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
-
-    @property
-    def is_choice(self) -> bool:
-        """The step waits for the choice of a person."""
-        return self.kind is Kind.MOVE or (self.kind is Kind.COMMIT and self.purpose is Purpose.STAKES)
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:
         """Return the hand that ``hand_key`` opens in the deal in play: faces, ascending."""

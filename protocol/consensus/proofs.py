@@ -1,25 +1,22 @@
-"""Misconduct that two signed messages alone prove: their author contradicts themselves.
+"""Contradictions: two signed messages that prove misconduct without any history.
 
-A *slot* holds one message of an honest player. For a message of the history it is (match, step, T, author), whatever
-its kind; for a vote (match, step, T, author, kind, round). Two ids in one slot are equivocation. Also, the author of a
-CLOSE never votes ABSENT for something else in a later round, unless the vote names a newer majority.
-
-Judging this takes the match keys of the roster, and no history.
+An honest player signs one message for each *slot*. The slot of a vote is (match, step, T, author, kind, round), that of
+any other message in the history (match, step, T, author). Also, the author of a CLOSE never votes ABSENT for other
+entries in a later round, unless that vote names a newer majority. SPEC.md, §5 has the rules.
 """
 
 from __future__ import annotations
 
-from protocol.consensus.absence import conflict
-from protocol.consensus.kinds import statement
-from protocol.consensus.kinds.rule import short
-from protocol.consensus.votes import read_vote
-from protocol.wire.messages import ASIDE, VOTES, Signed
+from protocol.consensus.kinds import RULES, statement
+from protocol.consensus.kinds.rule import Slot, short
+from protocol.consensus.votes import conflict, read_vote
+from protocol.wire.messages import VOTES, Signed
 
 
 def contradiction(first: Signed, second: Signed) -> str:
-    """Return what is wrong with one author having signed both messages, in words; empty if nothing is.
+    """Return how two messages of one author contradict each other, in words; empty if they do not.
 
-    Signatures are the caller's to check.
+    The caller checks the signatures.
     """
     one, other = first.message, second.message
     if first.id == second.id or one[:4] != other[:4]:
@@ -27,12 +24,12 @@ def contradiction(first: Signed, second: Signed) -> str:
     if one.kind in VOTES and other.kind in VOTES:
         reason = conflict(read_vote(first), read_vote(second))
     else:
-        # Two receipts of one end say that a program has a bug, not that somebody plays two games.
-        is_history = not {one.kind, other.kind}.intersection(ASIDE)
+        # Two RESULTs of one end show that a program has a bug, and prove nothing.
+        is_history = {RULES[one.kind].slot, RULES[other.kind].slot} <= {Slot.STEP, Slot.ANY_STEP}
         reason = "signed two messages for one slot" if is_history else ""
     if not reason:
         return ""
     said, also = statement(one), statement(other)
-    if said == also:  # they differ in what nobody would read
+    if said == also:  # they differ only in bytes that the statements leave out
         said, also = f"{said} (message {short(first.id)})", f"{also} (message {short(second.id)})"
     return f"{reason}: {said}, and in the same place {also}"

@@ -1,9 +1,9 @@
-"""Steps: which position follows once a step is closed.
+"""Steps: which position follows when a step closes.
 
 Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has a fixed script of message kinds,
-:data:`SCRIPTS`. The engine's state decides which purpose comes next: :data:`FOR` names the script that supplies what
-the engine expects, and the last step of the script gives the result to the engine. So this module knows no rule of the
-game, and the engine knows no peer::
+:data:`~protocol.consensus.kinds.SCRIPTS`. The engine's state decides which purpose comes next: :data:`FOR` names the
+script that supplies what the engine expects, and the last step of the script gives the result to the engine. So this
+module knows no rule of the game, and the engine knows no peer::
 
     FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL … → END
 
@@ -12,7 +12,7 @@ REVEAL and every OPEN directly follows a LOCK. The OPEN of a showdown carries th
 then starts at its LOCK.
 
 An author who owes a message and sends none has left the match. If a player leaves who has committed, between the LOCK
-and the end of a roll or deal, the roll is thrown away and made anew: the player may have known the outcome.
+and the end of a roll or deal, the roll is thrown away and made again: the player may have known the outcome.
 """
 
 from __future__ import annotations
@@ -22,24 +22,12 @@ from typing import Any, Final
 
 from p2pdice import Expect, Pledges, State, new_match, plain
 from protocol.consensus.closing import Closing
-from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds import RULES, SCRIPTS
 from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.crypto.hashing import tagged_hash
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
-
-SCRIPTS: Final[Mapping[Purpose, tuple[Kind, ...]]] = {
-    Purpose.FORMING: (Kind.LOCK,),
-    Purpose.SEATING: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
-    Purpose.DEAL: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
-    Purpose.TURN: (Kind.MOVE,),
-    Purpose.PUBLIC_DIE: (Kind.COMMIT, Kind.LOCK, Kind.REVEAL),
-    Purpose.STAKES: (Kind.COMMIT, Kind.LOCK, Kind.STAKE),
-    Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
-    Purpose.END: (),
-}
-"""The kinds of message that each purpose takes, in order."""
 
 FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.ROLLED: Purpose.DEAL,
@@ -49,14 +37,14 @@ FOR: Final[Mapping[Expect, Purpose]] = {
     Expect.STAKES: Purpose.STAKES,
     Expect.OVER: Purpose.END,
 }
-"""The script that supplies what the engine expects."""
+"""The purpose that serves each expectation of the engine."""
 
 FORMED: Final = 2
 """The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
 
 
 def state_hash(state: State | None) -> bytes:
-    """Return what a LOCK signs: the hash of the engine's public state, or of nothing while there is none yet."""
+    """Return the state hash in a LOCK's body: of the engine's public state, or of nothing while there is none yet."""
     return tagged_hash("state", encode(() if state is None else plain(state)))
 
 
@@ -70,20 +58,18 @@ def advance(
 ) -> Position:
     """Return the position after ``position`` was closed with these messages.
 
-    :param certificate: the votes to close it like that, if somebody was missing.
-    :param transition: what the move among the messages makes of the game, if there is a move.
+    :param certificate: the votes that close it, if a message is missing.
+    :param transition: the game after the move among the messages; None if it was not judged just now.
     """
     assert position.kind is not None
     closing: Closing[Any] = Closing(genesis, match, position, entries, transition)
     RULES[position.kind].fold(closing)
     if closing.state is None:
         _begin_game(closing)
-    state, riding, players = closing.state, closing.riding, closing.players
-    if closing.leavers or position.kind is Kind.LOCK:
-        players = tuple(author for author in players if author not in closing.left)
+    state, riding = closing.state, closing.riding
     purpose, stage = next_stage(position, state, riding, closing.is_spoilt)
     standing = closing.standing if stage else None
-    if purpose is Purpose.DEAL and riding is not None:
+    if riding is not None and purpose is Purpose.DEAL:
         standing, riding = riding, None
     script = SCRIPTS[purpose]
     kind = script[stage] if script else None
@@ -95,9 +81,9 @@ def advance(
         purpose=purpose,
         stage=stage,
         kind=kind,
-        owed=_owed(kind, state, closing.seats, players),
+        owed=RULES[kind].owed(state, closing.seats, closing.players) if kind is not None else (),
         base=closing.base,
-        players=players,
+        players=closing.players,
         present=closing.present,
         witnessed=closing.witnessed,
         locked=closing.locked,
@@ -116,7 +102,8 @@ def advance(
 
 
 def _begin_game(closing: Closing[Any]) -> None:
-    """Begin the game once the seats are drawn, or once nobody is left to draw them with: the last one has won."""
+    """Begin the game when the seats are drawn, or when too few players are left to draw them: then the last one has
+    won."""
     roster = closing.genesis.roster
     if not closing.seats and len(roster) - len(closing.left) >= 2:
         return
@@ -127,24 +114,13 @@ def _begin_game(closing: Closing[Any]) -> None:
     closing.take_out(closing.left)
 
 
-def _owed(kind: Kind | None, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the authors from whom a step wants a message of this kind."""
-    if kind is None:
-        return ()
-    if state is None or kind is Kind.LOCK:
-        return players
-    if kind is Kind.MOVE:
-        return (seats[state.expects.seats[0]],)
-    return tuple(sorted([seats[seat] for seat in state.live]))
-
-
 def next_stage(
     position: Position, state: State | None, riding: Standing | None, is_spoilt: bool
 ) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
-    purpose = Purpose.SEATING if state is None else FOR[state.expects.kind]
-    if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
+    purpose = Purpose.SEATING if state is None else FOR[state.awaits]
+    if purpose is position.purpose and position.stage + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
         return purpose, position.stage + 1  # the script goes on
-    if purpose is Purpose.DEAL and riding is not None:
+    if riding is not None and purpose is Purpose.DEAL:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
     return purpose, 0

@@ -1,21 +1,21 @@
-"""Catching up: what a node tells its peers that it holds, what it asks them for, and what it answers. Sans-I/O.
+"""Catching up: nodes tell each other what they hold, ask for what they lack, and answer. Sans-I/O.
 
 Theory of operation
 -------------------
-This is anti-entropy: every node says now and then what it holds, and whoever sees that another holds more asks::
+This is anti-entropy: every node says now and then what it holds, and a node that holds less asks::
 
     HAVE   when a link comes up, a second after something has changed, and every few seconds: my open step, its tip,
            a digest of the messages that I hold for it, and one of the votes and proofs that may still matter
-    NEED   from whoever lacks something of that: everything since my last complete LOCK, from a cursor on
-    PAGE   the answer: what is missing of the history first, then the open step, then votes; and how to go on
+    NEED   from a node that lacks some of that: send everything after my last complete LOCK, from a cursor on
+    PAGE   the answer: closed steps first, then the open step, then votes; and a cursor to go on
 
-HAVE is compared half a second after it came, as what it tells of is often on its way already; at once if it is the
-first over a link and tells of a later step. So of two nodes that stay linked each comes to hold all that the other
-does: the one that holds more says so, the other asks, and each page of the answer brings what the page before did not.
+A node compares a HAVE half a second after it came, as the messages are often on their way already. It compares at once
+if the HAVE is the first over a link and names a later step. So two nodes that stay linked come to hold the same: the
+one that holds more says so, the other asks, and each page brings something new.
 
-What a peer can make a node do is bounded, whatever it says: one course of questions a second, pages only as answers,
-and the less of them the more they hold that is of no use (:data:`~protocol.limits.WASTE_RATE`); requests are answered
-at :data:`~protocol.limits.NEED_RATE`.
+Whatever a peer says, it causes bounded work: one course of questions a second, and pages only as answers. The more
+useless messages its pages hold, the more rarely it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are
+answered at :data:`~protocol.limits.NEED_RATE`.
 """
 
 from __future__ import annotations
@@ -32,49 +32,49 @@ from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import Have, Need, Page
 
 TELL: Final = 1.0
-"""Seconds after a change until the others are told what this node holds now."""
+"""Seconds from a change until this node tells the others."""
 COMPARE: Final = 0.5
-"""Seconds after a HAVE until it is compared with what is here then."""
+"""Seconds from a HAVE until it is compared with this node's own."""
 ANEW: Final = 1.0
-"""Seconds between the first questions of two courses of them to one peer."""
+"""Seconds between the starts of two courses of questions to one peer."""
 ANSWER: Final = 3.0
-"""Seconds for which an answer is waited for."""
+"""Seconds to wait for an answer."""
 
 
 @dataclass(slots=True)
 class _Peer:
-    """Somebody who is linked."""
+    """What a node knows about a linked peer."""
 
     waste: Bucket
-    """What its answers may hold that is of no use, in messages."""
+    """Useless messages that its answers may still hold."""
     have: Have | None = None
-    """What it said last, until that is compared."""
+    """Its last HAVE, until that is compared."""
     has_said: bool = False
-    """It has said something since it is linked."""
+    """It has sent a HAVE over this link."""
     begun: float = -math.inf
     """When the last course of questions began."""
     need: Need | None = None
-    """The question that is to be asked or waits for its answer."""
+    """The question to ask, or that waits for its answer."""
     asked: float = math.inf
-    """When it was asked; infinity if it is still to be asked."""
+    """When this was asked; infinity before."""
     answering: Have | None = None
-    """What it had said before it was asked; None if it is asked whatever it says, until it answers."""
+    """The HAVE that led to the question; None if it is asked for everything, until it answers."""
     shown: tuple[Have, Have] | None = None
-    """What was held here and there when it had shown all: as long as both stay so it has nothing new to show."""
+    """Both HAVEs when it had shown everything: until one of them changes, it has nothing new."""
 
     def due(self, now: float) -> float:
-        """Return when it is to be asked, for the first time or again."""
+        """Return when to ask it, for the first time or again."""
         if self.asked == math.inf:
             return now + self.waste.wait(now)
         return self.asked + ANSWER if self.answering is None else math.inf
 
 
 class CatchUp:
-    """What one node tells, asks and answers in one match."""
+    """The catching up of one node in one match."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._record = replica.record
+        self._history = replica.history
         self._peers: dict[int, _Peer] = {}
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._tell_at = math.inf
@@ -83,7 +83,7 @@ class CatchUp:
     # Links
 
     def linked(self, author: int, now: float) -> None:
-        """The link is up: what was under way over the one before may have been lost with it."""
+        """The link is up. Frames on the link before may be lost."""
         self._peers[author] = _Peer(Bucket(limits.WASTE_RATE, limits.WASTE_BURST, now))
         self._tell_at = min(self._tell_at, now + limits.KEEPALIVE)
 
@@ -95,16 +95,16 @@ class CatchUp:
 
     def have(self) -> Have:
         """Return what this node holds."""
-        place = self._record.position
+        position = self._history.position
         held, votes = self._replica.digests()
-        return Have(self._record.match, place.step, place.tip, held, votes)
+        return Have(self._history.match, position.step, position.tip, held, votes)
 
     def changed(self, now: float) -> None:
-        """Something has come to be held."""
+        """This node holds something new."""
         self._tell_at = min(self._tell_at, now + TELL)
 
     def tell(self, now: float) -> Have | None:
-        """Return what all who are linked are to be told now, if it is time."""
+        """Return the HAVE for all linked peers, if one is due."""
         if now < self._tell_at:
             return None
         self._tell_at = now + limits.KEEPALIVE if self._peers else math.inf
@@ -113,29 +113,29 @@ class CatchUp:
     # Asking
 
     def take(self, author: int, have: Have, now: float) -> None:
-        """Note what a peer says it holds."""
+        """Note the HAVE of a peer."""
         peer = self._peers.get(author)
         if peer is not None:
             peer.have = have
-            is_behind = not peer.has_said and have.step > self._record.position.step
+            is_behind = not peer.has_said and have.step > self._history.position.step
             self._compare_at = min(self._compare_at, now if is_behind else now + COMPARE)
             peer.has_said = True
 
     def ask(self, author: int, now: float) -> None:
-        """Begin to ask a peer for everything that it holds and this node might not."""
+        """Begin to ask a peer for everything that this node may lack."""
         peer = self._peers[author]
-        place = self._record.chain[self._record.position.locked]
-        peer.need, peer.asked, peer.begun = Need(self._record.match, place.step, place.tip, 0), math.inf, now
+        position = self._history.chain[self._history.position.locked]
+        peer.need, peer.asked, peer.begun = Need(self._history.match, position.step, position.tip, 0), math.inf, now
         peer.answering = None
 
     def ask_nobody(self) -> None:
-        """Ask only those who hold more, from now on."""
+        """From now on, ask only peers that hold more."""
         for peer in self._peers.values():
             if peer.answering is None:
                 peer.need = None
 
     def questions(self, now: float) -> Iterator[tuple[int, Need]]:
-        """Yield what is to be asked now, and whom."""
+        """Yield the questions that are due, each with the peer."""
         if now >= self._compare_at:
             self._compare_at = math.inf
             mine = self.have()
@@ -148,7 +148,7 @@ class CatchUp:
 
     def _compare(self, author: int, peer: _Peer, mine: Have, now: float) -> None:
         if peer.answering is not None and now >= peer.asked + ANSWER:
-            peer.need = None  # what they say now tells whether that is still to be asked
+            peer.need = None  # its new HAVE tells whether to ask again
         if peer.have is None or peer.need is not None:
             return
         if now < peer.begun + ANEW:
@@ -160,19 +160,19 @@ class CatchUp:
             peer.answering = theirs
 
     def _lacks(self, mine: Have, theirs: Have) -> bool:
-        """Tell whether a peer holds what is not here, as far as it is believed."""
-        record, position = self._record, self._record.position
+        """Tell whether a peer says that it holds something that this node may lack."""
+        history, position = self._history, self._history.position
         if theirs.step > position.step:
             return True
         if theirs.step < position.locked:
             return False
-        if theirs.tip != record.chain[theirs.step].tip:
+        if theirs.tip != history.chain[theirs.step].tip:
             return True
         is_open = theirs.step == position.step
         return (is_open and theirs.held not in (b"", mine.held)) or theirs.votes not in (b"", mine.votes)
 
     def due(self, now: float) -> float:
-        """Return when something is to be told, compared or asked next."""
+        """Return when to tell, compare or ask next."""
         asking = (peer.due(now) for peer in self._peers.values() if peer.need is not None)
         return min((self._tell_at, self._compare_at, *asking))
 
@@ -184,9 +184,9 @@ class CatchUp:
         return peer.need if peer is not None and peer.asked < math.inf else None
 
     def go_on(self, author: int, page: Page, waste: float) -> bool:
-        """Count an answer; tell whether it was the last one. If not, the next question is to be asked.
+        """Count an answer; tell whether it was the last one. If not, the next question is due.
 
-        :param waste: how many of its messages were of no use.
+        :param waste: the number of useless messages in it.
         """
         peer = self._peers[author]
         assert peer.need is not None
@@ -199,28 +199,28 @@ class CatchUp:
         return is_last
 
     def give_up(self, author: int) -> None:
-        """An answer was unreadable: ask no further before it says something else."""
+        """An answer was malformed: ask no more before the next HAVE."""
         self._peers[author].need = None
 
     def answer(self, asker: int, need: Need, now: float) -> Page | None:
-        """Return the answer to a request; None if too many came.
+        """Return the answer to a request; None if there were too many.
 
         :param now: monotonic time in seconds.
         """
         if not self._answers.bucket(asker, now).admits(now):
             return None
-        record, step = self._record, need.step
-        if step > record.position.step:
-            step = record.position.locked  # they are ahead: of the history they want nothing, but perhaps of the votes
-        elif record.chain[step].tip != need.tip:
-            # Another history. If it parted from ours before our last complete LOCK, only all of it shows who is to
-            # blame.
-            step = record.position.locked if step > record.position.locked else 0
+        history, step = self._history, need.step
+        if step > history.position.step:
+            step = history.position.locked  # they are ahead: they may lack votes, but no closed step
+        elif history.chain[step].tip != need.tip:
+            # Another history. If it parted from ours before our last complete LOCK, only the whole history shows the
+            # culprit.
+            step = history.position.locked if step > history.position.locked else 0
         messages: list[tuple[bytes, bytes]] = []
         size = 0
         for signed in islice(self._replica.shown(step), need.cursor, None):
             size += len(signed.data) + len(signed.signature) + 8
             if size > limits.PAGE:
-                return Page(record.match, need.cursor + len(messages), tuple(messages))
+                return Page(history.match, need.cursor + len(messages), tuple(messages))
             messages.append(signed.wire)
-        return Page(record.match, 0, tuple(messages))
+        return Page(history.match, 0, tuple(messages))

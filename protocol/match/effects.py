@@ -1,7 +1,7 @@
-"""What a match is fed and what it wants done: the vocabulary between :mod:`protocol.match.match` and its owner.
+"""The inputs and effects of a match: the vocabulary between :mod:`protocol.match.match` and its owner.
 
-A node under asyncio, the simulator and a spectator all speak it. Effects are carried out in their order: whatever is to
-be stored is on the disk before the first frame is sent.
+Players, spectators and the simulator all use it. The owner carries out effects in their order: everything is stored
+before the first frame is sent.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from p2pdice import Move
+from protocol.consensus.news import Learned, Replace
 from protocol.events import NodeEvent
-from protocol.wire.frames import Frame, Have, Need, Page
+from protocol.wire.frames import Cut, Frame, Have, Need, Page
 from protocol.wire.messages import Signed
 
 # Inputs
@@ -24,10 +25,10 @@ class Received(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """A roster member asks for messages, or a spectator."""
+    """A roster member or a spectator asks for messages."""
 
     sender: int
-    """Of a spectator: any number behind the roster's that tells it from others. The answer is sent to that number."""
+    """A roster index, or for a spectator a number above all of them. The answer goes to that number."""
     need: Need
 
 
@@ -58,12 +59,12 @@ class Severed(NamedTuple):
     authors: tuple[int, ...]
 
 
-class Left(NamedTuple):
+class Unlinked(NamedTuple):
     """The link to a roster member is down."""
 
     author: int
     on_purpose: bool = False
-    """They said that they go."""
+    """They sent LEAVE."""
 
 
 class Played(NamedTuple):
@@ -78,46 +79,43 @@ class Conceded(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """The owner will not play this match, unless it is formed already."""
+    """The owner will not play this match, unless it is already formed."""
 
 
 class Ticked(NamedTuple):
-    """The time that the match asked to be woken at has come."""
+    """The time of :class:`WakeAt` has come."""
 
 
-MatchInput = Received | Needed | Paged | Announced | Severed | Linked | Left | Played | Conceded | Withdrawn | Ticked
+MatchInput = (
+    Received | Needed | Paged | Announced | Severed | Linked | Unlinked | Played | Conceded | Withdrawn | Ticked
+)
+
+
+def asked_or_told(author: int, frame: Need | Page | Have | Cut) -> Needed | Paged | Announced | Severed:
+    """Return the input that a frame about a match is, all but a message itself."""
+    match frame:
+        case Need():
+            return Needed(author, frame)
+        case Page():
+            return Paged(author, frame)
+        case Have():
+            return Announced(author, frame)
+        case Cut():
+            return Severed(author, frame.authors)
 
 
 # Effects
 
 
-class Choose(NamedTuple):
+class StoreChoice(NamedTuple):
     """Store a choice of the owner that cannot be derived again, before anything that depends on it is sent."""
 
     step: int
     text: str
 
 
-class Persist(NamedTuple):
-    """Store this message, together with all others of the same turn of the owner, before anything is sent."""
-
-    signed: Signed
-
-
-class Overheard(NamedTuple):
-    """This message is new here. It need not be stored, but spectators are to be shown it."""
-
-    signed: Signed
-
-
-class Replace(NamedTuple):
-    """Store these messages instead of all that was stored of the match so far."""
-
-    messages: tuple[Signed, ...]
-
-
 class Send(NamedTuple):
-    """Send a frame to a roster member or to the spectator who asked, if linked."""
+    """Send a frame to a roster member, or to the spectator with this number, if linked."""
 
     author: int
     frame: Frame
@@ -130,7 +128,7 @@ class Broadcast(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Tell every linked roster member, and spectators, what this node holds. It may leave though nothing is stored."""
+    """Tell every linked roster member and spectator what this node holds. It does not wait for the store."""
 
     have: Have
 
@@ -142,7 +140,7 @@ class Show(NamedTuple):
 
 
 class Accuse(NamedTuple):
-    """A player broke the rules: write the proof down, where the owner keeps such, and tell."""
+    """A player broke the rules: write the proof to a file, and tell the owner."""
 
     author: int
     step: int
@@ -155,7 +153,7 @@ class Formed(NamedTuple):
 
 
 class CalledOff(NamedTuple):
-    """The match is none, and will not be formed: these players have resigned before."""
+    """The match will not be formed: these players have resigned from it."""
 
     authors: tuple[int, ...]
 
@@ -165,22 +163,21 @@ class Ended(NamedTuple):
 
 
 class Over(NamedTuple):
-    """Nothing more is to be awaited."""
+    """The match waits for nothing more."""
 
     confirmed: bool
-    """Everyone who was live in the last round has signed the same end."""
+    """Every player who was live in the last round has signed the same end."""
 
 
 class WakeAt(NamedTuple):
-    """Feed :class:`Ticked` at this time; replaces an earlier wish."""
+    """Feed :class:`Ticked` at this time, instead of an earlier one."""
 
     time: float
 
 
 Effect = (
-    Choose
-    | Persist
-    | Overheard
+    StoreChoice
+    | Learned
     | Replace
     | Send
     | Broadcast

@@ -1,7 +1,7 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The convenor keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The convenor has no power but this:
-to say who is invited to sign. Until everybody named has locked the genesis there is no match, and anyone leaves freely.
+The host keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The host only decides
+which players may sign. Until all of them have locked the genesis there is no match, and anybody may leave.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2pdice import Ruleset
+from protocol import limits
 from protocol.errors import PeerError, RefuseCode
+from protocol.rate_limit import Bucket
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
 from protocol.wire.genesis import (
@@ -32,7 +34,9 @@ NO_TABLE: Final = "no table is open at this address"
 
 
 class NotAdmittedError(PeerError):
-    """The convenor does not admit a player; ``code`` is that of the REFUSE frame."""
+    """The host does not admit a player; ``code`` is that of the REFUSE frame."""
+
+    code: RefuseCode
 
     def __init__(self, code: RefuseCode, reason: str) -> None:
         super().__init__(reason)
@@ -40,47 +44,47 @@ class NotAdmittedError(PeerError):
 
 
 def check_token(table: bytes, token: str) -> None:
-    """Hold what a dialler shows against what a table asks for.
+    """Check the token of a dialler.
 
     :raises NotAdmittedError: if the table is private and the token is wrong.
     """
     if not admits(table, token):
-        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: it takes the whole join line of its host")
+        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: you need the host's full join line")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """What a convenor chooses when opening a table."""
+    """The choices of a host who opens a table."""
 
     name: str
     ruleset: Ruleset
     seats: int
-    """Players in all, the convenor included: 2–10."""
+    """Number of players, the host included: 2–10."""
     patience: Patience = field(default_factory=Patience)
     private: bool = False
-    """Only who has the join line is admitted, and the table is not advertised."""
+    """Only players with the join line are admitted, and the table is not advertised."""
 
 
 class HostedTable:
-    """The convenor's side of a lobby.
+    """The host's side of a lobby.
 
-    :param table: its id, from :mod:`protocol.wire.table_id`.
-    :param own: the convenor's own join record.
+    :param table_id: its id, from :mod:`protocol.wire.table_id`.
+    :param own: the host's own join record.
     :param token: the secret behind the id of a private table, for its join line; empty for an open one.
     """
 
-    def __init__(self, settings: TableSettings, table: bytes, own: JoinRecord, token: str) -> None:
+    def __init__(self, settings: TableSettings, table_id: bytes, own: JoinRecord, token: str) -> None:
         self.settings = settings
-        self.table = table
+        self.id = table_id
         self.token = token
         self.expected: set[bytes] = set()
-        """Who has played here before, and is to find a seat now: others get only what they leave."""
+        """Players of the match before, whose seats are kept: others get only the remaining seats."""
         self._own = own
         self._guests: dict[bytes, JoinRecord] = {}
 
     @property
     def records(self) -> tuple[JoinRecord, ...]:
-        """Join records of all who sit here: the convenor's, then the guests' in the order of joining."""
+        """Join records of all who sit here: the host's, then the guests' in the order of joining."""
         return (self._own, *self._guests.values())
 
     @property
@@ -89,14 +93,14 @@ class HostedTable:
         return len(self.records) >= self.settings.seats
 
     def check_aim(self, aim: TableAim | WatchAim) -> None:
-        """Hold what a dialler wants against what this table is.
+        """Check that a dialler wants this table.
 
         :raises NotAdmittedError: if it is another table, or a private one and the token is wrong.
         """
         wanted = aim.id if isinstance(aim, WatchAim) else aim.table
-        if wanted not in (b"", self.table):
+        if wanted not in (b"", self.id):
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the table is gone; another one is open at this address")
-        check_token(self.table, aim.token)
+        check_token(self.id, aim.token)
 
     def check_room(self, identity: bytes) -> None:
         """See whether there is a seat for a player.
@@ -113,7 +117,7 @@ class HostedTable:
             )
 
     def admit(self, identity: bytes, value: Value) -> None:
-        """Give the player behind a link a seat; again for whoever already sits here replaces the join record.
+        """Give the player behind a link a seat. A guest who has one already replaces the join record.
 
         :param identity: the key that the link has proven.
         :raises NotAdmittedError: if the record is wrong or there is no seat left.
@@ -124,8 +128,8 @@ class HostedTable:
         except MalformedGenesisError as error:
             raise NotAdmittedError(RefuseCode.REFUSED, str(error)) from None
         if record.join.identity != identity:
-            raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has another key than the connection")
-        if record.join.table != self.table:
+            raise NotAdmittedError(RefuseCode.REFUSED, "the request for a seat has a different key from the connection")
+        if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         others = [known for known in self.records if known.join.identity != identity]
         if any(known.join.match_key == record.join.match_key for known in others):
@@ -139,37 +143,47 @@ class HostedTable:
         return self._guests.pop(identity, None) is not None
 
     def renew(self, own: JoinRecord) -> None:
-        """Sit here with another join record: what was withdrawn must not be proposed again under the same id."""
+        """Replace the join record of the host: a withdrawn proposal must not be made again under the same id."""
         self._own = own
 
     def frame(self) -> Table:
-        """Return what every guest is told."""
+        """Return the frame that describes this table."""
         settings = self.settings
         players = tuple((record.join.nickname, record.join.identity) for record in self.records)
         return Table(settings.name, settings.ruleset.options(), settings.seats, tuple(settings.patience), players)
 
     def genesis(self) -> Genesis:
-        """Return the proposal for whoever sits here now."""
+        """Return the genesis for the players who sit here now."""
         roster = tuple(sorted(self.records, key=lambda record: record.join.identity))
-        return Genesis(self.table, self.settings.ruleset, self.settings.patience, roster)
+        return Genesis(self.id, self.settings.ruleset, self.settings.patience, roster)
 
 
 class Lobby:
-    """A table as everybody but its convenor sees it: a guest, or a spectator who waits for the start."""
+    """A table as its guests and spectators see it."""
 
-    def __init__(self, table_id: bytes, convenor: bytes) -> None:
+    def __init__(self, table_id: bytes, host: bytes) -> None:
         self.id = table_id
-        self.convenor = convenor
+        self.host = host
         """Identity key of the table's host."""
-        self.table: Table | None = None
-        """The latest word of the convenor."""
+        self.shown: Table | None = None
+        """The latest frame of the host."""
         self.ruleset: Ruleset | None = None
+        self._pace = Bucket(limits.LOBBY_RATE, limits.LOBBY_BURST, now=0)
+
+    def hear(self, now: float) -> None:
+        """Count a frame of the host: a TABLE, or a PROPOSE. Each is stored or told here.
+
+        :param now: monotonic time in seconds.
+        :raises MalformedGenesisError: if they come too fast.
+        """
+        if not self._pace.admits(now):
+            raise MalformedGenesisError("the table changes without end")
 
     def update(self, table: Table) -> None:
-        """Take the convenor's word on who is here and what is played.
+        """Take the host's description of the table.
 
-        :raises MalformedGenesisError: if the rules or the patience are none that this node plays by, the rules changed
-            since this player sat down, or who sits there could not sign a genesis together.
+        :raises MalformedGenesisError: if this node does not know the rules or the patience, the rules have changed
+            since this player sat down, or the players could not sign one genesis.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
@@ -179,19 +193,19 @@ class Lobby:
         if self.ruleset is not None and ruleset != self.ruleset:
             raise UnknownRulesError("the host changed the rules after we sat down")
         self.ruleset = ruleset
-        self.table = table
+        self.shown = table
 
     def check_genesis(self, data: bytes) -> Genesis:
         """Return the genesis if it is one for this table.
 
-        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and its convenor.
+        :raises MalformedGenesisError: if it is malformed, or is not for this table, these rules and its host.
         """
         genesis = parse_public_genesis(data)
         if genesis.table != self.id:
             raise MalformedGenesisError("the match is for another table")
         if genesis.ruleset != self.ruleset:
             raise UnknownRulesError("the match has other rules than the table")
-        if all(record.join.identity != self.convenor for record in genesis.roster):
+        if all(record.join.identity != self.host for record in genesis.roster):
             raise MalformedGenesisError("the host does not play in the match")
         return genesis
 
@@ -199,8 +213,8 @@ class Lobby:
 class Seat(Lobby):
     """A guest's side of a lobby."""
 
-    def __init__(self, own: JoinRecord, convenor: bytes) -> None:
-        super().__init__(own.join.table, convenor)
+    def __init__(self, own: JoinRecord, host: bytes) -> None:
+        super().__init__(own.join.table, host)
         self.own = own
 
     def check_proposal(self, data: bytes) -> Genesis:
@@ -210,7 +224,7 @@ class Seat(Lobby):
         """
         genesis = self.check_genesis(data)
         if self.own not in genesis.roster:
-            raise MalformedGenesisError("our own entry in the match is not as we wrote it")
+            raise MalformedGenesisError("the host has altered our entry")
         return genesis
 
 

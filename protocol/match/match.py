@@ -1,14 +1,14 @@
-"""A match as one node lives it: the agreement, who I am, my secrets, and what is due now. Sans-I/O.
+"""A match on one node: its replica, its seat, and what it owes, asks, tells and waits for. Sans-I/O.
 
-The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order: whatever is to be
-persisted is on the disk before the first frame is sent. Clock, keys, randomness and storage come from outside, so the
-same class runs under asyncio, in the simulator and, without a seat, as a spectator.
+The owner feeds inputs to :meth:`Match.handle` and carries out the effects it returns, in their order. Clock, keys,
+randomness and storage come from outside, so the same class runs under asyncio, in the simulator and, without a seat, as
+a spectator.
 
-Everything a program decides by itself (commitments, locks, reveals, openings, receipts, votes) is sent as soon as it is
-owed; only moves wait for the owner. After a restart nothing is signed before the others have shown what they hold: a
-message that was sent before the crash and lost from the store comes back from there and is adopted, never contradicted.
-All players of the base, and whoever else is linked, are asked. (A majority might not do: the lost message may have
-reached one player only.) Only when patience with the others is over, more than half of the base are enough.
+Messages that a program makes by itself (commitments, locks, reveals, openings, results, votes) are sent as soon as
+they are owed; only moves and stakes wait for the owner. A restarted node signs nothing before the others have shown
+what they hold: a message that it sent before the crash and then lost comes back to it, and is never contradicted. It
+asks all players of the base and all other linked players. A majority might not do: the lost message may have reached
+one player only. When patience with the others is over, more than half of the base are enough.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from typing import Final
 
 from p2pdice import plain
 from protocol import limits
-from protocol.consensus import replica as agreed
-from protocol.consensus.absence import leaves_majority
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import Outcome
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.position import Position, Purpose
+from protocol.consensus.kinds import parse_signed, stage_of
+from protocol.consensus.news import Learned, Proven, Replace, Rewound
+from protocol.consensus.position import Position, Stage
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import FORMED
 from protocol.consensus.transcript import write_proof
@@ -41,51 +40,49 @@ from protocol.match.effects import (
     CalledOff,
     Conceded,
     Effect,
-    Left,
     Linked,
     MatchInput,
     Needed,
     Over,
-    Overheard,
     Paged,
-    Persist,
     Played,
     Received,
-    Replace,
     Send,
     Severed,
     Show,
     Ticked,
+    Unlinked,
     WakeAt,
     Withdrawn,
 )
 from protocol.match.event_feed import EventFeed, MatchEvents
+from protocol.match.links import Links
 from protocol.match.progress import Clock, Progress, in_order, progress
 from protocol.match.signer import Signer, Statement
 from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, Timeouts
 from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Carried, Cut, Need, Page
+from protocol.wire.frames import Carried, Need, Page
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
 
-RECEIPTS: Final = 3.0
-"""Seconds that a finished node waits for the RESULT of whoever is not linked before it calls the end unconfirmed."""
+RESULT_WAIT: Final = 3.0
+"""Seconds to wait for the RESULT of unlinked players before the end is called unconfirmed."""
 ROUNDS_AT_THE_END: Final = 3
-"""Rounds that votes on the last step have at the end: enough to decide it twice, and a liar cannot go on for ever."""
+"""Voting rounds on the last step at the end: enough to decide it twice, and a liar cannot go on for ever."""
 
 
 @dataclass(slots=True)
 class _Timers:
-    """What this node's waiting is counted from, by the owner's monotonic clock; None where it does not wait."""
+    """Starts of this node's waits, by the owner's monotonic clock; None where it does not wait."""
 
     ended_at: float | None = None
     resumed_at: float | None = None
-    """When this node, restarted, began to ask what it had sent."""
+    """When this node, restarted, began to ask the others."""
     declined_at: float | None = None
-    """When this node saw that somebody has resigned before the match is formed."""
+    """When this node saw a resignation before the match was formed."""
     wished: float = math.inf
-    """The time that the owner was last asked to wake the match at; infinity for none."""
+    """The time of the last :class:`~protocol.match.effects.WakeAt`; infinity for none."""
 
 
 class Match:
@@ -96,10 +93,10 @@ class Match:
     :param seed: the match seed from which all secrets follow; unused without a seat.
     :param stored: the messages that the store holds, when the match is resumed.
     :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
-    :param party: who is here together on this machine, if programs are: a person is in no hurry with nobody else.
-    :param convenes: this node hosts the table, so that it signs last what forms the match.
-    :raises MalformedGenesisError: for a genesis that is none.
-    :raises RejectedMessageError: if what is stored does not belong to this match.
+    :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
+    :param is_host: this node hosts the table, so that it signs last what forms the match.
+    :raises MalformedGenesisError: for a malformed genesis.
+    :raises RejectedMessageError: if a stored message or choice does not belong to this match.
     """
 
     def __init__(
@@ -111,51 +108,47 @@ class Match:
         choices: Mapping[int, str] | None = None,
         *,
         party: Party | None = None,
-        convenes: bool = False,
+        is_host: bool = False,
     ) -> None:
         self.may_commit: Callable[[], bool] = lambda: True
         """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
         table."""
         self.replica = Replica(genesis_data, me)
-        self.record = self.replica.record
+        self.history = self.replica.history
         self.me = me
         self.info = tuple(
             PlayerInfo(entry.join.nickname, fingerprint(entry.join.identity), is_me=author == me)
-            for author, entry in enumerate(self.record.genesis.roster)
+            for author, entry in enumerate(self.history.genesis.roster)
         )
-        self._linked: set[int] = set()
-        self._cut: dict[int, tuple[int, ...]] = {}
-        """Whom a linked peer cannot reach, by peer."""
-        self._told_cut: tuple[int, ...] = ()
-        """Whom this node last said that it cannot reach."""
-        genesis = self.record.genesis
+        genesis = self.history.genesis
         unhurried = party.waited_for(genesis.roster) if party is not None else ()
         self._timeouts = Timeouts(genesis.patience, unhurried)
         self._timers = _Timers()
         self._now = 0.0
         self._effects: list[Effect] = []
+        self._links = Links(self.history, me, self._emit)
         self._catch_up = CatchUp(self.replica)
-        self._signer = Signer(self.replica, me, seed, choices or {}, convenes, self._emit) if me is not None else None
+        self._signer = Signer(self.replica, me, seed, choices or {}, is_host, self._emit) if me is not None else None
         self._voter = Voter(self.replica, self._timeouts, self._emit)
-        self._feed = EventFeed(MatchEvents(self.record, self.info, me, self.replica.proven, self._hand_at), self._emit)
+        self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)
         self._is_deciding = False
-        """Others cannot go on before a vote on an earlier step is over."""
+        """The others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._over = False
         self._calm = b""
-        """Tip of the open step, if this node has done all that it can do in it without more messages."""
+        """Tip of the open step, if this node can do nothing in it without more messages."""
         self._heard: set[int] | None = None
-        """Who has shown what they hold since the restart; None once that is enough."""
+        """Players who have shown what they hold since the restart; None once they are enough."""
         self._is_resuming = stored is not None
-        """The owner was not told yet where the match stands after the restart."""
+        """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
             self._heard = set()
             self.replica.is_silent = True
             self.replica.take_stored(stored)
             self._feed.resume()
 
-    # What the owner may ask
+    # Questions of the owner
 
     def goes_on_without(self, fingerprints: Collection[str]) -> bool:
         """Tell whether the others are enough to put these players out if they stay away: more than half of the base,
@@ -163,78 +156,86 @@ class Match:
 
         Nobody waits for players who are out by their own message or the others' votes.
         """
-        place = self.record.position
+        place = self.history.position
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
         staying = set(place.base) - set(place.left)
         is_majority = len(staying - gone) >= place.majority and 2 * len(set(place.live) - gone) >= len(place.live)
         return gone.isdisjoint(place.live) or is_majority
 
     @property
+    def id(self) -> bytes:
+        """The hash of the genesis."""
+        return self.history.match
+
+    @property
     def is_formed(self) -> bool:
         """Everybody has signed the genesis, and COMMIT of the first roll."""
-        return self.record.position.step >= FORMED
+        return self.history.position.step >= FORMED
 
     @property
     def is_bound(self) -> bool:
-        """This node has signed COMMIT of the first roll, so the match may be formed without its knowing."""
-        sent = self.record.held.get(self.me) if self.me is not None else None
+        """This node has signed COMMIT of the first roll, so the match may be formed without its knowledge."""
+        sent = self.history.held.get(self.me) if self.me is not None else None
         return sent is not None and sent.message.kind is Kind.COMMIT and not self.replica.is_called_off
 
     @property
     def is_ended(self) -> bool:
         """The game is decided."""
-        return self.record.position.purpose is Purpose.END
+        return self.history.position.kind is None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Every player still in the match at its last round has signed the same end."""
+        return self.is_ended and {*self.history.position.players} <= {*self.history.results}
 
     @property
     def hand(self) -> tuple[int, ...]:
         """This node's dice in the round that is played: faces, ascending."""
-        return self._hand_at(self.record.position)
+        return self._hand_at(self.history.position)
 
     def _hand_at(self, position: Position) -> tuple[int, ...]:
         return self._signer.hand(position) if self._signer is not None else ()
 
     @property
     def signer(self) -> Signer:
-        """What signs for this node's seat; a spectator has none."""
+        """The signer for this node's seat; a spectator has none."""
         assert self._signer is not None
         return self._signer
 
     def by_seat(self) -> tuple[PlayerInfo, ...]:
         """Return the players in the order of seats, once these are drawn."""
-        return tuple(self.info[author] for author in self.record.position.seats)
+        return tuple(self.info[author] for author in self.history.position.seats)
 
     @property
     def progress(self) -> Progress:
-        """The open step, and who has given what it takes. Cheap enough to be asked for with every picture."""
-        return progress(self.record, self.info)
+        """The open step, and its players. Cheap enough to be asked for with every picture."""
+        return progress(self.history, self.info)
 
     def clock(self, now: float) -> Clock | None:
-        """Return who is waited for and how long still. Cheap enough to be asked for with every picture.
+        """Return the awaited players and their remaining time. Cheap enough to be asked for with every picture.
 
-        None where nobody is, where somebody is waited for without end (a person who plays against nobody but their own
-        programs), and where nobody's time runs: before the match is formed, and while so few are linked that nobody
-        could be put out. Patience begins anew when they are back.
+        None if nobody is awaited, if patience has no end (a person plays only against their own programs), and while no
+        time runs: before the match is formed, and while so few are linked that nobody could be put out. Patience begins
+        again when they are back.
 
         :param now: by the clock of :meth:`handle`; in a node the time of its event loop.
         """
-        position, missing = self.record.position, self.record.missing()
+        position, missing = self.history.position, self.history.missing()
         is_waiting = self.is_formed and not self.is_ended and not self._diverged and bool(missing)
-        if not is_waiting or (self.me is not None and not self._has_quorum()):
+        if not is_waiting or (self.me is not None and not self._links.has_quorum()):
             return None
         due = self._timeouts.due(missing, position.witnesses)
         if due == math.inf:
             return None
         allowed = self._timeouts.allowed(missing, position.witnesses)
         if position.tip in self.replica.tainted():
-            left = 0.0  # nobody has patience with a proven cheat
+            remaining = 0.0  # nobody has patience with a proven cheat
         elif self._has_slept(now):
-            left = allowed
+            remaining = allowed
         else:
-            left = due - (self._now if self._is_deciding else now)
-        place, held = self.record.place(position.step), self.record.held
-        without = tuple(held[author].id if author in held else b"" for author in place.owed)
-        awaited = in_order(self.record, self.info, set(missing))
-        return Clock(awaited, min(max(left, 0.0), allowed), allowed, leaves_majority(place, without))
+            remaining = due - (self._now if self._is_deciding else now)
+        awaited = in_order(self.history, self.info, set(missing))
+        return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, self.history.may_close_without())
 
     def _emit(self, effect: Effect) -> None:
         self._effects.append(effect)
@@ -242,7 +243,7 @@ class Match:
     # Inputs
 
     def handle(self, item: MatchInput, now: float) -> list[Effect]:
-        """Take one input at monotonic time ``now`` (seconds) and return what is to be done about it.
+        """Take one input at monotonic time ``now`` (seconds) and return its effects.
 
         :raises StaleMoveError: if a move came too late; nothing has changed.
         :raises RulesError: if the owner's move is illegal; nothing has changed.
@@ -256,7 +257,7 @@ class Match:
             case Received():
                 was_calm = self._is_calm()
                 self._take(item.sender, item.signed)
-                if was_calm and self._is_calm() and not self.record.is_complete:
+                if was_calm and self._is_calm() and not self.history.is_complete:
                     self._fetch_news()
                     self._be_woken(self._catch_up.due(now))
                     return self._fetch_effects()
@@ -272,10 +273,10 @@ class Match:
                     self._be_woken(self._catch_up.due(now))
                     return self._fetch_effects()
             case Severed():
-                self._cut[item.sender] = tuple(sorted(set(item.authors)))
+                self._links.severed(item.sender, item.authors)
             case Linked():
                 self._link(item.author)
-            case Left():
+            case Unlinked():
                 self._unlink(item.author, item.on_purpose)
             case Withdrawn():
                 self.signer.is_withdrawn = True
@@ -286,7 +287,7 @@ class Match:
                 self._timers.wished = math.inf  # also if it was a little early, as clocks are
         self._pump()
         if isinstance(item, Conceded):
-            # Before what comes of it, which is known only now.
+            # The owner hears this first, but its content is known only after _pump.
             self._effects.insert(told, Show(ConcedeAccepted(self._awaited_to_concede())))
         elif self._is_resuming:
             self._is_resuming = False
@@ -301,89 +302,77 @@ class Match:
     def _is_calm(self) -> bool:
         """Tell whether one more message for the open step changes nothing, unless it is the last one.
 
-        Then nothing is looked at that was looked at when the step was opened: no timer is due since, nobody is gone,
-        proven to cheat or voted on, and nothing is here that belongs elsewhere.
+        That holds if no timer was due since the step was opened, nobody is missing or a proven cheat, nobody has voted
+        on it, and no message is here that belongs elsewhere.
         """
         return (
-            self._calm == self.record.position.tip
+            self._calm == self.history.position.tip
             and self._now < min(self._timers.wished, self._timeouts.earliest)
             and self.replica.is_calm
             and not self._stall_notices.misses_somebody
         )
 
     def _awaited_to_concede(self) -> tuple[PlayerInfo, ...]:
-        """Return who keeps this node from giving up: it can only do so where it owes a message itself."""
+        """Return the players whose messages must come before this node can resign: it does so where it owes one."""
         assert self.me is not None
-        sent = self.record.held.get(self.me)
+        sent = self.history.held.get(self.me)
         has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
-        position = self.record.position
+        position = self.history.position
         if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
             return ()
-        authors = self._unheard() or (author for author in self.record.missing() if author != self.me)
+        authors = self._unheard() or (author for author in self.history.missing() if author != self.me)
         return tuple(self.info[author] for author in authors)
 
     @property
     def unheard(self) -> tuple[PlayerInfo, ...]:
-        """Who, after a restart, must still show what they hold before this node signs anything."""
+        """After a restart, the players who must still show what they hold before this node signs anything."""
         return tuple(self.info[author] for author in self._unheard())
 
     def _unheard(self) -> tuple[int, ...]:
-        """Return who, after a restart, must still show what they hold before this node signs anything."""
+        """Return the players of :attr:`unheard`."""
         if self._heard is None:
             return ()
-        known = {*self._heard, self.me}
-        return tuple(author for author in self.record.position.base if author not in known)
+        return tuple(author for author in self.history.position.base if author not in (self.me, *self._heard))
 
     def _has_slept(self, now: float) -> bool:
-        """Tell whether this machine did, as nothing woke the match when it had asked for that."""
+        """Tell whether this machine has slept: nothing woke the match at the time it had asked for."""
         return now > self._timers.wished + OVERSLEPT
 
     def _restart_patience(self) -> None:
-        """Blame nobody for the time until now."""
-        self._timeouts.restart(range(self.record.players), self._now)
+        """Start all patience again."""
+        self._timeouts.restart(range(self.history.players), self._now)
         self._timers.declined_at = None
         self._voter.restart(self._now)
 
     def _link(self, author: int) -> None:
-        had_quorum, had_half = self._has_quorum(), self._reaches_half()
-        self._linked.add(author)
+        had_quorum, had_half = self._links.has_quorum(), self._links.reaches_half()
+        self._links.linked.add(author)
         if not had_half:
-            self._timers.declined_at = None  # those who are here now have heard of nothing yet
-        self._timeouts.came_back(author, self._now)
-        if not had_quorum and self._has_quorum():
-            self._restart_patience()  # what the others said meanwhile is on its way
+            self._timers.declined_at = None  # the newly linked have not heard of it yet
+        if had_quorum and author in self.history.missing():  # else nobody waited for what comes with this link
+            self._timeouts.came_back(author, self._now)
+        if not had_quorum and self._links.has_quorum():
+            self._restart_patience()  # messages of the others are on their way
         self._feed.back(author)
         self._catch_up.linked(author, self._now)
         if self.me is not None:
             self._emit(Send(author, self._catch_up.have()))
-        if self.me is None or self._heard is not None:  # whatever they hold may be news here
+        if self.me is None or self._heard is not None:  # they may hold anything that is new here
             self._catch_up.ask(author, self._now)
-        self._tell_cut(author)
+        self._links.tell_cut(author)
 
     def _unlink(self, author: int, on_purpose: bool) -> None:
-        self._linked.discard(author)
+        self._links.lost(author)
         self._catch_up.lost(author)
-        self._cut.pop(author, None)
-        if self.is_formed and (on_purpose or not self.is_ended):  # who is gone after the end plays no other match
+        if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end matters to nobody
             self._feed.lost(author, on_purpose)
-        self._tell_cut()
-
-    def _tell_cut(self, newcomer: int | None = None) -> None:
-        """Tell the linked whom this node cannot reach, if that has changed or somebody does not know yet."""
-        if self.me is None or not self.is_formed:
-            return
-        cut = tuple(author for author in range(self.record.players) if author not in (self.me, *self._linked))
-        if cut != self._told_cut:
-            self._told_cut = cut
-            self._emit(Broadcast(Cut(self.record.match, cut)))
-        elif newcomer is not None and cut:
-            self._emit(Send(newcomer, Cut(self.record.match, cut)))
+        self._links.tell_cut()
 
     # Messages from others
 
     def _take(self, sender: int, signed: Signed) -> Outcome | None:
-        """Take a message; return what became of it, None if it was refused."""
-        position = self.record.position
+        """Take a message; return the outcome, None if it was refused."""
+        position = self.history.position
         try:
             outcome = self.replica.take(signed)
         except RejectedMessageError as error:
@@ -399,33 +388,19 @@ class Match:
             self._catch_up.changed(self._now)
         for item in news:
             match item:
-                case agreed.Kept():
-                    self._emit(Persist(item.signed))
-                    author = item.signed.message.author
-                    if author != self.me and author in self.record.declined:
-                        self._emit(Broadcast(Carried(*item.signed.wire)))  # who has resigned tells all, or nobody would
+                case Learned(signed):
+                    self._emit(item)
+                    author = signed.message.author
+                    if item.must_store and author != self.me and author in self.history.declined:
+                        self._emit(Broadcast(Carried(*signed.wire)))  # all must hear of a resignation
                     else:
-                        self._pass_on(item.signed)
-                case agreed.Heard():
-                    self._emit(Overheard(item.signed))
-                    self._pass_on(item.signed)
-                case agreed.Settled():
-                    self._emit(Replace(item.messages))
-                case agreed.Proven():
+                        self._links.pass_on(signed)
+                case Replace():
+                    self._emit(item)
+                case Rewound():
+                    self._take_back(item.since)
+                case Proven():
                     self._accuse(item.misconduct, item.is_first)
-                case agreed.Replaced():
-                    self._emit(Replace(item.messages))
-                    self._take_back(item.since)
-                case agreed.TakenBack():
-                    self._take_back(item.since)
-
-    def _pass_on(self, signed: Signed) -> None:
-        """Forward a new message to whoever cannot hear its author."""
-        author = signed.message.author
-        if author != self.me:
-            for peer, cut in sorted(self._cut.items()):
-                if author in cut and peer != author:
-                    self._emit(Send(peer, Carried(signed.data, signed.signature)))
 
     def _take_back(self, since: int) -> None:
         if self._signer is not None:
@@ -436,7 +411,7 @@ class Match:
 
     def _accuse(self, error: MisconductError, is_first: bool) -> None:
         if is_first:
-            proof = write_proof(self.record, error)
+            proof = write_proof(self.history, error)
             self._emit(Accuse(error.author, error.step, str(error), proof))
         for signed in error.evidence:
             self._emit(Broadcast(Carried(signed.data, signed.signature)))
@@ -464,87 +439,95 @@ class Match:
         is_one_of_several = bool(need.cursor or page.cursor)
         for signed in messages:
             outcome = self._take(sender, signed)
-            self.replica.settle()
+            self.replica.close_steps()
             is_foreign = is_foreign or outcome is Outcome.FOREIGN
-            if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # of votes there is no end
+            if outcome is not Outcome.ADDED or signed.message.kind in VOTES:  # there can be any number of votes
                 is_cheap = outcome is Outcome.DUPLICATE and not is_one_of_several
                 waste += limits.WASTE_KNOWN if is_cheap else 1
-        if not need.cursor:  # all is shown anew, and may have been decided otherwise since
-            self.replica.forget_shown(sender)
+        if not need.cursor:  # everything is shown again, and decisions may have changed since
+            self.replica.drop_shown(sender)
         if is_foreign or is_one_of_several or self.replica.is_astray:  # a later page may build on what is known here
             self.replica.follow(sender, messages)
         if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
             self._heard.add(sender)
 
     def _compare_notes(self, wake: list[float]) -> None:
-        """Tell the others what this node holds, and ask those who hold more."""
-        if self._catch_up.due(self._now) <= self._now:
+        """Tell the others what this node holds, and ask peers that hold more."""
+        due = self._catch_up.due(self._now)
+        if due <= self._now:
             have = self._catch_up.tell(self._now)
             if have is not None and self.me is not None:
                 self._emit(Announce(have))
             for author, need in self._catch_up.questions(self._now):
                 self._emit(Send(author, need))
-        wake.append(self._catch_up.due(self._now))
+            due = self._catch_up.due(self._now)
+        wake.append(due)
 
     def _has_heard_enough(self) -> bool:
         """Tell whether the others have shown enough of what they hold for this node to sign again."""
         assert self._heard is not None
-        base = self.record.position.base
-        known = {*self._heard, self.me}
-        if {*base, *self._linked} <= known:
+        unheard = self._unheard()
+        if not unheard and self._links.linked <= self._heard:
             return True
         assert self._timers.resumed_at is not None
         is_patience_over = self._now >= self._timers.resumed_at + self._timeouts.round
-        return is_patience_over and len(known.intersection(base)) >= self.record.position.majority
+        position = self.history.position
+        return is_patience_over and len(position.base) - len(unheard) >= position.majority
 
-    # What is due
+    # Owed messages
 
     def _mind_divergence(self) -> None:
         if self.is_formed and not self._diverged and self.replica.is_diverged:
             self._diverged = True
-            position = self.record.position
+            position = self.history.position
             self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
     def _pump(self) -> None:
         if self._heard is not None and self._timers.resumed_at is None:
             self._timers.resumed_at = self._now
         while True:
-            self.replica.settle()
+            self.replica.close_steps()
             if self._may_take_up() and self.replica.take_up():
                 continue
             self._fetch_news()
             self._mind_divergence()
             if self._feed.bring_up_to_date():
-                self._tell_cut()  # also whom this node never reached at all
-            position = self.record.position
-            self._timeouts.open_step(position.tip, position.is_choice, self._now)
+                self._links.tell_cut()  # also players that this node never reached
+            position = self.history.position
+            self._timeouts.open_step(position.tip, stage_of(position) is Stage.CHOOSE, self._now)
             self._is_deciding = self.replica.is_deciding
             if self._heard is not None and self._has_heard_enough():
                 self._heard = None
                 self.replica.is_silent = False
                 self._catch_up.ask_nobody()
                 continue
-            if not self._vote() and not self._do_what_is_owed():
-                break
-        self._mind_the_time()
-        # At the end each RESULT may be the last one that is waited for.
+            has_quorum = self._links.has_quorum()
+            rounds = self._rounds_due(has_quorum)
+            if self._vote(rounds):
+                continue
+            has_signed = self._do_what_is_owed()
+            if not has_signed or (self.replica.is_calm and not self.history.is_complete and not rounds):
+                break  # what this node has just signed leaves the step open, and nothing else can have changed
+        self._mind_the_time(rounds, has_quorum)
+        # At the end each RESULT may be the last missing one.
         is_busy = not self.is_formed or self.is_ended or self._diverged or self._heard is not None
-        self._calm = b"" if is_busy else self.record.position.tip
+        self._calm = b"" if is_busy else self.history.position.tip
 
-    def _vote(self) -> bool:
+    def _rounds_due(self, has_quorum: bool) -> list[tuple[bytes, float]]:
+        """Return the tips of steps in which this node begins a round of votes by itself, and when."""
+        if self.me is None or not self.replica.may_vote or (self.is_ended and self._heard is not None):
+            return []
+        return self._voter.rounds_due(self._now, has_quorum, self._is_deciding)
+
+    def _vote(self, rounds: list[tuple[bytes, float]]) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
         if self._signer is None or self._heard is not None or not self.replica.may_vote or self._diverged:
             return False
-        votes = self._voter.votes(self._now, self._has_quorum(), self._is_deciding)
+        votes = self._voter.votes(self._now, rounds)
         for vote in votes:
             self._voter.prepare(vote, self._now)
             self._send(self._signer.sign_vote(vote))
         return bool(votes)
-
-    def _has_quorum(self) -> bool:
-        """Tell whether more than half of the base are here, so that a vote can come to something."""
-        position = self.record.position
-        return len({self.me, *self._linked}.intersection(position.base)) >= position.majority
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
@@ -564,9 +547,9 @@ class Match:
 
         In the step that forms the match it must be free to sign COMMIT: else it could be bound by two.
         """
-        return self.record.position.step + 1 < FORMED or self.may_commit()
+        return self.history.position.step + 1 < FORMED or self.may_commit()
 
-    def _sign(self, kind: Kind, body: Value) -> None:
+    def _sign(self, kind: int, body: Value) -> None:
         self._send(self.signer.sign(kind, body))
 
     def _send(self, signed: Signed) -> None:
@@ -577,20 +560,19 @@ class Match:
 
     # Time
 
-    def _mind_the_time(self) -> None:
+    def _mind_the_time(self, rounds: list[tuple[bytes, float]], has_quorum: bool) -> None:
         now, timers = self._now, self._timers
         wake: list[float] = []
         if self.is_ended:
-            self._mind_the_end(wake)
+            self._mind_the_end(wake, has_quorum)
         elif not self.is_formed:
             self._mind_who_declines(wake)
         if self.replica.may_vote and not self.is_ended:
-            has_quorum, is_deciding = self._has_quorum(), self._is_deciding
             if self._voter.is_early(now):
                 wake.append(self._timeouts.earliest)
-            elif self.me is not None:
-                wake += [due for _, due in self._voter.rounds_due(now, has_quorum, is_deciding)]
-            wake.append(self._stall_notices.look(now, self._linked, has_quorum, is_deciding, self._unheard()))
+            wake += [due for _, due in rounds]
+            linked = self._links.linked
+            wake.append(self._stall_notices.look(now, linked, has_quorum, self._is_deciding, self._unheard()))
         wake += self._voter.times()
         if self._heard is not None and timers.resumed_at is not None:
             wake.append(timers.resumed_at + self._timeouts.round)
@@ -598,47 +580,39 @@ class Match:
         self._be_woken(min((time for time in wake if time > now), default=math.inf))
 
     def _be_woken(self, due: float) -> None:
-        """Ask the owner for that. Too early costs little, and less than to be woken at another time in every step."""
+        """Ask the owner to wake the match. Waking too early costs less than a new time in every step."""
         if due < self._timers.wished or self._timers.wished <= self._now:
             self._timers.wished = due
             if due < math.inf:
                 self._emit(WakeAt(due))
 
     def _mind_who_declines(self, wake: list[float]) -> None:
-        """Call the match off when somebody has resigned, after time for all to hear of it, and for whoever has gone on
-        before to show that."""
+        """Call the match off after a resignation, once all had time to hear of it, and to show that they had gone on
+        before."""
         timers = self._timers
-        if not self.record.declined:
+        if not self.history.declined:
             timers.declined_at = None
         elif not self.replica.is_called_off:
             if timers.declined_at is None:
                 timers.declined_at = self._now
-            due = timers.declined_at + (limits.WITHDRAWAL if self._reaches_half() else self._timeouts.round)
+            due = timers.declined_at + (limits.WITHDRAWAL if self._links.reaches_half() else self._timeouts.round)
             if self._now >= due:
                 self.replica.is_called_off = True
-                self._emit(CalledOff(self.record.declined))
+                self._emit(CalledOff(self.history.declined))
             else:
                 wake.append(due)
 
-    def _reaches_half(self) -> bool:
-        """Tell whether this node, whoever it is linked with and whoever has resigned are half of the genesis or more.
-
-        Then those who may not have heard that somebody has resigned are no majority.
-        """
-        reached = {*self._linked, *self.record.declined} | ({self.me} if self.me is not None else set())
-        return 2 * len(reached) >= self.record.players
-
-    def _mind_the_end(self, wake: list[float]) -> None:
+    def _mind_the_end(self, wake: list[float], has_quorum: bool) -> None:
         if self._over:
             return
         if self._timers.ended_at is None:
             self._timers.ended_at = self._now
-        position = self.record.position
-        unconfirmed = {*position.players} - {*self.record.results}
+        position = self.history.position
+        unconfirmed = {*position.players} - {*self.history.results}
         confirmed = not unconfirmed
-        # Who is there and does not confirm may be voting about it.
-        due = self._timers.ended_at + (self._timeouts.round if unconfirmed & self._linked else RECEIPTS)
-        if self._is_deciding and self._has_quorum():  # the last step may come to stand otherwise
+        # A linked player who does not confirm may be voting.
+        due = self._timers.ended_at + (self._timeouts.round if unconfirmed & self._links.linked else RESULT_WAIT)
+        if self._is_deciding and has_quorum:  # the last step may be decided otherwise
             confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._timeouts.round
         if confirmed or self._now >= due:
             self._over = True

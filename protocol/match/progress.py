@@ -1,6 +1,6 @@
-"""How far a match is: the open step, who has sent what it takes, and the time that is left. Screens draw it.
+"""The progress of a match: the open step, the players it waits for, and the remaining time. Screens draw it.
 
-No event tells this, as it changes with every message and with the clock. It is asked for instead, as often as one
+No event tells this, as it changes with every message and with the clock. A screen asks for it as often as it
 likes: :attr:`protocol.match.match.Match.progress` and :meth:`protocol.match.match.Match.clock` change nothing.
 Sans-I/O.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from protocol.consensus.history import History
-from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds import stage_of
 from protocol.consensus.position import Purpose, Stage
 from protocol.events import PlayerInfo
 
@@ -20,14 +20,14 @@ class Progress:
     """The open step of a match."""
 
     step: int
-    """Its number, which is also the number of closed steps; this node has verified all of them."""
+    """Its number, which is also the number of closed steps, all verified by this node."""
     purpose: Purpose
-    """What it belongs to: forming the match, drawing the seats, a deal, a turn, a showdown …"""
+    """Forming the match, drawing the seats, a deal, a turn, a showdown …"""
     stage: Stage
     given: tuple[PlayerInfo, ...]
-    """Whose message is here, in the order of seats; before seats are drawn, in that of the roster."""
+    """Players whose message is here, in the order of seats; before seats are drawn, of the roster."""
     awaited: tuple[PlayerInfo, ...]
-    """Whose message is not here yet, in the same order."""
+    """Players whose message is missing, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +41,32 @@ class Clock:
     """
 
     awaited: tuple[PlayerInfo, ...]
-    """Who is waited for, oneself included, in the order of :class:`Progress`."""
+    """The players that the match waits for, oneself included, in the order of :class:`Progress`."""
     seconds: float
-    """What is left; 0 when patience is over and the others may have begun to vote. It can grow: patience starts again
-    when a player comes back, and stands still while an earlier step is voted on."""
+    """The remaining time; 0 when patience is over and the others may vote. It can grow: patience starts again when a
+    player comes back, and stands still during a vote on an earlier step."""
     allowed: float
-    """How much it was at the start, for the player who has most left."""
+    """The whole time of the player with the most remaining."""
     goes_on: bool
-    """The others are enough to go on without them when nothing is left. Otherwise, as at a table of two, the match
-    waits."""
+    """At 0 the others are enough to go on without them. Otherwise, as at a table of two, the match waits."""
 
 
-def progress(record: History, info: tuple[PlayerInfo, ...]) -> Progress:
-    """Return where a record stands.
+def progress(history: History, info: tuple[PlayerInfo, ...]) -> Progress:
+    """Return where a history stands.
 
     :param info: the players by roster index.
     """
-    position = record.position
-    if position.purpose is Purpose.END:
+    position = history.position
+    if position.kind is None:
         owed: set[int] = set(position.players)
-        here, stage = owed.intersection(record.results), Stage.CONFIRM
+        here = owed.intersection(history.results)
     else:
-        assert position.kind is not None
-        owed, here = set(position.owed), set(record.held)
-        stage = Stage.CHOOSE if position.is_choice else RULES[position.kind].stage
-    given = in_order(record, info, here)
-    return Progress(position.step, position.purpose, stage, given, in_order(record, info, owed - here))
+        owed, here = set(position.owed), set(history.held)
+    given = in_order(history, info, here)
+    return Progress(position.step, position.purpose, stage_of(position), given, in_order(history, info, owed - here))
 
 
-def in_order(record: History, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
+def in_order(history: History, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
     """Return some players in the order of seats, or of the roster as long as these are not drawn."""
-    order = record.position.seats or range(record.players)
+    order = history.position.seats or range(history.players)
     return tuple(info[author] for author in order if author in authors)

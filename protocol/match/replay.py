@@ -1,11 +1,11 @@
-"""The replay: the match in a transcript, told again as the nodes of its players told it. Sans-I/O.
+"""The replay: the match in a transcript, told again like a live match. Sans-I/O.
 
-Nothing is told of a file before all of it was judged (:mod:`protocol.consensus.verifier`). The story then comes from
-the history that was judged, by the same :class:`~protocol.match.event_feed.MatchEvents` that a live node tells it with;
-positions are worked out again while it is told, so a replay takes little more memory than the judgement did.
+A file is judged as a whole first (:mod:`protocol.consensus.verifier`). The events then come from the judged history,
+by the same :class:`~protocol.match.event_feed.MatchEvents` as in a live node. Positions are computed again on the way,
+so a replay takes little more memory than the judgement.
 
-A hand is known as soon as its key was opened, and a key is opened at the showdown; whoever looks back knows it from
-the roll on. A cup that was never opened stays unknown for ever.
+The key of a hand is opened at the showdown; a replay shows the hand from the roll on. A cup that was never opened stays
+unknown.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from p2pdice import Hand
+from protocol.consensus.kinds import RULES
 from protocol.consensus.position import Position, Purpose
 from protocol.consensus.verifier import Examined, Verdict
 from protocol.crypto.keys import fingerprint
 from protocol.errors import PeerError
-from protocol.events import CupsSeen, MatchOver, Misbehaved, NodeEvent, Notice, PlayerInfo
+from protocol.events import CupsSeen, MatchResult, Misbehaved, NodeEvent, Notice, PlayerInfo
 from protocol.match.event_feed import MatchEvents
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Signed
 
 
 class NoMatchError(PeerError, ValueError):
@@ -38,22 +39,45 @@ class Moment(NamedTuple):
     event: NodeEvent
 
 
+class SignedMessage(NamedTuple):
+    """One signed message of a closed step."""
+
+    player: PlayerInfo
+    kind: str
+    id: bytes
+    """The hash of the signed bytes."""
+    signature: bytes
+
+
+class ClosedStep(NamedTuple):
+    """One step of the history, and what closed it."""
+
+    step: int
+    purpose: str
+    tip: bytes
+    """The hash of the history before the step."""
+    messages: tuple[SignedMessage, ...]
+    """In the order of the roster."""
+    votes: tuple[SignedMessage, ...]
+    """The votes that closed the step without the messages of some; empty if nobody was missing."""
+
+
 class Replay:
     """A judged match that can be told from any round on, all-seeing or with one player's eyes.
 
-    :param path: where the transcript lies, for :class:`~protocol.events.MatchOver`.
+    :param path: where the transcript lies, for :class:`~protocol.events.MatchResult`.
     :raises NoMatchError: if the file holds no match.
     """
 
     def __init__(self, examined: Examined, path: Path) -> None:
-        if examined.record is None:
+        if examined.history is None:
             raise NoMatchError(examined.verdict.reason)
-        self._record = examined.record
+        self._history = examined.history
         self._proven = examined.proven
         self.path = path
         self.verdict: Verdict = examined.verdict
-        chain = self._record.chain
-        roster = [entry.join for entry in self._record.genesis.roster]
+        chain = self._history.chain
+        roster = [entry.join for entry in self._history.genesis.roster]
         self._info = tuple(PlayerInfo(join.nickname, fingerprint(join.identity)) for join in roster)
         self._seats = chain[-1].seats or tuple(range(len(roster)))
         self.players = tuple(self._info[author] for author in self._seats)
@@ -64,17 +88,22 @@ class Replay:
         """The steps in which the dice of rounds 1, 2, … were rolled."""
         self.last_step = max(chain[-1].step - 1, 0)
         """The last step that was closed, counted from 0."""
+        end = chain[-1].state or chain[-2].state if len(chain) > 1 else chain[-1].state
+        self.last_dice: tuple[int, ...] = () if end is None else tuple(end.dice)
+        """Dice left at the end, by seat; empty if no seats were drawn."""
         self._keys = self._opened()
 
     def _opened(self) -> dict[int, dict[int, bytes]]:
         """Return the hand keys by author, of each deal by the step that carried its commitments."""
-        chain = self._record.chain
+        chain = self._history.chain
         keys: dict[int, dict[int, bytes]] = {}
-        for place, position in enumerate(chain):
-            if position.kind is Kind.OPEN and position.deal is not None:
-                given = chain[place + 1].entries if place + 1 < len(chain) else self._record.held
-                opened = keys.setdefault(position.deal.context.step, {})
-                opened.update((author, _key(signed)) for author, signed in given.items() if _is_opening(signed))
+        for index, position in enumerate(chain):
+            if position.deal is None:
+                continue
+            given = chain[index + 1].entries if index + 1 < len(chain) else self._history.held
+            for author, signed in given.items():
+                if key := RULES[signed.message.kind].hand_key(signed.message.body):
+                    keys.setdefault(position.deal.context.step, {})[author] = key
         return keys
 
     def _hand(self, position: Position, author: int) -> Hand | None:
@@ -87,18 +116,17 @@ class Replay:
         return None if key is None else position.hand(author, key)
 
     def tell(self, seat: int | None = None, since: int = 0) -> Iterator[Moment]:
-        """Yield what happened in a step and all steps after it.
+        """Yield the events of a step and all steps after it.
 
-        :param seat: with whose eyes it is seen: that player's dice are told when they are rolled, and no others. None
-            for everybody's.
+        :param seat: the player whose view is told: of the dice, only that player's. None for all dice.
         """
-        record = self._record
+        history = self._history
         me = None if seat is None else self._seats[seat]
         info = tuple(replace(player, is_me=author == me) for author, player in enumerate(self._info))
-        story = MatchEvents(record, info, me, self._proven, lambda at: () if me is None else self._hand(at, me) or ())
+        story = MatchEvents(history, info, me, self._proven, lambda at: () if me is None else self._hand(at, me) or ())
         errors = sorted(self._proven.values(), key=lambda error: (error.step, error.author))
         errors = [error for error in errors if error.step >= since]
-        positions = record.walk(since)
+        positions = history.walk(since)
         before = next(positions)
         for after in positions:
             while errors and errors[0].step <= before.step:
@@ -112,23 +140,26 @@ class Replay:
         if before.purpose is Purpose.END:
             assert before.state is not None
             by_seat = tuple(info[author] for author in before.seats)
-            over = MatchOver(record.match.hex(), before.state.places, by_seat, self.path, confirmed=None)
+            over = MatchResult(history.match.hex(), before.state.places, by_seat, self.path, confirmed=None)
             yield Moment(self.last_step, over)
         for error in errors:
             yield Moment(error.step, Misbehaved(info[error.author], error.step, str(error)))
 
+    def steps(self) -> Iterator[ClosedStep]:
+        """Yield every closed step with the messages that closed it."""
+        for before, after in pairwise(self._history.chain):
+            messages = tuple(self._signed(signed) for _, signed in sorted(after.entries.items()))
+            votes = tuple(map(self._signed, after.certificate))
+            yield ClosedStep(before.step, before.purpose, before.tip, messages, votes)
+
+    def _signed(self, signed: Signed) -> SignedMessage:
+        message = signed.message
+        return SignedMessage(self._info[message.author], RULES[message.kind].name, signed.id, signed.signature)
+
     def _look_into_cups(self, position: Position, me: int | None) -> Iterator[NodeEvent]:
-        """Yield what was rolled, beside what a live node tells."""
+        """Yield the rolled dice that a live node does not tell."""
         assert position.state is not None
         if me is None:
             yield CupsSeen(tuple(self._hand(position, author) for author in position.seats), position.state)
         elif self._hand(position, me) is None:
             yield Notice("your cup was never opened, so the transcript does not hold what was in it")
-
-
-def _is_opening(signed: Signed) -> bool:
-    return signed.message.kind is Kind.OPEN
-
-
-def _key(signed: Signed) -> bytes:
-    return cast("tuple[bytes, ...]", signed.message.body)[0]

@@ -1,12 +1,13 @@
-"""What one player signs: the secrets behind it, what the owner chose, and what is owed in the open step. Sans-I/O.
+"""The messages that one player signs: from secrets, choices of the owner, and the open step. Sans-I/O.
 
-All secrets follow from the match seed, so a node that was restarted signs the same again. Everything is owed at once
-but moves and stakes, which the owner chooses.
+All secrets follow from the match seed, so a restarted node signs the same again. The owner chooses moves and stakes;
+everything else is owed at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from p2pdice import (
@@ -22,46 +23,46 @@ from p2pdice import (
     parse_move,
     view,
 )
-from protocol.consensus.absence import Vote
-from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.errors import MisconductError, RejectedMessageError
+from protocol.consensus.history import Outcome
 from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.rule import LostStakeError
-from protocol.consensus.position import Position, Purpose
+from protocol.consensus.position import Position, Purpose, Stage
 from protocol.consensus.replica import Replica
 from protocol.consensus.steps import FORMED
-from protocol.consensus.votes import spell_vote
+from protocol.consensus.votes import Vote, spell_vote
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.crypto.keys import MatchKey
 from protocol.errors import LocalError
 from protocol.events import YourTurn
-from protocol.match.effects import Choose, Effect, Show
+from protocol.match.effects import Effect, Show, StoreChoice
 from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
 
 CONCESSION: Final = 0
-"""The step that the wish to concede is stored under: nobody stakes anything there, so it replaces no stake."""
+"""The wish to concede is stored under this step: there are no stakes in it."""
 
 
 class StaleMoveError(LocalError):
-    """The move answers a turn that is over, or none."""
+    """The move answers a turn that is over, or no turn."""
 
 
 class Statement(NamedTuple):
     """A message for the open step that is not signed yet."""
 
-    kind: Kind
+    kind: int
     body: Value
 
 
 class Signer:
-    """What the player of one seat signs.
+    """Signs for the player of one seat.
 
     :param me: the player's index in the roster.
     :param seed: the match seed from which all secrets follow.
     :param choices: the owner's choices that the store holds, by step.
-    :param convenes: this player hosts the table, so that it signs last what forms the match.
-    :param emit: takes what is to be stored and told.
-    :raises RejectedMessageError: if a stored choice is none.
+    :param is_host: this player hosts the table, so that it signs last what forms the match.
+    :param emit: takes choices to store and events to show.
+    :raises RejectedMessageError: if a stored choice is malformed.
     """
 
     def __init__(
@@ -70,19 +71,19 @@ class Signer:
         me: int,
         seed: bytes,
         choices: Mapping[int, str],
-        convenes: bool,
+        is_host: bool,
         emit: Callable[[Effect], None],
     ) -> None:
         self.key = MatchKey(seed)
         self.is_conceding = False
         """The owner wants to give up."""
         self.is_withdrawn = False
-        """The owner will not play the match, unless it is formed already."""
+        """The owner will not play the match, unless it is already formed."""
         self._replica = replica
-        self._record = replica.record
+        self._history = replica.history
         self._me = me
         self._seed = seed
-        self._convenes = convenes
+        self._is_host = is_host
         self._emit = emit
         self._stakes: dict[int, Stake] = {}
         """The owner's stakes, by the step that commits to them."""
@@ -99,7 +100,7 @@ class Signer:
         self._move: Move | None = None
         """The owner's answer to it, while this node may not sign."""
 
-    # What the owner wants
+    # Wishes of the owner
 
     def play(self, move: Move, token: int) -> None:
         """Take the owner's answer to the YourTurn with this token.
@@ -107,8 +108,8 @@ class Signer:
         :raises StaleMoveError: if that turn is over.
         :raises RulesError: if the move is illegal.
         """
-        position = self._record.position
-        if token != self._turn or position.tip != self._asked or self._me in self._record.held or self._move:
+        position = self._history.position
+        if token != self._turn or position.tip != self._asked or self._me in self._history.held or self._move:
             raise StaleMoveError("that turn is over")
         assert position.state is not None
         if position.purpose is Purpose.STAKES:
@@ -116,20 +117,20 @@ class Signer:
                 raise IllegalMove("every player stakes something before the match, if only stake 0")
             check_wager(newcomer_wager(move.bet, move.tickets))
             self._stakes[position.step] = move
-            self._emit(Choose(position.step, str(move)))
+            self._emit(StoreChoice(position.step, str(move)))
             return
         # Judged before it is signed: an illegal move must never carry our signature.
         apply(position.state, Play(position.seats.index(self._me), move))
         self._move = move
 
     def concede(self) -> None:
-        """Give up where this player owes a message next."""
+        """Resign with the next message that this player owes."""
         if not self.is_conceding:
             self.is_conceding = True
-            self._emit(Choose(CONCESSION, str(Concede())))
+            self._emit(StoreChoice(CONCESSION, str(Concede())))
 
     def ask_again(self) -> None:
-        """Ask the owner anew for what a step that was taken back asked for."""
+        """Ask the owner again: the step of the last question was taken back."""
         self._asked = b""
 
     def _ask(self, position: Position) -> None:
@@ -141,7 +142,7 @@ class Signer:
             seen = view(position.state, position.seats.index(self._me), self.hand(position))
             self._emit(Show(YourTurn(seen, self._turn)))
 
-    # What is owed
+    # The next message
 
     def owes(self, *, may_commit: bool) -> Statement | Signed | None:
         """Return what this player has to send next for the open step; None if nothing, or the owner has to choose
@@ -149,33 +150,35 @@ class Signer:
 
         :param may_commit: whether COMMIT of the first roll may be signed.
         """
-        record, position, me = self._record, self._record.position, self._me
-        if position.purpose is Purpose.END:
-            return self._produce(Kind.RESULT, position) if me not in record.results else None
-        if position.tip in self._replica.own or me in position.left:
-            return self._signed_before()
+        history, position, me = self._history, self._history.position, self._me
+        if position.kind is None:
+            return self._produce(Kind.RESULT, position) if me not in history.results else None
+        if (position.tip, position.step) in self._replica.own or me in position.left:
+            return self._signed_before(position)
         if position.step < FORMED and self._holds_back(position, may_commit):
             return None
         if me in position.owed:
             return self._statement(position)
         return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
 
-    def _signed_before(self) -> Signed | None:
-        position = self._record.position
-        signed = self._replica.own.get(position.tip)
-        if signed is None or self._me in self._record.held or signed.message.kind is Kind.WITNESS:
+    def _signed_before(self, position: Position) -> Signed | None:
+        """Return what was signed for the open step before, unless it is there already, or breaks a rule."""
+        signed = self._replica.own.get((position.tip, position.step))
+        if signed is None or self._me in self._history.held or signed.message.kind is Kind.WITNESS:
             return None
-        return signed if signed.message.step == position.step else None  # another step's number fits nowhere
+        with suppress(RejectedMessageError, MisconductError):
+            return signed if self._history.judge(signed) is Outcome.ADDED else None
+        return None
 
     def _holds_back(self, position: Position, may_commit: bool) -> bool:
-        """Tell whether this player does not sign what forms the match, or not yet."""
-        if self._record.declined:
+        """Tell whether this player does not sign messages that form the match, or not yet."""
+        if self._history.declined:
             return True
         if self.is_conceding or self.is_withdrawn:
             return False
-        # What the convenor has not signed yet can be withdrawn, whatever anybody has shown to whom.
-        awaits_others = self._convenes and len(self._record.held) != len(position.owed) - 1
-        return awaits_others or (position.kind is Kind.COMMIT and not may_commit)
+        # The host signs last: until then it can withdraw the proposal.
+        awaits_others = self._is_host and len(self._history.held) != len(position.owed) - 1
+        return awaits_others or (position.step + 1 == FORMED and not may_commit)
 
     def _statement(self, position: Position) -> Statement | None:
         kind = position.kind
@@ -187,24 +190,24 @@ class Signer:
         except LostStakeError:
             return self._produce(Kind.RESIGN, position)
 
-    def _produce(self, kind: Kind, position: Position) -> Statement | None:
+    def _produce(self, kind: int, position: Position) -> Statement | None:
         body = RULES[kind].produce(position, self)
         return Statement(kind, body) if body is not None else None
 
     # Signatures and secrets
 
-    def sign(self, kind: Kind, body: Value) -> Signed:
+    def sign(self, kind: int, body: Value) -> Signed:
         """Sign a message for the open step."""
-        position = self._record.position
+        position = self._history.position
         return self._sign(position.step, position.tip, kind, body)
 
     def sign_vote(self, vote: Vote) -> Signed:
-        """Sign a vote."""
+        """Sign a vote of this node on a step of the tail."""
         step = next(place.step for place in self._replica.tail() if place.tip == vote.tip)
         return self._sign(step, vote.tip, *spell_vote(vote))
 
-    def _sign(self, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:
-        return sign(Message(self._record.match, step, tip, self._me, kind, body), self.key)
+    def _sign(self, step: int, tip: bytes, kind: int, body: Value) -> Signed:
+        return sign(Message(self._history.match, step, tip, self._me, kind, body), self.key)
 
     def hand(self, position: Position) -> tuple[int, ...]:
         """Return this player's dice at a position: faces, ascending."""
@@ -213,7 +216,7 @@ class Signer:
             return ()
         return position.hand(self._me, self.secret(deal.context, "hand"))
 
-    # What bodies are made of (protocol.consensus.kinds.rule.Secrets)
+    # Parts of bodies (protocol.consensus.kinds.rule.Secrets)
 
     @property
     def author(self) -> int:
@@ -222,7 +225,7 @@ class Signer:
 
     def context(self, position: Position) -> Context:
         """Return the context of commitments made at a position."""
-        return Context(self._record.match, position.step, position.tip)
+        return Context(self._history.match, position.step, position.tip)
 
     def secret(self, context: Context, purpose: str) -> bytes:
         """Return this player's secret for one purpose."""
@@ -245,21 +248,21 @@ class Signer:
 
     def countersignatures(self) -> bytes:
         """Return what the next LOCK carries."""
-        return self._record.countersignatures()
+        return self._history.countersignatures()
 
 
 def _may_resign(position: Position) -> bool:
     # Where a resignation costs the others nothing: a roll under way is finished and a showdown opened first.
-    if position.kind is Kind.LOCK:
-        return position.purpose is not Purpose.SHOWDOWN
-    return position.kind in (Kind.MOVE, Kind.COMMIT)
+    assert position.kind is not None
+    stage = RULES[position.kind].stage
+    return stage is not Stage.OPEN and (stage is not Stage.LOCK or position.purpose is not Purpose.SHOWDOWN)
 
 
 def _stored_choice(text: str) -> Stake | Concede:
     try:
         choice = parse_move(text)
     except RulesError as error:
-        raise RejectedMessageError(f"a stored choice is none: {error}") from None
+        raise RejectedMessageError(f"a stored choice cannot be read: {error}") from None
     if not isinstance(choice, Stake | Concede):
         raise RejectedMessageError("a stored choice is neither a stake nor the wish to concede")
     return choice

@@ -1,9 +1,9 @@
-"""What the owner is told while a match does not go on. Sans-I/O.
+"""Notices to the owner while a match stands still. Sans-I/O.
 
-Somebody who owes a message is not linked, or has proved to cheat: if the others are enough to go on without them, the
-owner is told when patience ends; if not, that the match is suspended. So it is while this node, restarted, signs
-nothing because too few have shown what they hold. Somebody is linked and takes long to choose: the owner is told
-shortly before patience ends if the others are enough to go on, and otherwise when it has ended.
+If a player who owes a message is not linked, or is a proven cheat, the owner is told when patience ends; or, if the
+others are too few to go on, that the match is suspended. It is also suspended while this node, restarted, signs nothing
+because too few players have shown what they hold. If a linked player takes long to choose, the owner is told shortly
+before patience ends, or, if the others are too few to go on, when it has ended.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Collection
 from typing import Final
 
-from protocol.consensus.absence import leaves_majority
+from protocol.consensus.kinds import stage_of
+from protocol.consensus.position import Stage
 from protocol.consensus.replica import Replica
 from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
 from protocol.match.timeouts import Timeouts
@@ -22,7 +23,7 @@ AWAITED_AFTER: Final = 1.0
 RETURNING: Final = 3.0
 """The same where this node was restarted: links take a moment to come up, and others may be starting too."""
 WARNING: Final = 30.0
-"""Seconds before the end of patience at which slow players are shown who are linked."""
+"""Seconds before the end of patience at which linked but slow players are shown."""
 
 
 class StallNotices:
@@ -41,28 +42,28 @@ class StallNotices:
         show: Callable[[NodeEvent], None],
     ) -> None:
         self._replica = replica
-        self._record = replica.record
+        self._history = replica.history
         self._timeouts = timeouts
         self._info = info
         self._me = me
         self._show = show
         self._since: float | None = None
-        """Since when somebody who owes a message has been gone."""
+        """When the first missing player was noticed."""
         self._is_suspended = False
         self._stuck = b""
-        """Tip of the step whose time is up without any consequence, once that was shown."""
+        """Tip of the step that was shown as suspended because its time is up."""
         self._warned = b""
         """Tip of the step that the last warning was about."""
 
     @property
     def misses_somebody(self) -> bool:
-        """Somebody who owes a message was gone at the last look."""
+        """A player who owes a message was missing at the last look."""
         return self._since is not None
 
     def look(
         self, now: float, linked: Collection[int], has_quorum: bool, is_deciding: bool, unheard: Collection[int]
     ) -> float:
-        """Tell the owner what there is to tell.
+        """Tell the owner about missing or slow players.
 
         :param now: monotonic time in seconds.
         :param has_quorum: more than half of the base are linked.
@@ -70,9 +71,9 @@ class StallNotices:
         :param unheard: players who must show what they hold before this node, restarted, signs anything.
         :return: when to look again, infinity if nothing is waited for.
         """
-        position, missing = self._record.position, self._record.missing()
+        position, missing = self._history.position, self._history.missing()
         culprits = self._replica.proven
-        # Whoever proved to cheat cannot give an acceptable message any more than whoever is gone.
+        # A proven cheat cannot give an acceptable message any more than a missing player.
         gone = tuple(author for author in unheard if author not in linked) or tuple(
             author
             for author in position.owed
@@ -91,9 +92,7 @@ class StallNotices:
         shown_at = self._since + (RETURNING if unheard else AWAITED_AFTER)
         if now < shown_at:
             return shown_at
-        if has_quorum and (
-            unheard or (self._may_go_on_without(gone) and self._timeouts.due(gone, position.witnesses) < math.inf)
-        ):
+        if has_quorum and (unheard or self._can_be_put_out(gone)):
             self._continue(missing, now)
             if not unheard:
                 self._warn(gone, now)
@@ -102,11 +101,9 @@ class StallNotices:
             self._show(Suspended(tuple(self._info[author] for author in gone)))
         return math.inf
 
-    def _may_go_on_without(self, authors: Collection[int]) -> bool:
-        """Tell whether the others are a majority that can close the open step without these and all who are missing."""
-        place, held = self._record.place(self._record.position.step), self._record.held
-        without = tuple(held[author].id if author in held and author not in authors else b"" for author in place.owed)
-        return leaves_majority(place, without)
+    def _can_be_put_out(self, gone: Collection[int]) -> bool:
+        due = self._timeouts.due(gone, self._history.position.witnesses)
+        return due < math.inf and self._history.may_close_without(gone)
 
     def _continue(self, missing: tuple[int, ...], now: float) -> None:
         if self._is_suspended:
@@ -117,24 +114,24 @@ class StallNotices:
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
         if not missing or now < self._timeouts.earliest:
             return math.inf
-        due = self._timeouts.due(missing, self._record.position.witnesses)
+        due = self._timeouts.due(missing, self._history.position.witnesses)
         if now < due - WARNING:
             return due - WARNING
-        if self._may_go_on_without(missing):
-            if self._record.position.is_choice:
+        if self._history.may_close_without():
+            if stage_of(self._history.position) is Stage.CHOOSE:
                 self._warn(missing, now)
             return math.inf
         if now < due:
             return due
         slow = tuple(self._info[author] for author in missing if author != self._me)
-        if slow and self._stuck != self._record.position.tip:
-            self._stuck = self._record.position.tip
+        if slow and self._stuck != self._history.position.tip:
+            self._stuck = self._history.position.tip
             self._show(Suspended(slow))
         return math.inf
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:
-        tip = self._record.position.tip
-        seconds = self._timeouts.due(awaited, self._record.position.witnesses) - now
+        tip = self._history.position.tip
+        seconds = self._timeouts.due(awaited, self._history.position.witnesses) - now
         if self._warned != tip and seconds > 0:
             self._warned = tip
             self._show(Overdue(tuple(self._info[author] for author in awaited), math.ceil(seconds)))

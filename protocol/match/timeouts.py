@@ -1,16 +1,16 @@
 """How long this node waits for the others before it votes that they are absent.
 
 Time is this machine's own and monotonic; nothing here is ever signed. The genesis says how long a person may take to
-choose and how long a program may take to answer. Programs answer in milliseconds: what one of them takes beyond
-:data:`~protocol.limits.GRACE` is charged to its account of :data:`~protocol.limits.BANK` patiences for the match, and
-who has used that up is waited for no longer than the grace. So stalling a little in every step buys little.
+choose and how long a program may take to answer. Programs answer in milliseconds: time beyond
+:data:`~protocol.limits.GRACE` is charged to an account of :data:`~protocol.limits.BANK` patiences for the match. A
+player whose account is empty gets no more than the grace. So stalling a little in every step buys little.
 
 Patience begins anew when the step changes, when a link comes back (a few times in a step: reconnecting is no way to
 stall either), when enough are linked again to go on, and when this machine has slept. It stands still while others are
 held up by a vote on an earlier step.
 
-Patience has no end with a person who plays against nobody but their own programs (:class:`Party`): nobody is kept
-waiting. That is a choice of the nodes which wait, and stands nowhere in the genesis.
+Patience has no end with a person who plays only against their own programs (:class:`Party`): nobody is kept waiting.
+The waiting nodes decide this for themselves; the genesis does not say it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Party(NamedTuple):
     programs: frozenset[bytes] = frozenset()
 
     def waited_for(self, roster: Sequence[JoinRecord]) -> frozenset[int]:
-        """Return the author who is waited for without end: the person, if all others are their programs."""
+        """Return the authors with endless patience: the person, if all others are their programs."""
         identities = [record.join.identity for record in roster]
         if not {self.person, *self.programs}.issuperset(identities):
             return frozenset()
@@ -41,7 +41,7 @@ class Timeouts:
     """The patience of one node with the players who owe it messages of the open step.
 
     :param patience: of the genesis.
-    :param unhurried: authors who are waited for without end.
+    :param unhurried: authors with endless patience.
     """
 
     def __init__(self, patience: Patience, unhurried: Collection[int] = ()) -> None:
@@ -54,11 +54,11 @@ class Timeouts:
         self._reprieves: dict[int, int] = {}
         self._bank = float(limits.BANK * patience.automatic)
         self._banks: dict[int, float] = {}
-        """What is left of it, by author."""
+        """The rest of each account, by author."""
         self._is_charging = True
 
     def open_step(self, tip: bytes, is_choice: bool, now: float) -> None:
-        """Start to wait for the messages of a step, if that is not what is waited for already.
+        """Start to wait for the messages of a step, unless this is already the open one.
 
         :param is_choice: a person has to choose, so patience is long.
         """
@@ -68,7 +68,7 @@ class Timeouts:
             self._reprieves.clear()
 
     def arrived(self, author: int, now: float) -> None:
-        """A message that the open step waited for is there: what it took too long is charged."""
+        """A message of the open step has arrived: its delay is charged."""
         if self._is_charging and not self._is_choice:
             late = now - self._since.get(author, self._opened) - limits.GRACE
             if late > 0:
@@ -92,7 +92,7 @@ class Timeouts:
             self._since[author] = now
 
     def stand_still(self, since: float, now: float) -> None:
-        """Count the time in between for nothing: nobody could answer."""
+        """Do not count the time in between: nobody could answer."""
         self._opened += max(0.0, now - max(since, self._opened))
         for author, begun in self._since.items():
             self._since[author] = begun + max(0.0, now - max(since, begun))
@@ -108,7 +108,7 @@ class Timeouts:
         return float(self._patience.automatic)
 
     @property
-    def settling(self) -> float:
+    def shortest_round(self) -> float:
         """Seconds that a node stays in a round of votes at least, when others are in a later one.
 
         Half a round: were it a whole one, two groups a round apart could both go on to the next one for ever.
@@ -116,9 +116,9 @@ class Timeouts:
         return self.round / 2
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
-        """Return when the patience with all who are missing is over; infinity if it never is.
+        """Return when the patience with all missing players is over; infinity if it never is.
 
-        :param witnesses: those of whom only a signature is wanted, and who lose nothing when they are not waited for.
+        :param witnesses: players who owe only a signature, and lose nothing if nobody waits for them.
         """
         return sum(self._longest(missing, witnesses))
 

@@ -1,12 +1,12 @@
 """Words at the table: the chat of the players, beside the game. Sans-I/O.
 
-A word is signed by its author's identity key, for one table or one match, with a number that only grows. So nobody can
-change it, say it in somebody else's name, repeat it, or carry it to another table. It is no part of the history: it is
-never stored, is in no transcript and proves nothing about the game.
+An author signs a word with the identity key, for one table or one match, with a number that only grows. So nobody can
+change it, forge it, repeat it, or carry it to another table. It is no part of the history: it is never stored, is in no
+transcript and proves nothing about the game.
 
 A text is checked in two parts, as nicknames are (:mod:`protocol.wire.nicknames`). The form depends on code points only
-and is the same under every version of Unicode: to send anything else breaks the protocol. The rest depends on the
-version that a Python has, so a text that fails it is ignored, and nobody is blamed.
+and is the same in every version of Unicode: any other form breaks the protocol. The rest depends on the Unicode version
+of a Python, so a text that fails it is ignored, and nobody is blamed.
 """
 
 from __future__ import annotations
@@ -31,36 +31,40 @@ NUMBERS: Final = 2**63
 
 
 class MalformedWordError(PeerError, ValueError):
-    """The bytes are no word of this protocol; their sender is cut off."""
+    """The bytes are not a word of this protocol; their sender's link is ended."""
 
 
 class WordError(LocalError, ValueError):
-    """The text cannot be said. The error says why, as the rest of a sentence."""
+    """The text cannot be said. The error says why, as the rest of a sentence, and ``hint`` what to do."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.hint = hint
 
 
 class UnheardWordError(PeerError, ValueError):
-    """A peer's word is not to be heard. The error says why, as the rest of a sentence."""
+    """A peer's word must not be shown. The error says why, as the rest of a sentence."""
 
 
 class Word(NamedTuple):
-    """What somebody said, with their signature."""
+    """A text, signed by its author."""
 
     context: bytes
     """Id of the table, or of the match."""
     author: bytes
     """Identity key."""
     number: int
-    """Greater than that of every earlier word of the author. A word that is said in two places at once has one number,
+    """Greater than that of every earlier word of the author. A word for two places has one number,
     so it is heard once."""
     text: str
     data: bytes
-    """What is signed."""
+    """The signed bytes."""
     signature: bytes
 
 
 def speakable(text: str) -> str:
-    """Return what is said when somebody types ``text``: composed (NFC), with single plain spaces, and without the
-    variation selectors that come with many an emoji and are not seen.
+    """Return typed text as it is said: composed (NFC), with single plain spaces, without the invisible variation
+    selectors that come with many emoji.
 
     >>> speakable("  well\\tplayed! ")
     'well played!'
@@ -70,11 +74,12 @@ def speakable(text: str) -> str:
     seen = "".join(character for character in text if not 0xFE00 <= ord(character) <= 0xFE0F)
     spoken = unicodedata.normalize("NFC", " ".join(seen.split()))
     if not spoken:
-        raise WordError("is empty")
+        raise WordError("is empty", "type something after say")
     if len(spoken) > limits.WORD_CHARACTERS:
-        raise WordError(f"has {len(spoken)} characters, and at most {limits.WORD_CHARACTERS} can be said at once")
+        reason = f"has {len(spoken)} characters, and at most {limits.WORD_CHARACTERS} can be said at once"
+        raise WordError(reason, "shorten it")
     if problem := flaw(spoken):
-        raise WordError(problem)
+        raise WordError(problem, "leave these characters out")
     return spoken
 
 
@@ -98,9 +103,9 @@ def parse_word(data: bytes, signature: bytes) -> Word:
     match fields:
         case (str() as tag, bytes() as context, bytes() as author, int() as number, str() as text) if tag == SAY_TAG:
             if len(context) not in (TABLE_ID_BYTES, HASH_BYTES) or len(author) != KEY_BYTES:
-                raise MalformedWordError("a word is of nobody, or said nowhere")
+                raise MalformedWordError("a word has no valid author or place")
             if not 0 <= number < NUMBERS or not _has_form(text):
-                raise MalformedWordError("a word has a wrong number, or characters that no word has")
+                raise MalformedWordError("a word has an invalid number or forbidden characters")
             return Word(context, author, number, text, data, signature)
     raise MalformedWordError("a word has another form")
 
@@ -111,7 +116,7 @@ def _has_form(text: str) -> bool:
 
 
 class Hearing:
-    """What one node has heard of everybody's words: enough to hear each once, in order, and not too many.
+    """The words that one node has heard: it hears each once, in order, and not too many.
 
     Words that come too fast are lost. They use up nothing, so the next one that comes in time is heard.
     """
@@ -136,10 +141,10 @@ class Hearing:
         if word.number <= last:
             raise UnheardWordError("was said before")
         if bucket.wait(now) > 0:
-            raise UnheardWordError("comes too fast after others")
+            raise UnheardWordError("came too fast after others")
         floor = self._floors.bucket(word.context, now)
         if floor.wait(now) > 0:
-            raise UnheardWordError("comes too fast after those of others")
+            raise UnheardWordError("came while others were talking too much")
         try:
             is_signed = PublicKey(word.author).verifies(word.signature, word.data)
         except ValueError:

@@ -1,4 +1,4 @@
-"""This node as a guest: how it gets a seat at somebody's table, and what it takes from the convenor's word."""
+"""This node as a guest: how it gets a seat at a table, and follows what the host tells."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from protocol.net.mesh import RefusedError
 from protocol.node.host import FORMING_PATIENCE
 from protocol.node.locator import Target
 from protocol.node.player_session import PlayerSession
+from protocol.node.proposals import Proposals
 from protocol.node.refusals import LEFT, closing_code, host_gone, refusal, unreachable
 from protocol.node.runtime import Runtime
 from protocol.node.talking import Floor
@@ -26,21 +27,26 @@ class Guest:
 
     :param sign_on: makes a join record for the table with this id.
     :param begin: takes part in a proposed match.
+    :param proposals: those in which this node takes part.
     """
 
     def __init__(
-        self, runtime: Runtime, sign_on: Callable[[bytes], JoinRecord], begin: Callable[[bytes, Genesis], PlayerSession]
+        self,
+        runtime: Runtime,
+        sign_on: Callable[[bytes], JoinRecord],
+        begin: Callable[[bytes, Genesis], PlayerSession],
+        proposals: Proposals,
     ) -> None:
         self._runtime = runtime
         self._sign_on = sign_on
         self._begin = begin
-        self._proposals: list[PlayerSession] = []
+        self._proposals = proposals
         self._wanted: Target | None = None
         self._seat: Seat | None = None
         self._admission: asyncio.Future[None] | None = None
-        """Done when the host has answered; there is one as long as somebody waits for it."""
+        """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
-        """Why there is no seat after all: the host may have shown the table first and then said no."""
+        """Why there is no seat: the host may refuse after it has shown the table."""
 
     async def enter(self, wanted: Target) -> None:
         """Sit down at a table. Returns when admitted.
@@ -61,20 +67,16 @@ class Guest:
         :raises RefusedError: if this player is not admitted.
         """
         mesh = self._runtime.mesh
-
-        def accept(identity: bytes) -> bool:
-            return not wanted.fingerprint or fingerprint(identity) == wanted.fingerprint
-
         self._wanted, self._refused = wanted, None
         self._admission = self._runtime.loop.create_future()
         try:
-            convenor = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), accept)
+            host = await mesh.connect(wanted.addresses, TableAim(wanted.id, wanted.token), wanted.may_be)
             try:
                 async with asyncio.timeout(self._runtime.bounds.handshake):
                     await self._admission
             except TimeoutError:
                 self._seat = None
-                mesh.disconnect(convenor)
+                mesh.disconnect(host)
                 raise DialError("somebody answers there, but gives us no seat") from None
         except asyncio.CancelledError:
             self.leave()  # the host may have given a seat in the same instant
@@ -83,17 +85,17 @@ class Guest:
             self._admission = None
         if self._seat is None:
             raise self._refused or RefusedError(RefuseCode.CLOSED, "the seat was given up")
-        frame = self._seat.table
+        frame = self._seat.shown
         assert frame is not None
         assert self._seat.ruleset is not None
-        host = next((name for name, identity in frame.players if identity == convenor), "?")
+        name = next((name for name, identity in frame.players if identity == host), "?")
         self._runtime.tell(
-            TableJoined(frame.name, PlayerInfo(host, fingerprint(convenor)), self._seat.ruleset, frame.seats)
+            TableJoined(frame.name, PlayerInfo(name, fingerprint(host)), self._seat.ruleset, frame.seats)
         )
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats))
 
     def greet(self, identity: bytes, aim: TableAim) -> None:
-        """Ask for a seat, as the convenor has welcomed us."""
+        """Ask for a seat, as the host has welcomed us."""
         if self._admission is not None and self._wanted is not None:
             if self._wanted.id not in (b"", aim.table):
                 self._close(RefuseCode.REFUSED, "another table is open there")
@@ -104,57 +106,59 @@ class Guest:
             self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:
-        """Take the convenor's word, and nobody else's, until the match has begun."""
+        """Take a frame from the host, until the match has begun; from others nothing."""
         seat = self._seat
-        if seat is None or identity != seat.convenor or self._has_begun:
+        if seat is None or identity != seat.host or self._has_begun:
             return
         try:
             if isinstance(frame, Refuse):
                 self._close(frame.code, frame.reason)
-            elif isinstance(frame, Propose):
-                self._proposals.append(self._begin(frame.genesis, seat.check_proposal(frame.genesis)))
+                return
+            seat.hear(self._runtime.loop.time())
+            if isinstance(frame, Propose):
+                self._begin(frame.genesis, seat.check_proposal(frame.genesis))
             else:
-                before = seat.table
+                before = seat.shown
                 assert self._wanted is not None
                 self._wanted.check_name(frame.name)
                 seat.update(frame)
                 if self._admission is not None and not self._admission.done():
                     self._admission.set_result(None)
-                elif before is not None:
+                elif before is not None and frame != before:
                     self._runtime.tell(self._runtime.lobby_changed(before, frame))
         except MalformedGenesisError as error:
             code = RefuseCode.RULES if isinstance(error, UnknownRulesError) else RefuseCode.REFUSED
             self._close(code, f"what the host says cannot be accepted: {error}")
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """The table is gone with its convenor, unless the match has begun, or forms and the link comes back in time."""
-        if self._seat is None or identity != self._seat.convenor or self._has_begun:
+        """A link is down. Without the host the table is gone; while a match forms, the host has time to come back."""
+        if self._seat is None or identity != self._seat.host or self._has_begun:
             return
-        if reason == LEFT or all(each.match.replica.is_called_off for each in self._proposals):
+        if reason == LEFT or all(each.match.replica.is_called_off for each in self._proposals.sessions):
             self._close(RefuseCode.CLOSED, host_gone(reason))
         else:
             self._runtime.loop.call_later(FORMING_PATIENCE, self._give_up, identity, reason)
 
-    def _give_up(self, convenor: bytes, reason: str) -> None:
-        """Close, unless the convenor came back or the match was formed after all."""
-        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(convenor):
+    def _give_up(self, host: bytes, reason: str) -> None:
+        """Close, unless the host came back or the match was formed after all."""
+        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(host):
             self._close(RefuseCode.CLOSED, host_gone(reason))
 
     def floor(self) -> Floor | None:
-        """Return where words are said at the table at which this node has a seat: all come through its convenor."""
-        if self._seat is None or self._seat.table is None:
+        """Return the floor of the table at which this node has a seat: all words come through its host."""
+        if self._seat is None or self._seat.shown is None:
             return None
-        own, convenor = self._runtime.identity.public, self._seat.convenor
-        others = {key: self._runtime.player(name, key) for name, key in self._seat.table.players if key != own}
-        reach = () if self._has_begun or not self._runtime.mesh.is_linked(convenor) else (convenor,)
-        return Floor(self._seat.id, others, relays=(convenor,), reach=reach)
+        own, host = self._runtime.identity.public, self._seat.host
+        others = {key: self._runtime.player(name, key) for name, key in self._seat.shown.players if key != own}
+        reach = () if self._has_begun or not self._runtime.mesh.is_linked(host) else (host,)
+        return Floor(self._seat.id, others, relays=(host,), reach=reach)
 
     def leave(self) -> None:
         """Give up the seat, if the match has not begun: the host is told."""
         if self._seat is not None and self.is_waiting:
             seat, self._seat = self._seat, None
-            self._runtime.post(seat.convenor, Leave("left the table"))
-            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.convenor)
+            self._runtime.post(seat.host, Leave("left the table"))
+            self._runtime.loop.call_soon(self._runtime.mesh.disconnect, seat.host)
 
     @property
     def is_waiting(self) -> bool:
@@ -162,26 +166,26 @@ class Guest:
         return self._seat is not None and not self._has_begun
 
     @property
-    def convenor(self) -> bytes:
+    def host(self) -> bytes:
         """Identity of the host of the table at which this node has a seat; empty if it has none."""
-        return self._seat.convenor if self._seat is not None else b""
+        return self._seat.host if self._seat is not None else b""
 
     @property
     def token(self) -> str:
-        """What the table asked for, if it is private."""
+        """The token of the table, if it is private."""
         return self._wanted.token if self._wanted is not None else ""
 
     @property
     def table_name(self) -> str:
-        """Name of the table at which this node has a seat; empty if it has none. The convenor's word, so any text."""
-        return self._seat.table.name if self._seat is not None and self._seat.table is not None else ""
+        """Name of the table at which this node has a seat; empty if it has none. The host chose it: any text."""
+        return self._seat.shown.name if self._seat is not None and self._seat.shown is not None else ""
 
     @property
     def _has_begun(self) -> bool:
-        return any(each.match.is_formed for each in self._proposals)
+        return any(each.match.is_formed for each in self._proposals.sessions)
 
     def _close(self, code: str, reason: str) -> None:
-        """The table is gone for this guest: tell whoever waits for it. The code may be a peer's, so any text."""
+        """Give the table up; tell the owner, or :meth:`try_to_enter`. The code may be any text of a peer."""
         known = closing_code(code)
         seat, self._seat = self._seat, None
         if self._admission is not None:
@@ -191,4 +195,4 @@ class Guest:
         else:
             self._runtime.tell(TableClosed(known, reason))
         if seat is not None:
-            self._runtime.mesh.disconnect(seat.convenor)
+            self._runtime.mesh.disconnect(seat.host)

@@ -1,4 +1,4 @@
-"""A table of this node's: who asks for a seat over which link, who leaves, and when the match is proposed."""
+"""The table that this node hosts: guests come and go, and the match is proposed."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from protocol import limits
+from protocol.crypto.short_code import ShortCode
 from protocol.errors import ErrorCode, NodeError, RefuseCode
-from protocol.events import LobbyChanged, PlayerInfo
+from protocol.events import AgainAsked, LobbyChanged, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, HostedTable, NotAdmittedError
+from protocol.node.code_desk import CodeDesk
 from protocol.node.player_session import PlayerSession
 from protocol.node.refusals import LEFT
 from protocol.node.runtime import Runtime
 from protocol.node.spectators import Spectators
 from protocol.node.talking import Floor
-from protocol.wire.frames import JoinTable, Propose, Refuse, TableAim, WatchAim
+from protocol.rate_limit import Bucket
+from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, JoinRecord, match_id
 
 FORMING_PATIENCE: Final = 2.0
-"""Seconds that convenor and guest wait for each other when their link is lost while the match forms, before the seat is
-free again."""
+"""Seconds that host and guest wait for each other if their link is lost while the match forms. Then
+the seat is free."""
 KEPT: Final = 10.0
-"""Seconds for which seats are kept for those who have played here before: a few rounds of asking."""
+"""Seconds that seats are kept for the players of the match before: enough to ask a few times."""
 SILENT: Final = "the match begins without you, as nothing came from you"
 
 
 class Host:
-    """The convenor's table on the network.
+    """The host's table on the network.
 
-    :param audience: who watches, here before the start.
-    :param sign_on: makes another join record of the convenor's for the table with this id.
+    :param audience: the spectators.
+    :param sign_on: makes a new join record of the host for the table with this id.
     :param begin: takes part in a proposed match.
-    :param advertise: tells the network what has become of the table.
-    :param returning: players of the match before, whose links are not refused for the sake of strangers.
+    :param advertise: tells the network how the table stands now.
+    :param code: the short code, if the table can be found by it.
+    :param returning: players of the match before; strangers take no links away from them.
     """
 
     def __init__(
@@ -45,9 +49,11 @@ class Host:
         sign_on: Callable[[bytes], JoinRecord],
         begin: Callable[[bytes, Genesis], PlayerSession],
         advertise: Callable[[], None],
+        code: ShortCode | None,
         returning: Collection[bytes] = (),
     ) -> None:
         self.table = table
+        self.desk = CodeDesk(runtime, table, code)
         self._runtime = runtime
         self._audience = audience
         self._sign_on = sign_on
@@ -59,41 +65,47 @@ class Host:
         self._proposal: PlayerSession | None = None
         """The one that is neither withdrawn nor called off."""
         self._withdrawn: set[bytes] = set()
-        """Ids of the proposals that were withdrawn since the convenor last took a new join record."""
+        """Ids of the proposals that were withdrawn since the host last took a new join record."""
         self._patience: asyncio.TimerHandle | None = None
         self._lost: dict[bytes, asyncio.TimerHandle] = {}
-        """Guests who were lost while the match forms."""
+        """Guests whose link was lost while the match forms."""
+        self._pace = Bucket(limits.JOIN_RATE, limits.JOIN_BURST, runtime.loop.time())
+        self._asking: dict[bytes, JoinTable] = {}
+        """Peers that wait for a seat or a new one, in their order, each with its latest request."""
+        self._next_seat: asyncio.TimerHandle | None = None
+        self._asked_again: set[bytes] = set()
+        """Guests of the match who want to sit down again."""
 
     @property
     def seated(self) -> tuple[bytes, ...]:
-        """Who has a seat here and is linked for that."""
+        """The guests."""
         return tuple(record.join.identity for record in self.table.records[1:])
 
     @property
     def has_begun(self) -> bool:
-        """The match is formed: the table is none any more."""
+        """The match is formed, so the table is no longer open."""
         return self._proposal is not None and self._proposal.match.is_formed
 
     def open(self) -> None:
-        """Tell who sits here from the start: the owner, and who has watched the match before."""
+        """Tell the owner, and spectators of the match before, who sits here."""
         self._mind_the_roster()
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
 
     def propose(self) -> None:
-        """Propose a match among who sits here.
+        """Propose a match to all who sit here.
 
-        :raises NodeError: if nobody else does, or the match has begun.
+        :raises NodeError: if there are no guests, or the match has begun.
         """
         if self.has_begun:
             raise NodeError(ErrorCode.FAILED, "the match has begun")
         if len(self.table.records) < 2:
             raise NodeError(ErrorCode.FAILED, "a match needs two players", "wait until somebody joins")
-        if self._proposal is not None and self._proposal.match.record.genesis == self.table.genesis():
+        if self._proposal is not None and self._proposal.match.history.genesis == self.table.genesis():
             return  # it was proposed, and some have not signed yet
         self._withdraw()
         if match_id(self.table.genesis().encoded()) in self._withdrawn or len(self._withdrawn) >= limits.PROPOSALS:
-            self.table.renew(self._sign_on(self.table.table))
+            self.table.renew(self._sign_on(self.table.id))
             self._withdrawn.clear()
         genesis = self.table.genesis()
         self._proposal = proposal = self._begin(genesis.encoded(), genesis)
@@ -102,20 +114,20 @@ class Host:
         self._patience = self._runtime.loop.call_later(genesis.patience.human, self._lose_patience)
 
     def _withdraw(self) -> None:
-        """Resign from the match that was proposed: without the convenor it is none, whatever the others have signed."""
+        """Resign from the proposed match: without the host it cannot form, whatever the others have signed."""
         proposal, self._proposal = self._proposal, None
         if self._patience is not None:
             self._patience.cancel()
         if proposal is not None:
-            self._withdrawn.add(proposal.match.record.match)
+            self._withdrawn.add(proposal.match.id)
             proposal.feed(Withdrawn())
 
     def _lose_patience(self) -> None:
-        """Propose the match anew without those from whom nothing comes."""
+        """Propose the match again without the players who have not signed."""
         if self._proposal is None or self.has_begun:
             return
-        record = self._proposal.match.record
-        silent = [record.genesis.roster[author].join.identity for author in record.missing()]
+        history = self._proposal.match.history
+        silent = [history.genesis.roster[author].join.identity for author in history.missing()]
         with self._runtime.stopping_at_disk_errors():
             self._withdraw()
             for identity in silent:
@@ -126,20 +138,20 @@ class Host:
                 self.propose()
 
     def called_off(self, proposal: PlayerSession, by: Collection[bytes]) -> None:
-        """Note that guests have resigned from what was proposed: they have no seat any more."""
+        """Note that guests have resigned from a proposal: they lose their seats."""
         if proposal is self._proposal:
             self._withdraw()
             for identity in by:
                 self._give_away(identity)
 
     def close(self) -> None:
-        """Wait for nobody any more."""
-        for timer in (self._keeping, self._patience, *self._lost.values()):
+        """Cancel all timers."""
+        for timer in (self._keeping, self._patience, self._next_seat, *self._lost.values()):
             if timer is not None:
                 timer.cancel()
 
     def floor(self) -> Floor:
-        """Return where words are said at this table: the host passes them on."""
+        """Return the floor of this table: the host passes words on."""
         guests = {
             record.join.identity: self._runtime.player(record.join.nickname, record.join.identity)
             for record in self.table.records[1:]
@@ -147,23 +159,38 @@ class Host:
         listeners = (
             () if self.has_begun else (*filter(self._runtime.mesh.is_linked, guests), *self._audience.identities)
         )
-        return Floor(self.table.table, guests, reach=listeners, onward=listeners)
+        return Floor(self.table.id, guests, reach=listeners, onward=listeners)
 
     # Guests
 
     def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
-        """Answer who wants a seat."""
+        """Answer a peer that wants a seat."""
         if self.has_begun:
+            self._note_who_asks_again(identity)
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         try:
             self.table.check_aim(aim)
             self.table.check_room(identity)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
-        return TableAim(self.table.table, "")
+        return TableAim(self.table.id, "")
+
+    def welcome_to_desk(self, identity: bytes, aim: CodeAim) -> TableAim | Refuse:
+        """Answer a peer that wants to prove that it knows the short code."""
+        if self.has_begun:
+            return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
+        if self._is_guest(identity):
+            return Refuse(RefuseCode.REFUSED, "you already have a seat at this table")
+        return self.desk.welcome(aim)
+
+    def _note_who_asks_again(self, identity: bytes) -> None:
+        played = self._proposal
+        if played is not None and played.is_over and identity in played.authors and identity not in self._asked_again:
+            self._asked_again.add(identity)
+            self._runtime.tell(AgainAsked(played.match.info[played.authors[identity]]))
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:
-        """Answer who wants to wait for the start and watch."""
+        """Answer a peer that wants to watch."""
         try:
             self.table.check_aim(aim)
         except NotAdmittedError as error:
@@ -172,14 +199,14 @@ class Host:
             return Refuse(RefuseCode.REFUSED, "you already have a seat at this table, so you cannot watch it too")
         if len(self._audience) >= limits.SPECTATORS_OF_A_LOBBY:
             return Refuse(RefuseCode.FULL, "there is no room for more spectators before the match begins")
-        return TableAim(self.table.table, "")
+        return TableAim(self.table.id, "")
 
     def greet_spectator(self, identity: bytes) -> None:
-        """Show the table to whoever was welcomed to watch."""
+        """Show the table to a spectator."""
         self._runtime.post(identity, self.table.frame())
 
     def greet(self, identity: bytes) -> None:
-        """Wait for the JOIN of a peer who was welcomed; who asks for no seat then is in the way of others."""
+        """Wait for the JOIN of a welcomed peer. If none comes in time, the link is ended: it takes room from others."""
         self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
@@ -190,7 +217,27 @@ class Host:
         return any(record.join.identity == identity for record in self.table.records)
 
     def take_join(self, identity: bytes, frame: JoinTable) -> None:
+        """Give a peer a seat, or say why not; at once, unless seats have changed hands too often of late."""
+        if isinstance(self._runtime.mesh.aim(identity), CodeAim):
+            return  # it was welcome to prove that it knows the code, and to nothing else: it showed no token
+        is_next = not self._asking
+        self._asking[identity] = frame
+        if is_next:
+            self._admit_next()
+
+    def _admit_next(self) -> None:
+        """Answer those who wait for a seat, as many as may be admitted now."""
+        with self._runtime.stopping_at_disk_errors():
+            while self._asking:
+                if wait := self._pace.wait(self._runtime.loop.time()):
+                    self._next_seat = self._runtime.loop.call_later(wait, self._admit_next)
+                    return
+                identity = next(iter(self._asking))
+                self._admit(identity, self._asking.pop(identity))
+
+    def _admit(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat, or say why not; propose the match when all are taken."""
+        before = self.table.frame()
         try:
             if self.has_begun:
                 raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
@@ -198,14 +245,20 @@ class Host:
         except NotAdmittedError as error:
             self._runtime.refuse(identity, error.code, str(error))
             return
-        self._changed(joined=identity)
+        self._pace.take()
+        if self.table.frame() == before:  # they sit here with another join record now, which concerns nobody else
+            self._runtime.post(identity, before)
+        else:
+            self._changed(joined=identity)
         if self._proposal is not None and identity in self._proposal.authors:
-            self._withdraw()  # they sit here with another join record now
+            self._withdraw()
         if self.table.is_full:
             self.propose()
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Free the seat of a guest whose link is down: at once, or after a while if it may come back."""
+        """A link is down: free its guest's seat, at once or after a while in which the guest may come back."""
+        self._asking.pop(identity, None)
+        self.desk.lost(identity)
         if self.has_begun:
             return
         if self._proposal is not None and identity in self._proposal.authors and reason != LEFT:
@@ -214,7 +267,7 @@ class Host:
             self._release(identity)
 
     def _release(self, identity: bytes) -> None:
-        """Free the seat of a guest who is gone, unless they came back or the match was formed after all."""
+        """Free a lost guest's seat, unless the guest came back or the match was formed."""
         self._lost.pop(identity, None)
         if not self.has_begun and not self._runtime.mesh.is_linked(identity):
             self._give_away(identity)

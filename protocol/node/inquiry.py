@@ -1,8 +1,8 @@
-"""Asking who stands behind a name, before this node sits down or looks on there.
+"""Finding the one player who answers for a table's name, before this node joins or watches.
 
-Multicast only says where to dial, and anybody on the network can say it. So everybody who answers at any address that
-was told for a name is asked what there is to be seen, as a spectator asks, who takes no seat. What is shown must be the
-table that was advertised; and if two identities show it, the name cannot tell which of them is meant.
+Multicast only says where to dial, and anybody on the network can say it. So this node dials every address that was
+advertised for a name, and asks to watch, which takes no seat. The answer must show the advertised table. If two
+identities show it, the name does not tell which of them is meant.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from protocol.wire.frames import (
 from protocol.wire.genesis import MalformedGenesisError
 
 RIVALS: Final = 0.5
-"""Seconds that others get to answer at further addresses when somebody has answered for every record: milliseconds
-would do on a LAN, and addresses that nobody reaches must not keep a player waiting."""
+"""Seconds to wait for answers from further addresses once every record has an answer. On a LAN milliseconds would do;
+addresses that do not answer must not keep a player waiting."""
 
 ATTEMPTS: Final = 3
-"""Inquiries for one name; each follows if something else was told of the name during the one before."""
+"""Inquiries for one name: another follows if the advertisements changed during the last one."""
 
 
 class _Answer(NamedTuple):
@@ -57,19 +57,19 @@ class _Answer(NamedTuple):
     def addresses(self) -> tuple[Address, ...]:
         return tuple(dict.fromkeys(self.at))
 
-    def is_of(self, place: Target) -> bool:
-        """Tell whether this was heard at an address of that place."""
-        return not set(self.at).isdisjoint(place.addresses)
+    def is_of(self, target: Target) -> bool:
+        """Tell whether this answer came from an address of that target."""
+        return not set(self.at).isdisjoint(target.addresses)
 
     @property
     def join_line(self) -> JoinLine:
-        """What leads there and nowhere else, by the address that is easiest to type."""
+        """A join line for this answer, with the address that is easiest to type."""
         _, port = easiest = min(self.addresses, key=lambda each: (":" in each[0], "%" in each[0], len(each[0])))
         return JoinLine(((easiest[0].partition("%")[0], port),), fingerprint(self.identity))
 
     @property
     def host(self) -> str:
-        """Nickname of whoever shows a table."""
+        """Nickname of the host who shows a table."""
         assert isinstance(self.said, Table)
         return next((name for name, identity in self.said.players if identity == self.identity), "?")
 
@@ -84,25 +84,25 @@ class Inquiry:
         self._credentials = credentials
         self._bounds = bounds
 
-    async def settle(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
-        """Return the places that ``resolve`` gives; of an open table that is known by name only, the one that has it.
+    async def choose(self, verb: str, resolve: Callable[[], Awaitable[tuple[Target, ...]]]) -> tuple[Target, ...]:
+        """Return the targets that ``resolve`` gives; of an open table that is known by name only, the one that has it.
 
-        After an inquiry ``resolve`` is asked again. If a name leads elsewhere by then, the new places are asked in
-        turn, :data:`ATTEMPTS` times at most. What a person picked from a list stays as it was listed.
+        After an inquiry ``resolve`` is called again. If the name leads elsewhere by then, the new targets are asked, up
+        to :data:`ATTEMPTS` times. A target that a person picked from a list stays as it was listed.
 
-        :param verb: the command that goes on with the place.
+        :param verb: the command that goes on with the target.
         :raises NodeError: if nobody has the table, or more than one.
         """
-        places = await resolve()
+        targets = await resolve()
         for _ in range(ATTEMPTS):
-            if not any(place.name for place in places):
-                return places
-            found = await self._who_has_it(verb, places)
-            before, places = places, await resolve()
-            if places == before:
+            if not any(target.name for target in targets):
+                return targets
+            found = await self._who_has_it(verb, targets)
+            before, targets = targets, await resolve()
+            if targets == before:
                 return (found,)
         raise NodeError(
-            ErrorCode.REFUSED, f'what is told of the table "{places[0].name}" changes all the time', BY_LINE
+            ErrorCode.REFUSED, f'the advertisements for the table "{targets[0].name}" keep changing', BY_LINE
         )
 
     async def _who_has_it(self, verb: str, told: tuple[Target, ...]) -> Target:
@@ -116,8 +116,8 @@ class Inquiry:
             problem = f'{many} different players answer for the table "{told[0].name}"'
             raise NodeError(ErrorCode.REFUSED, problem, BY_LINE, choices)
         (answer,) = having
-        place = next(place for place in told if answer.is_of(place))
-        return Target(answer.addresses, answer.table or place.id, fingerprint(answer.identity), name=place.name)
+        target = next(target for target in told if answer.is_of(target))
+        return Target(answer.addresses, answer.table or target.id, fingerprint(answer.identity), name=target.name)
 
     async def _ask_all(self, told: Sequence[Target]) -> tuple[list[_Answer], list[str]]:
         answers: list[_Answer] = []
@@ -136,14 +136,14 @@ class Inquiry:
             else:
                 answers.append(_Answer(identity, seen[identity], said, table))
 
-        addresses = {address for place in told for address in place.addresses}
+        addresses = {address for target in told for address in target.addresses}
         asking = {address: asyncio.create_task(ask(address)) for address in addresses}
         waiting = set(asking.values())
 
-        def is_open(place: Target) -> bool:
+        def is_open(target: Target) -> bool:
             """Tell whether nobody has answered there yet and somebody may."""
-            return not any(answer.is_of(place) for answer in answers) and any(
-                asking[address] in waiting for address in place.addresses
+            return not any(answer.is_of(target) for answer in answers) and any(
+                asking[address] in waiting for address in target.addresses
             )
 
         try:
@@ -154,7 +154,7 @@ class Inquiry:
         finally:
             for task in waiting:
                 task.cancel()
-        # Each identity is asked once, and maybe by a way that a forger leads: whoever shows nothing may have the table.
+        # Each identity is asked once, perhaps through a forger's relay. So one that shows nothing may have the table.
         silent = seen.keys() - {answer.identity for answer in answers}
         answers += (
             _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)
@@ -176,7 +176,7 @@ class Inquiry:
 
 
 class _Question:
-    """What is said on one link, from HELLO to the answer."""
+    """The exchange on one link, from HELLO to the answer."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[tuple[Table | Propose | Refuse, bytes]]
@@ -195,7 +195,7 @@ class _Question:
         try:
             frame = decode_frame(data)
         except MalformedFrameError as error:
-            link.drop(f"{BREACH}: it sent what is no message ({error})")
+            link.drop(f"{BREACH}: it sent an invalid message ({error})")
             return
         match frame:
             case Welcome(aim=aim):
@@ -218,10 +218,10 @@ class _Question:
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
-    """Tell whether somebody shows a table that was told of, or has one and does not allow spectators."""
+    """Tell whether an answer shows an advertised table, or hides one from spectators."""
     match answer.said:
         case Table(name=name):
-            return any((place.id, place.name) == (answer.table, name) for place in told) and _is_sound(answer)
+            return any((target.id, target.name) == (answer.table, name) for target in told) and _is_sound(answer)
         case Refuse(code=code):
             return code in (RefuseCode.FULL, RefuseCode.REFUSED)
         case Propose():
@@ -248,7 +248,7 @@ def _nobody_has_it(name: str, answers: Sequence[_Answer], problems: Sequence[str
         match answer.said:
             case Table() if _is_sound(answer):
                 there = f"{_description(answer)} ({fingerprint(answer.identity)})"
-                problem = f'"{name}" is not at the address it advertises; that is {there}'
+                problem = f'"{name}" is not at the address it advertises; that address belongs to {there}'
                 return NodeError(ErrorCode.NOT_FOUND, problem, choices=SEE_TABLES)
             case Propose():
                 return NodeError(ErrorCode.REFUSED, f'the match at "{name}" has begun already', choices=LOOK_ON)

@@ -1,6 +1,6 @@
-"""Where nodes are: what a person typed or multicast told, turned into addresses; and telling others where we are.
+"""Where nodes are: typed or advertised names become addresses, and this node is advertised.
 
-All of it is hints. A failure of discovery costs convenience, never a match.
+All of this is hints. If discovery fails, people type addresses; no match depends on it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 
 from p2pdice import Ruleset
 from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.keys import fingerprint
+from protocol.crypto.short_code import looks_like_a_code
 from protocol.errors import LOOK_ON, SEE_TABLES, ErrorCode, NodeError
 from protocol.limits import ADDRESSES_PER_NAME
 from protocol.match.lobby import HostedTable
 from protocol.match.match import Match
 from protocol.net.addresses import Address, PortError, parse_address
-from protocol.net.advertisement import LOBBY, PLAYING, Advertisement, is_table_name
+from protocol.net.advertisement import LOBBY, PLAYING, PRIVATE, Advertisement, is_table_name
 from protocol.net.join_line import parse_join_line
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
@@ -32,27 +34,31 @@ from protocol.wire.table_id import TABLE_ID_BYTES, is_private
 FINDING: Final = 3.0
 """Seconds to look for a table by its name."""
 SETTLING: Final = 0.25
-"""Seconds to listen on when one was found: several can bear its name, and answers come 0.12 late at most (RFC 6762)."""
+"""Seconds to go on listening after a find: others may have the name, and answers come up to 0.12 s late (RFC 6762)."""
 _NEAR: Final = 3
-"""Names that are asked about."""
+"""Similar names that an error suggests, at most."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
-"""What helps where names do not."""
+"""The hint where a name does not help."""
 ID_DIGITS: Final = 4
-"""Digits of a match's id that it takes to name it."""
+"""Fewest digits of a match's id that can name it."""
 
 
 class Target(NamedTuple):
-    """A table that somebody wants to join, or a match to watch, as far as is known."""
+    """A table to join or a match to watch, as far as it is known."""
 
     addresses: tuple[Address, ...]
     id: bytes = b""
-    """Of the table or match; empty for whichever is there."""
+    """Id of the table or match; empty for any."""
     fingerprint: str = ""
-    """Of the key that must answer; empty if any may."""
+    """Fingerprint of the key that must answer; empty if any may."""
     token: str = ""
-    """What a private table asks for."""
+    """The secret of a private table's join line."""
     name: str = ""
-    """Of an open table, if it is known by its name only; then anybody may have told its id and its addresses."""
+    """Name of an open table that is known by name only; then its id and its addresses may be forged."""
+
+    def may_be(self, identity: bytes) -> bool:
+        """Tell whether a peer with this identity may answer there."""
+        return self.fingerprint in ("", fingerprint(identity))
 
     def check_name(self, shown: str) -> None:
         """Check the name of the table that is shown there.
@@ -64,7 +70,7 @@ class Target(NamedTuple):
 
 
 class Locator:
-    """Discovery as a node uses it: started when it is first needed, and done without where there is none.
+    """Discovery as a node uses it: started when first needed; the node works without it.
 
     :param interface: name or address of the only interface to use.
     """
@@ -79,7 +85,7 @@ class Locator:
         """Why tables cannot be found by multicast, if they cannot."""
 
     async def start(self) -> bool:
-        """Begin to look around, if that is possible and has not begun; tell whether it has."""
+        """Start discovery, if possible and not done yet; tell whether it works."""
         if self._is_enabled and not self._has_started:
             self._has_started = True
             discovery = Discovery()
@@ -94,7 +100,7 @@ class Locator:
         return self._discovery is not None
 
     async def interfaces_changed(self) -> None:
-        """Look around anew, after sleep or a change of network; also where that was not possible before."""
+        """Search again after sleep or a change of network, also where discovery could not start before."""
         if self._discovery is not None:
             await self._discovery.interfaces_changed()
         elif self._has_started:
@@ -114,7 +120,7 @@ class Locator:
         """Return where a table is: ``NAME``, ``HOST:PORT``, a join line, or one that was sighted.
 
         :param wanted: if it was sighted, every sighting by that name.
-        :returns: for a name a place for each table that was told of by it, also before something else was told.
+        :returns: for a name a target for each table that was told of by it, also before something else was told.
         :raises NodeError: if nothing is known of it, or it cannot be joined any more.
         """
         if isinstance(wanted, str):
@@ -123,26 +129,54 @@ class Locator:
             told = await self._find(partial(called, name=wanted), wanted)
         else:
             told = tuple(wanted)
-        return _open_places(told)
+        return _open_targets(told)
 
     async def resolve_to_watch(self, wanted: str) -> tuple[Target, ...]:
-        """Return where a match or table can be watched: a place for each node that shows it, in any order.
+        """Return where a match or table can be watched: a target for each node that shows it, in any order.
 
         :param wanted: ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match's id.
-        :returns: for the name of an open table a place for each one that was told of by it, as for :meth:`resolve`.
+        :returns: for the name of an open table a target for each one that was told of by it, as for :meth:`resolve`.
         :raises NodeError: if nothing is known of it.
         """
+        if looks_like_a_code(wanted):
+            hint = "to watch, type the table's name, or the long join line that the host sees"
+            raise NodeError(ErrorCode.REFUSED, "a short code leads to a seat, not to a view", hint)
         if (direct := _direct(wanted)) is not None:
             return (direct,)
         told = await self._find(partial(_watchable, wanted=wanted), wanted)
         matches = tuple(each for each in told if each.advertisement.status == PLAYING)
         if not matches:
-            return _open_places(told)
+            return _open_targets(told)
         ids = _ids(matches)
         if len(ids) > 1:
             hint = "name one by its id: " + ", ".join(each[:8] for each in ids)
             raise NodeError(ErrorCode.NOT_FOUND, f'{len(ids)} matches are called "{wanted}"', hint)
         return tuple(Target(each.addresses, _match_id(each.advertisement)) for each in matches)
+
+    async def numbered(self, number: int) -> tuple[Sighting, ...]:
+        """Return where tables are said to be whose short code has this number.
+
+        :raises NodeError: if there is none, or this machine cannot do multicast.
+        """
+        discovery = await self._working()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FINDING):
+                    while not discovery.numbered(number):
+                        await discovery.changed()
+                    await asyncio.sleep(SETTLING)
+            found = discovery.numbered(number)
+        except DiscoveryUnavailable as error:
+            raise NodeError(ErrorCode.REFUSED, str(error), BY_LINE) from None
+        if not found:
+            problem = f"no table here has number {number}"
+            hint = "type the code as the host sees it now, or the long join line below it"
+            raise NodeError(ErrorCode.NOT_FOUND, problem, hint)
+        return found
+
+    def numbers(self) -> frozenset[int]:
+        """Return the numbers of short codes that other tables are known to have."""
+        return self._discovery.numbers() if self._discovery is not None else frozenset()
 
     async def _find(
         self, fits: Callable[[tuple[Sighting, ...]], tuple[Sighting, ...]], wanted: str
@@ -185,7 +219,7 @@ class Locator:
         return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
 
     def table_of(self, match: bytes) -> str:
-        """Return what all who advertise a running match call its table; empty if they differ or nobody tells.
+        """Return the name under which a running match is advertised; empty if there are several or none.
 
         Anybody can advertise anything, so nothing proves the name.
         """
@@ -197,27 +231,27 @@ class Locator:
         return tuple(each for each in tables if each.advertisement.id == match.hex())
 
     async def advertise(self, advertisement: Advertisement, port: int) -> None:
-        """Tell others of a table or match at ``port`` of this machine, instead of what was told before."""
+        """Advertise a table or match at ``port`` of this machine, instead of the one before."""
         self._advertised = advertisement, port
         if self._discovery is not None:
             await self._discovery.advertise(advertisement, port)
 
     async def withdraw(self) -> None:
-        """Tell others that what was advertised is there no more."""
+        """Advertise nothing any more."""
         self._advertised = None
         if self._discovery is not None:
             await self._discovery.withdraw()
 
     async def close(self) -> None:
-        """Stop looking and being seen."""
+        """Stop discovery."""
         if self._discovery is not None:
             await self._discovery.close()
 
 
 def _direct(wanted: str) -> Target | None:
-    """Return what an address or a join line says; None for a name.
+    """Return the target of an address or a join line; None for a name.
 
-    :raises NodeError: for an address or a join line that is none.
+    :raises NodeError: for a malformed address or join line.
     """
     try:
         if "/" not in wanted:
@@ -225,9 +259,9 @@ def _direct(wanted: str) -> Target | None:
         line = parse_join_line(wanted)
     except ValueError as error:
         if "/" not in wanted and isinstance(error, PortError):
-            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is no address: {error}") from None
+            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is not an address: {error}") from None
         if "/" in wanted:
-            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is no join line: {error}") from None
+            raise NodeError(ErrorCode.NOT_FOUND, f"{wanted!r} is not a join line: {error}") from None
         return None
     return Target(line.addresses, b"", line.fingerprint, line.token)
 
@@ -250,7 +284,7 @@ def _folded(name: str) -> str:
 def _begun(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     """Return the tables with the only name that begins like this; nothing if several do.
 
-    To be asked when the time is up: the name that is meant may be a whole one that is not told yet.
+    Call it when the time is up: the whole name may not be advertised yet.
     """
     start = _folded(wanted)
     begun = tuple(each for each in found if start and _folded(each.advertisement.name).startswith(start))
@@ -277,8 +311,8 @@ def _not_found(wanted: str, known: Iterable[Sighting]) -> NodeError:
     return NodeError(ErrorCode.NOT_FOUND, problem, hint, SEE_TABLES)
 
 
-def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
-    """Return a place for each record of an open table: whoever forges one must not crowd out what another says.
+def _open_targets(told: Sequence[Sighting]) -> tuple[Target, ...]:
+    """Return a target for each record of an open table: a forged record must not crowd out the true one.
 
     :raises NodeError: if there is none, or there are too many addresses to ask at.
     """
@@ -288,13 +322,13 @@ def _open_places(told: Sequence[Sighting]) -> tuple[Target, ...]:
         raise NodeError(ErrorCode.REFUSED, f'the match at "{name}" has begun already', choices=LOOK_ON)
     tables = [each for each in open_ones if len(each.advertisement.id) == 2 * TABLE_ID_BYTES]
     if not tables:
-        raise NodeError(ErrorCode.NOT_FOUND, f'what is advertised as "{name}" is no table', choices=SEE_TABLES)
+        raise NodeError(ErrorCode.NOT_FOUND, f'what is advertised as "{name}" is not a table', choices=SEE_TABLES)
     if len({address for each in tables for address in each.addresses}) > ADDRESSES_PER_NAME:
         raise NodeError(ErrorCode.REFUSED, f'"{name}" is advertised at more addresses than can be asked', BY_LINE)
-    places = (
+    targets = (
         Target(each.addresses, bytes.fromhex(each.advertisement.id), name=each.advertisement.name) for each in tables
     )
-    return tuple(dict.fromkeys(places))
+    return tuple(dict.fromkeys(targets))
 
 
 def _match_id(advertisement: Advertisement) -> bytes:
@@ -302,22 +336,28 @@ def _match_id(advertisement: Advertisement) -> bytes:
     return bytes.fromhex(advertisement.id) if len(advertisement.id) == 2 * HASH_BYTES else b""
 
 
-def open_table(hosted: HostedTable) -> Advertisement:
-    """Return what is advertised of a table that waits for players."""
+def open_table(hosted: HostedTable, number: int) -> Advertisement:
+    """Return the advertisement of a table that waits for players. That of a private one tells only its number.
+
+    :param number: that of its short code; 0 if it has none.
+    """
     settings = hosted.settings
-    return _advertisement(hosted.table, settings.name, settings.ruleset, len(hosted.records), settings.seats, LOBBY)
+    if settings.private:
+        return Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, number)
+    taken = len(hosted.records)
+    return _advertisement(hosted.id, settings.name, settings.ruleset, taken, settings.seats, LOBBY, number)
 
 
 def running_match(match: Match, name: str) -> Advertisement:
-    """Return what every player of a running match advertises, so that whoever was cut off finds any of them.
+    """Return the advertisement of a running match. Every player sends it, so a player who was cut off finds one.
 
-    :param name: what its table was called; not told if that was private, and replaced if it can be no name.
+    :param name: its table's name; left out for a private table, and replaced if it cannot be advertised.
     """
-    genesis = match.record.genesis
+    genesis = match.history.genesis
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
-        name = _anonymous(match.record.match)
-    return _advertisement(match.record.match, name, genesis.ruleset, players, players, PLAYING)
+        name = _anonymous(match.history.match)
+    return _advertisement(match.history.match, name, genesis.ruleset, players, players, PLAYING)
 
 
 def _anonymous(match: bytes) -> str:
@@ -326,6 +366,6 @@ def _anonymous(match: bytes) -> str:
 
 
 def _advertisement(
-    identifier: bytes, name: str, ruleset: Ruleset, taken: int, seats: int, status: str
+    identifier: bytes, name: str, ruleset: Ruleset, taken: int, seats: int, status: str, number: int = 0
 ) -> Advertisement:
-    return Advertisement(identifier.hex(), name, ruleset_label(ruleset), taken, seats, status, PROTOCOL_VERSION)
+    return Advertisement(identifier.hex(), name, ruleset_label(ruleset), taken, seats, status, PROTOCOL_VERSION, number)

@@ -1,21 +1,20 @@
-"""What one turn of a node's loop causes, and the order in which that is carried out. Sans-I/O.
+"""The effects of one turn of a node's loop, and the order in which they are carried out. Sans-I/O.
 
 Theory of operation
 -------------------
-Whatever happens in a turn of the loop is only gathered: messages to be stored, frames to be sent, things to be done
-afterwards. At the end of the turn the owner asks for the :meth:`Outbox.steps` and carries them out, one by one, in
-the order in which they come::
+A turn of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
+the turn the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
 
-    Write   what a crash must not make this node forget
-    Send    each frame; those that may leave though nothing was stored come last
+    Write   messages that must survive a crash
+    Send    each frame; frames that need not wait for the store come last
     Sent    there are no more frames in this turn
-    Do      what is due afterwards: the owner is told, files are written
+    Do      the rest: the owner is told, files are written
 
-So nothing leaves a node that a crash could make it forget. An owner that cannot carry out a step, because the disk is
-full or the process dies, asks for no more of them: then nothing behind that step happens either.
+So nothing leaves a node that a crash could make it forget. If a step fails, because the disk is full or the process
+dies, the owner asks for no more steps, and nothing after that step happens.
 
-Messages of others wait in memory for the next frame that leaves, :data:`BATCH` of them at most: a crash loses nothing
-that their authors do not have.
+Up to :data:`BATCH` messages of others wait in memory until the next frame leaves: their authors still have them after
+a crash.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from protocol.wire.messages import Signed
 
 BATCH: Final = 64
-"""Messages that are kept in memory before they are stored although no frame leaves."""
+"""Messages in memory after which they are stored even if no frame leaves."""
 
 Letter = TypeVar("Letter")
-"""What the owner sends: a frame and to whom."""
+"""A frame and its receivers, in the owner's form."""
 
 
 class Write(NamedTuple):
@@ -37,11 +36,11 @@ class Write(NamedTuple):
 
     messages: tuple[Signed, ...]
     replaces: bool
-    """They take the place of all that is stored of their match."""
+    """They replace all stored messages of their match."""
 
 
 class Send(NamedTuple, Generic[Letter]):
-    """Send this."""
+    """Send one frame to its receivers."""
 
     letter: Letter
 
@@ -57,9 +56,9 @@ class Do(NamedTuple):
 
 
 class Outbox(Generic[Letter]):
-    """What a turn has caused so far.
+    """The effects of a turn so far.
 
-    :param schedule: called once in a turn, as soon as it causes anything that must be carried out at its end.
+    :param schedule: called once in a turn, at the first effect that must be carried out at its end.
     """
 
     def __init__(self, schedule: Callable[[], object]) -> None:
@@ -72,16 +71,16 @@ class Outbox(Generic[Letter]):
         self._afterwards: list[Callable[[], None]] = []
         self._must_write = False
         self._replacing: set[bytes] = set()
-        """Matches of which everything that is stored is replaced."""
+        """Matches whose stored messages are all replaced."""
 
     def keep(self, signed: Signed) -> None:
         """Have a message stored, before the next frame is sent at the latest."""
         self._unwritten.setdefault(signed.message.match, []).append(signed)
 
     def keep_only(self, messages: Iterable[Signed]) -> None:
-        """Have these messages stored instead of all that is stored of their match.
+        """Have these messages stored instead of all stored messages of their match.
 
-        What is still to be stored of it stays so, behind them: frames of this turn may rest on it.
+        Messages that still wait for the store follow them: frames of this turn may rest on those.
         """
         by_id = {signed.id: signed for signed in messages}
         match = next(iter(by_id.values())).message.match
@@ -91,7 +90,7 @@ class Outbox(Generic[Letter]):
         self._replacing.add(match)
 
     def forget(self, match: bytes) -> None:
-        """Forget what is not stored yet of a match that was proposed: the proposal is withdrawn."""
+        """Forget the messages of a match that are not stored yet."""
         self._unwritten.pop(match, None)
         self._replacing.discard(match)
 
@@ -101,7 +100,7 @@ class Outbox(Generic[Letter]):
         self._be_scheduled()
 
     def relay(self, *letters: Letter) -> None:
-        """Have frames sent behind all that were posted. They may leave though nothing of this turn was stored."""
+        """Have frames sent after all posted frames. They do not wait for the store."""
         self._relayed += letters
         self._be_scheduled()
 
@@ -121,10 +120,10 @@ class Outbox(Generic[Letter]):
             self._schedule()
 
     def steps(self) -> Iterator[Write | Send[Letter] | Sent | Do]:
-        """Yield what is to be done about this turn; a step counts as done when the next one is asked for.
+        """Yield the steps of this turn; a step counts as done when the next one is asked for.
 
-        What a step causes belongs to the next turn. What could not be stored remains to be stored; frames and actions
-        that were not reached are gone.
+        Effects of a step belong to the next turn. Messages that could not be stored stay; frames and actions that were
+        not reached are gone.
         """
         self._is_scheduled = False
         posted, self._posted = self._posted, []

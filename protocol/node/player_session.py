@@ -8,28 +8,25 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
+from protocol.consensus.news import Learned, Replace
 from protocol.errors import RefuseCode
 from protocol.events import NodeEvent
 from protocol.match.effects import (
     CalledOff,
-    Choose,
     Ended,
     Formed,
     Linked,
     MatchInput,
     Needed,
     Over,
-    Overheard,
-    Persist,
-    Replace,
     Severed,
     Show,
+    StoreChoice,
     Ticked,
 )
 from protocol.match.lobby import NotAdmittedError, check_token
 from protocol.match.match import Match
 from protocol.net.addresses import Address
-from protocol.node.returning import PossibleHost, WayBack, hosts_among
 from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.node.spectators import Spectators
@@ -46,7 +43,7 @@ class PlayerSession(Session):
     :param occasion: when and where it is played.
     :param audience: is sent whatever this node learns.
     :param formed: told when the match is formed and this is stored.
-    :param called_off: told when it will not be, with those who have resigned.
+    :param called_off: told when it cannot form any more, with the identities that have resigned.
     """
 
     def __init__(
@@ -61,17 +58,15 @@ class PlayerSession(Session):
         super().__init__(runtime, match, occasion)
         self.all_confirmed = asyncio.Event()
         """Every player of the roster has signed the end."""
-        self.is_over = False
-        """The owner was told the end."""
         self._audience = audience
         self._formed = formed
         self._called_off = called_off
         self._is_retired = False
 
     def start(self, *, resumed: bool, seated: Collection[bytes] = (), beside: Collection[bytes] = ()) -> None:
-        """Link with the other players from now on, whoever dials first, and do what is owed.
+        """Link with the other players from now on, and send what this node owes.
 
-        :param seated: with whom this node is linked for the table at which the match begins.
+        :param seated: identities that are linked for the table of this match.
         :param beside: ids of other proposals of the table.
         """
         mesh = self._runtime.mesh
@@ -81,44 +76,37 @@ class PlayerSession(Session):
             if identity not in self.authors:
                 continue
             aim = mesh.aim(identity)
-            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.record.match, *beside)):
+            if identity in seated or (isinstance(aim, MatchAim) and aim.match in (self.match.id, *beside)):
                 self.feed(Linked(self.authors[identity]))
-            else:  # left over from a match before: what is said now would be lost, as the other may not be here yet
+            else:  # a link of a match before: the other node may not have begun this one, and would lose frames
                 mesh.disconnect(identity)
 
     def keep_links(self, *, resumed: bool = False) -> None:
         """Dial the other players whenever they are not linked."""
-        mesh, roster, me = self._runtime.mesh, self.match.record.genesis.roster, self.match.me
+        mesh, roster, me = self._runtime.mesh, self.match.history.genesis.roster, self.match.me
         assert me is not None
         mesh.set_roster(self.authors)
         for identity, author in self.authors.items():
             patience = 0.0 if resumed or me < author else LATER_DIALLER
-            addresses = partial(self._addresses, identity, roster[author].join.addresses)
+            addresses = partial(self._runtime.where, identity, self.match.id, roster[author].join.addresses)
             mesh.keep(identity, addresses, self.aim, patience)
 
-    def way_back(self, convenor: bytes, token: str) -> WayBack:
-        """Return how to get back to the table of this match.
+    def forget(self, beside: Collection[PlayerSession]) -> None:
+        """Take part in this proposal no more, and keep nothing of it: neither links and messages, nor the seed.
 
-        :param convenor: its host; empty if that is not known.
-        :param token: what the table asks for, if it is private.
+        :param beside: the other proposals, whose players are still dialled.
         """
-        record = self.match.record
-        hosts = tuple(
-            PossibleHost(identity, self.match.info[author], record.genesis.roster[author].join.addresses)
-            for identity, author in self.authors.items()
-        )
-        return WayBack(hosts_among(hosts, convenor), record.match, token)
+        self.close()
+        for identity in self.authors:
+            if not any(identity in each.authors for each in beside):
+                self._runtime.mesh.stop_dialling(identity)
+        self._runtime.outbox.forget(self.match.id)
+        self._runtime.store.forget(self.match.id)
 
     def retire(self) -> None:
-        """Tell the owner nothing any more, who has left the match behind. Others are still served."""
+        """Tell the owner nothing any more: they have left the match behind. Others are still served."""
         self._is_retired = True
-        self._runtime.mesh.forget_all()
-
-    def _addresses(self, identity: bytes, known: tuple[Address, ...]) -> list[Address]:
-        sighted = self._runtime.locator.playing(self.match.record.match)
-        own = set(self._runtime.mesh.addresses)
-        candidates = dict.fromkeys((*self._runtime.store.addresses(identity), *known, *sighted))
-        return [address for address in candidates if address not in own]
+        self._runtime.mesh.stop_dialling_all()
 
     def greet(self, identity: bytes, at: Address) -> None:
         """Note that a player is linked, and where."""
@@ -127,12 +115,12 @@ class PlayerSession(Session):
             self.linked(identity)
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> MatchAim | Refuse:
-        """Answer who wants to watch."""
-        record = self.match.record
-        if aim.id not in (b"", record.match, record.genesis.table):
+        """Answer a peer that wants to watch."""
+        history = self.match.history
+        if aim.id not in (b"", history.match, history.genesis.table):
             return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         try:
-            check_token(record.genesis.table, aim.token)
+            check_token(history.genesis.table, aim.token)
         except NotAdmittedError as error:
             return Refuse(error.code, str(error))
         if identity in self.authors:
@@ -145,49 +133,49 @@ class PlayerSession(Session):
             if isinstance(frame, Need):
                 self._answer(self.authors[identity], frame)
             elif isinstance(frame, Cut):
-                if frame.match == self.match.record.match:
+                if frame.match == self.match.id:
                     self.feed(Severed(self.authors[identity], frame.authors))
             else:
                 self.take(identity, frame)
-        elif isinstance(frame, Need) and frame.match == self.match.record.match and self._audience.may_ask(identity):
-            # A number behind the roster's: the match needs it only to tell who asks from others who do.
-            self._answer(self.match.record.players + self._audience.number(identity), frame)
+        elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
+            # A number above all roster indices: the match needs it only to tell askers apart.
+            self._answer(self.match.history.players + self._audience.number(identity), frame)
 
     def floor(self) -> Floor:
         """Return where words are said in this match."""
         others = {identity: self.match.info[author] for identity, author in self.authors.items()}
         watching = self._audience.identities
         reach = (*filter(self._runtime.mesh.is_linked, others), *watching) if self.match.is_formed else ()
-        return Floor(self.match.record.match, others, reach=reach, onward=watching)
+        return Floor(self.match.id, others, reach=reach, onward=watching)
 
     def _answer(self, asker: int, need: Need) -> None:
-        record = self.match.record
-        if need.match == record.match:
+        history = self.match.history
+        if need.match == history.match:
             self.feed(Needed(asker, need))
 
     def feed(self, item: MatchInput) -> None:
         super().feed(item)
-        record = self.match.record
-        if self.match.is_ended and {*range(record.players)} - {*record.position.left} <= {*record.results}:
+        history = self.match.history
+        if self.match.is_ended and {*range(history.players)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
 
     def send(self, author: int, frame: Frame) -> None:
-        if author < self.match.record.players:
+        if author < self.match.history.players:
             super().send(author, frame)
         else:
-            self._audience.answer(author - self.match.record.players, frame)
+            self._audience.answer(author - self.match.history.players, frame)
 
     def announce(self, have: Have) -> None:
         super().announce(have)
         self._audience.relay(have)
 
-    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
-        if isinstance(effect, Choose):
-            self._runtime.store.add_choice(self.match.record.match, effect.step, effect.text)
+    def keep(self, effect: StoreChoice | Learned | Replace) -> None:
+        if isinstance(effect, StoreChoice):
+            self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
         elif isinstance(effect, Replace):
             self._runtime.outbox.keep_only(effect.messages)
         else:
-            if isinstance(effect, Persist):
+            if effect.must_store:
                 self._runtime.outbox.keep(effect.signed)
             if self._audience:
                 self._audience.relay(Carried(*effect.signed.wire))
@@ -201,16 +189,16 @@ class PlayerSession(Session):
             case Show():
                 self.tell(effect.event)
             case Formed():
-                self._runtime.store.mark_formed(self.match.record.match)
+                self._runtime.store.mark_formed(self.match.id)
                 self._formed(self)
             case CalledOff():
-                roster = self.match.record.genesis.roster
+                roster = self.match.history.genesis.roster
                 self._called_off(self, tuple(roster[author].join.identity for author in effect.authors))
             case Ended():
                 self.keep_transcript()
             case Over():
-                position = self.match.record.position
+                position = self.match.history.position
                 winners = position.state.places[0] if position.state is not None else ()
-                self._runtime.store.mark_over(self.match.record.match, [position.seats[seat] for seat in winners])
+                self._runtime.store.mark_over(self.match.id, [position.seats[seat] for seat in winners])
                 self.is_over = True
                 self.tell(self.result(effect.confirmed))

@@ -1,4 +1,4 @@
-"""Why a table or match cannot be entered, as its owner is told."""
+"""The errors and reasons that a node's owner is told when a table or match cannot be entered."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _KEPT: Final = {each.value: each for each in (ErrorCode.VERSION, ErrorCode.RULES
 
 
 def closing_code(code: str) -> RefuseCode:
-    """Return the code of :class:`~protocol.events.TableClosed` for what a peer may have written."""
+    """Return the code of :class:`~protocol.events.TableClosed` for a code that may be any text of a peer."""
     return RefuseCode(code) if code in _CLOSING else RefuseCode.REFUSED
 
 
 LEFT: Final = "they have left"
-"""Why a link ends when its other side says that it goes."""
+"""Why a link ends after LEAVE."""
 
 
 def host_gone(reason: str) -> str:
@@ -27,15 +27,15 @@ def host_gone(reason: str) -> str:
 
 
 def unreachable(error: DialError) -> NodeError:
-    """Return what it means to a person that nobody was reached."""
-    hint = "check the address, and that no firewall is in between; the host's join line is the surest"
+    """Return the owner's error for a failed dial."""
+    hint = "check the address, and that no firewall is in between; the host's join line works most reliably"
     if error.is_other:
         hint = "the join line is of another table, or an old one: ask the host for the one that is shown now"
     return NodeError(ErrorCode.UNREACHABLE, str(error), hint)
 
 
 def refusal(error: RefusedError) -> NodeError:
-    """Return what it means to a person that the other node said no."""
+    """Return the owner's error for a refusal."""
     if error.code == RefuseCode.PLAYING:
         return NodeError(ErrorCode.REFUSED, str(error), choices=LOOK_ON)
     return NodeError(_KEPT.get(error.code, ErrorCode.REFUSED), str(error))

@@ -1,9 +1,9 @@
-"""The way back to a table whose match is over: its host can open it again, and who was there sits down again."""
+"""The way back to a table whose match is over: the host opens it again, and the others sit down again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode, NodeError, RefuseCode
@@ -16,21 +16,21 @@ from protocol.node.refusals import refusal
 from protocol.node.runtime import Runtime
 
 AGAIN: Final = 2.0
-"""Seconds between two questions whether the table is open."""
+"""Seconds between two attempts to sit down."""
 GONE: Final = 20.0
-"""Seconds after which a host who cannot be reached is given up. It takes a laptop that long to change networks."""
+"""Seconds after which an unreachable host is given up: a laptop takes that long to change networks."""
 
 _LATER: Final[dict[str, HostIs]] = {
     RefuseCode.NO_TABLE: "there",
     RefuseCode.FULL: "full",
     RefuseCode.PLAYING: "playing",
 }
-"""Codes of a refusal after which it is worth asking again, and how it stands with the host then. If several may host,
-the first counts that one of them has answered."""
+"""Refusals after which this node asks again, and the state of the host that each means. If several players may host,
+the first code here that one of them gave counts."""
 
 
 class PossibleHost(NamedTuple):
-    """Somebody who may have opened the table again."""
+    """A player who may have opened the table again."""
 
     identity: bytes
     player: PlayerInfo
@@ -42,17 +42,17 @@ class WayBack(NamedTuple):
     """How to get back to a table."""
 
     hosts: tuple[PossibleHost, ...]
-    """The host; or all players, if nobody here knows which of them hosts."""
+    """The host; or all players, if this node does not know which of them hosts."""
     match: bytes
-    """Id of the last match: its players can be found on the network by it."""
+    """Id of the last match: its players advertise it."""
     token: str = ""
-    """What the table asks for, if it is private."""
+    """The secret of the table's join line, if it is private."""
 
 
 async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Awaitable[None]]) -> Target | None:
     """Sit down as soon as a table is open.
 
-    :return: where a match is played without this player; None if there is a seat.
+    :return: None if there is a seat; otherwise where a match is played without this player.
     :raises NodeError: if the host has been gone for long, or does not admit this player.
     """
     last_seen = runtime.loop.time()
@@ -61,13 +61,13 @@ async def come_back(runtime: Runtime, way: WayBack, enter: Callable[[Target], Aw
     while not runtime.is_silent:
         refused: dict[str, Target] = {}
         for host in way.hosts:
-            place = _place(runtime, way, host)
+            target = _target(runtime, way, host)
             try:
-                await enter(place)
+                await enter(target)
             except RefusedError as error:
                 if error.code not in _LATER:
                     raise refusal(error) from None
-                refused[error.code] = place
+                refused[error.code] = target
             except DialError:
                 continue
             else:
@@ -96,14 +96,6 @@ def _awaiting(way: WayBack, host_is: HostIs) -> AwaitingHost:
     return AwaitingHost(way.hosts[0].player if len(way.hosts) == 1 else None, host_is, GONE)
 
 
-def _place(runtime: Runtime, way: WayBack, host: PossibleHost) -> Target:
-    sighted = runtime.locator.playing(way.match)
-    addresses = dict.fromkeys((*host.addresses, *runtime.store.addresses(host.identity), *sighted))
-    own = set(runtime.mesh.addresses)
-    places = tuple(address for address in addresses if address not in own)
-    return Target(places, b"", host.player.fingerprint, way.token)
-
-
-def hosts_among(candidates: Sequence[PossibleHost], convenor: bytes) -> tuple[PossibleHost, ...]:
-    """Return who of the players may open the table again: its convenor, if that is known to be one of them."""
-    return tuple(host for host in candidates if host.identity == convenor) or tuple(candidates)
+def _target(runtime: Runtime, way: WayBack, host: PossibleHost) -> Target:
+    addresses = runtime.where(host.identity, way.match, host.addresses)
+    return Target(tuple(addresses), b"", host.player.fingerprint, way.token)

@@ -1,20 +1,21 @@
-"""What the parts of a node share: home, links, store, owner, and the outbox that is emptied once a turn of the loop.
+"""The things that all parts of a node share: home, links, store, owner, and the outbox.
 
-All callbacks run in one event loop. What they cause is gathered in the :class:`~protocol.node.outbox.Outbox` and
-carried out at the end of the turn, in the order of its steps.
+All callbacks run in one event loop. Their effects wait in the :class:`~protocol.node.outbox.Outbox` until the end of
+the loop's turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
 
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import RefuseCode
-from protocol.events import LobbyChanged, NodeEvent, PlayerInfo, Stopped
+from protocol.events import LobbyChanged, MatchStarted, NodeEvent, PlayerInfo, Stopped, Unfamiliar
 from protocol.limits import Limits
+from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh
 from protocol.node.locator import Locator
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
@@ -23,6 +24,9 @@ from protocol.storage.store import Store, StoreError
 from protocol.wire.frames import Frame, Refuse, Table, encode_frame
 
 log = logging.getLogger(__name__)
+
+_RECOGNISED: Final = 256
+"""How many players are remembered as told about; a host can name any number of them before a match."""
 
 
 class _Stopping:
@@ -37,7 +41,7 @@ class _Stopping:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, StoreError | OSError):
+        if error is None or not isinstance(error, (StoreError, OSError)):
             return False
         self._runtime._stop(f"cannot write to {self._runtime.home.path}: {error}")
         return True
@@ -57,15 +61,24 @@ class Runtime:
         self.bounds = bounds
         self.loop = asyncio.get_running_loop()
         self.events: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
-        """What the owner is to be told; None at the end."""
+        """Events for the owner; None at the end."""
         self.is_silent = False
         """Nothing is taken or sent any more."""
         self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
-        """What this turn of the loop has caused; its frames are encoded, each with the identities of its receivers."""
+        """The effects of this turn of the loop. Its frames are encoded, each with the identities of its receivers."""
+        self._recognised: set[PlayerInfo] = set()
+        """Players of whom the owner was told what does not fit."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = _Stopping(self)
 
-    # What a turn of the loop causes
+    def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
+        """Return where a player may be reached: where this node reached them before, newest first; the ``known``
+        addresses; and where nodes that advertise the match have been sighted. An address of this node is none."""
+        candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.playing(match)))
+        own = set(self.mesh.addresses)
+        return [address for address in candidates if address not in own]
+
+    # Effects of a turn of the loop
 
     def post(self, identity: bytes, frame: Frame) -> None:
         """Have a frame sent to a peer, if it is linked."""
@@ -81,11 +94,11 @@ class Runtime:
         self.outbox.post((identities, frame))
 
     def relay(self, identities: tuple[bytes, ...], frame: bytes) -> None:
-        """Have the bytes of a frame sent behind all others. It may leave though nothing of this turn was stored."""
+        """Have the bytes of a frame sent after all others. It does not wait for the store."""
         self.outbox.relay((identities, frame))
 
     def flush(self) -> None:
-        """Carry out what this turn of the loop has caused."""
+        """Carry out the effects of this turn of the loop."""
         with self.stopping_at_disk_errors():
             for step in self.outbox.steps():
                 match step:
@@ -106,17 +119,39 @@ class Runtime:
     def tell(self, event: NodeEvent) -> None:
         """Tell the owner, now."""
         self.events.put_nowait(event)
+        match event:
+            case LobbyChanged():
+                self._recognise(event.players)
+            case MatchStarted():
+                self._recognise(event.players, bytes.fromhex(event.match_id))
+
+    def _recognise(self, players: tuple[PlayerInfo, ...], match: bytes = b"") -> None:
+        """Tell the owner what does not fit with whom this home has met in other matches."""
+        for player in players:
+            if player.is_me or player in self._recognised:
+                continue
+            if len(self._recognised) >= _RECOGNISED:
+                self._recognised.clear()
+            self._recognised.add(player)
+            try:
+                doubt = self.store.people.doubt(player.fingerprint, player.name, match)
+            except StoreError as error:  # no reason not to play
+                log.warning("cannot tell who %s is: %s", player.fingerprint, error)
+                return
+            if any(doubt):
+                namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in doubt.namesakes)
+                self.events.put_nowait(Unfamiliar(player, doubt.known_as, namesakes))
 
     def player(self, name: str, identity: bytes) -> PlayerInfo:
-        """Return what the owner is told of a player."""
+        """Return a player as the owner is told."""
         return PlayerInfo(name, fingerprint(identity), is_me=identity == self.identity.public)
 
     def players(self, table: Table) -> tuple[PlayerInfo, ...]:
-        """Return who sits at a table, the host first."""
+        """Return the players at a table, the host first."""
         return tuple(self.player(name, identity) for name, identity in table.players)
 
     def lobby_changed(self, before: Table, now: Table) -> LobbyChanged:
-        """Return what the owner is told of the difference between two words of a convenor."""
+        """Return the event for the difference between two states of a table."""
         joined = tuple(self.player(*each) for each in now.players if each not in before.players)
         left = tuple(self.player(*each) for each in before.players if each not in now.players)
         return LobbyChanged(self.players(now), now.seats, joined, left)
@@ -124,7 +159,7 @@ class Runtime:
     # Trouble
 
     def stopping_at_disk_errors(self) -> _Stopping:
-        """Fall silent for good if the block cannot write: what cannot be stored must not be sent."""
+        """Stop the node if the block cannot write: nothing may be sent that is not stored."""
         return self._stopping
 
     def _stop(self, reason: str) -> None:
@@ -135,7 +170,7 @@ class Runtime:
             self.tell(Stopped(reason))
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin something that nothing waits for before :meth:`settled`."""
+        """Start a task; only :meth:`tasks_done` waits for it."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._end)
@@ -146,6 +181,6 @@ class Runtime:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("something that went on in the background has failed", exc_info=error)
 
-    async def settled(self) -> None:
-        """Wait for all that goes on in the background."""
+    async def tasks_done(self) -> None:
+        """Wait for all background tasks."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

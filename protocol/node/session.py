@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -12,37 +13,36 @@ from pathlib import Path
 from typing import NamedTuple
 
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
-from protocol.events import Diverged, MatchOver, MatchStarted, Misbehaved, NodeEvent
+from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
 from protocol.match.effects import (
     Accuse,
     Announce,
-    Announced,
     Broadcast,
     CalledOff,
-    Choose,
     Effect,
     Ended,
     Formed,
-    Left,
     Linked,
     MatchInput,
     Over,
-    Overheard,
-    Paged,
-    Persist,
     Received,
-    Replace,
     Send,
     Show,
+    StoreChoice,
     Ticked,
+    Unlinked,
     WakeAt,
+    asked_or_told,
 )
 from protocol.match.match import Match
 from protocol.node.refusals import LEFT
+from protocol.node.returning import PossibleHost, WayBack
 from protocol.node.runtime import Runtime
 from protocol.storage.home import write_whole
+from protocol.storage.match_names import calendar
 from protocol.storage.transcript_files import transcript_path
 from protocol.wire.frames import Carried, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
@@ -51,12 +51,17 @@ log = logging.getLogger(__name__)
 
 
 class Occasion(NamedTuple):
-    """What a node knows of a match beside what is signed."""
+    """Facts about a match that nobody signs."""
 
     begun: int
     """Seconds since 1970 by this machine's clock; for people to read, never signed."""
-    table: str
-    """What the table is called: its host's word, any text. Empty if that is not known."""
+    table_name: str
+    """As the host chose it: any text. Empty if it is not known."""
+
+    @classmethod
+    def now(cls, table_name: str) -> Occasion:
+        """Return that of a match which begins at this moment."""
+        return cls(calendar(time.time()), table_name)
 
 
 class Session(ABC):
@@ -68,20 +73,36 @@ class Session(ABC):
     def __init__(self, runtime: Runtime, match: Match, occasion: Occasion) -> None:
         self.match = match
         self.occasion = occasion
-        roster = match.record.genesis.roster
+        roster = match.history.genesis.roster
         self.authors = {record.join.identity: author for author, record in enumerate(roster) if author != match.me}
         """The other players' roster indices, by identity."""
+        self.is_over = False
+        """The owner was told the end."""
         self._runtime = runtime
         self._wake: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Do nothing any more when time passes."""
+        """Cancel the timer."""
         if self._wake is not None:
             self._wake.cancel()
 
     def aim(self) -> MatchAim:
-        """Return what is said of this match in HELLO and WELCOME."""
-        return MatchAim(self.match.record.match)
+        """Return the aim that names this match in HELLO and WELCOME."""
+        return MatchAim(self.match.id)
+
+    def way_back(self, host: bytes, token: str) -> WayBack:
+        """Return how to get back to the table of this match.
+
+        :param host: its host; empty if that is not known.
+        :param token: of the table, if it is private.
+        """
+        history = self.match.history
+        hosts = tuple(
+            PossibleHost(identity, self.match.info[author], history.genesis.roster[author].join.addresses)
+            for identity, author in self.authors.items()
+            if identity == host or host not in self.authors
+        )
+        return WayBack(hosts, history.match, token)
 
     # Links
 
@@ -92,15 +113,14 @@ class Session(ABC):
     def lost(self, identity: bytes, reason: str) -> None:
         """Note that a link is down, if it was a player's."""
         if identity in self.authors:
-            self.feed(Left(self.authors[identity], on_purpose=reason == LEFT))
+            self.feed(Unlinked(self.authors[identity], on_purpose=reason == LEFT))
 
     def take(self, identity: bytes, frame: Carried | Page | Have) -> None:
-        """Take what a player says; one who sends what is no message is cut off."""
-        record = self.match.record
-        if isinstance(frame, Page | Have):
-            if frame.match == record.match:
-                author = self.authors[identity]
-                self.feed(Paged(author, frame) if isinstance(frame, Page) else Announced(author, frame))
+        """Take a frame from a player; a malformed message ends the link."""
+        history = self.match.history
+        if isinstance(frame, (Page, Have)):
+            if frame.match == history.match:
+                self.feed(asked_or_told(self.authors[identity], frame))
             return
         try:
             signed = parse_signed(frame.data, frame.signature)
@@ -108,13 +128,13 @@ class Session(ABC):
             log.info("unreadable message from %s: %s", fingerprint(identity), error)
             self._runtime.mesh.disconnect(identity)
             return
-        if signed.message.match == record.match:
+        if signed.message.match == history.match:
             self.feed(Received(self.authors[identity], signed))
 
     # The match
 
     def feed(self, item: MatchInput) -> None:
-        """Give the match an input, and carry out what it wants.
+        """Give the match an input, and carry out its effects.
 
         :raises StaleMoveError: if it is a move that came too late.
         :raises RulesError: if it is an illegal move.
@@ -128,10 +148,10 @@ class Session(ABC):
                 self._begin(effect)
 
     def _begin(self, effect: Effect) -> None:
-        """Have an effect carried out, in its place among others."""
+        """Have an effect carried out, in its order."""
         runtime = self._runtime
         match effect:
-            case Persist() | Choose() | Overheard() | Replace():
+            case StoreChoice() | Learned() | Replace():
                 self.keep(effect)
             case Show():
                 runtime.outbox.afterwards(partial(self.carry_out, effect))
@@ -153,28 +173,30 @@ class Session(ABC):
                 runtime.outbox.afterwards(partial(self.carry_out, effect))
 
     def announce(self, have: Have) -> None:
-        """Tell all who are linked what this node holds."""
+        """Tell all linked players what this node holds."""
         self._runtime.relay(tuple(self.authors), encode_frame(have))
 
     @abstractmethod
-    def keep(self, effect: Choose | Persist | Overheard | Replace) -> None:
-        """Store what must not be forgotten, and show spectators the messages that are new."""
+    def keep(self, effect: StoreChoice | Learned | Replace) -> None:
+        """Store the owner's choices and messages, and show spectators new messages."""
 
     def send(self, author: int, frame: Frame) -> None:
         """Send a frame to a player."""
-        self._runtime.post(self.match.record.genesis.roster[author].join.identity, frame)
+        self._runtime.post(self.match.history.genesis.roster[author].join.identity, frame)
 
     @abstractmethod
     def carry_out(self, effect: Ended | Formed | CalledOff | Over | Show) -> None:
-        """Do what is due when everything was stored and sent."""
+        """Carry out an effect after everything was stored and sent."""
 
     def tell(self, event: NodeEvent) -> None:
-        """Tell the owner what happened in the match; the log keeps what only a maintainer can use."""
+        """Tell the owner an event; the log gets details that only a maintainer can use."""
         if isinstance(event, Diverged):
-            record = self.match.record
-            log.error("match %s, step %d: the programs disagree; here: %s", record.match.hex(), event.step, event.state)
+            history = self.match.history
+            log.error(
+                "match %s, step %d: the programs disagree; here: %s", history.match.hex(), event.step, event.state
+            )
         if isinstance(event, MatchStarted):
-            event = replace(event, table=self.occasion.table)
+            event = replace(event, table=self.occasion.table_name)
         self._runtime.tell(event)
 
     def keep_transcript(self) -> None:
@@ -182,23 +204,23 @@ class Session(ABC):
 
         :raises OSError: if it cannot be written.
         """
-        write_whole(self._transcript_path, write_transcript(self.match.record, self.match.replica.proven.values()))
+        write_whole(self._transcript_path, write_transcript(self.match.history, self.match.replica.proven.values()))
 
     @property
     def _transcript_path(self) -> Path:
-        record = self.match.record
-        return transcript_path(self._runtime.home, record.match, self.occasion.begun, record.genesis.ruleset)
+        history = self.match.history
+        return transcript_path(self._runtime.home, history.match, self.occasion.begun, history.genesis.ruleset)
 
     def _accuse(self, effect: Accuse) -> None:
-        """Write the proof against a player down, and tell."""
-        record = self.match.record
-        path = self._runtime.home.proof(record.match, record.genesis.roster[effect.author].join.identity)
+        """Write the proof against a player, and tell the owner."""
+        history = self.match.history
+        path = self._runtime.home.proof(history.match, history.genesis.roster[effect.author].join.identity)
         write_whole(path, effect.proof)
         self._runtime.tell(Misbehaved(self.match.info[effect.author], effect.step, effect.reason, path))
 
-    def result(self, confirmed: bool) -> MatchOver:
-        """Return what the owner is told of the end."""
-        record = self.match.record
-        state = record.position.state
+    def result(self, confirmed: bool) -> MatchResult:
+        """Return the event for the end of the match."""
+        history = self.match.history
+        state = history.position.state
         assert state is not None
-        return MatchOver(record.match.hex(), state.places, self.match.by_seat(), self._transcript_path, confirmed)
+        return MatchResult(history.match.hex(), state.places, self.match.by_seat(), self._transcript_path, confirmed)

@@ -1,5 +1,5 @@
-"""The spectators of this node. They are sent what it learns and may ask for what they lack; nothing else of theirs is
-looked at. How many there can be is what the limits of links outside the roster leave (:mod:`protocol.limits`)."""
+"""The spectators of this node. It sends them all new messages and answers their requests; other frames of theirs are
+ignored. The limits of links outside the roster bound their number (:mod:`protocol.limits`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from protocol.wire.frames import Frame, encode_frame
 class _Spectator:
     number: int
     pages: Bucket
-    """Answers that may be asked for now."""
+    """Requests that would be answered now."""
 
 
 class Spectators:
-    """Who watches this node's table or match, by identity."""
+    """The spectators of this node's table or match, by identity."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -34,37 +34,37 @@ class Spectators:
 
     @property
     def identities(self) -> tuple[bytes, ...]:
-        """Of all who watch."""
+        """The identity keys of all spectators."""
         return tuple(self._spectators)
 
     def admit(self, identity: bytes) -> None:
-        """Count a linked peer as spectator."""
+        """Count a linked peer as a spectator."""
         pages = Bucket(limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, self._runtime.loop.time())
         self._spectators[identity] = _Spectator(self._came, pages)
         self._came += 1
 
     def dismiss(self, identity: bytes) -> None:
-        """Count a peer as spectator no more, if it was one."""
+        """Count a peer as a spectator no longer."""
         self._spectators.pop(identity, None)
 
-    # What they ask
+    # Requests
 
     def may_ask(self, identity: bytes) -> bool:
-        """Tell whether a spectator's request is to be answered now; others are passed over, and will be repeated."""
+        """Tell whether to answer a spectator's request now; an ignored request comes again."""
         spectator = self._spectators.get(identity)
         return spectator is not None and spectator.pages.admits(self._runtime.loop.time())
 
     def number(self, identity: bytes) -> int:
-        """Return what tells a spectator from all others that this node has had."""
+        """Return the number of a spectator; no other spectator of this node ever had it."""
         return self._spectators[identity].number
 
     def answer(self, number: int, frame: Frame) -> None:
-        """Send a frame to the spectator with a number, if still there."""
+        """Send a frame to the spectator with this number, if still linked."""
         for identity, spectator in self._spectators.items():
             if spectator.number == number:
                 self._runtime.post(identity, frame)
 
-    # What they are sent
+    # Sending
 
     def post(self, frame: Frame) -> None:
         """Send a frame to all of them."""
@@ -72,6 +72,6 @@ class Spectators:
             self._runtime.post_encoded(tuple(self._spectators), encode_frame(frame))
 
     def relay(self, frame: Frame) -> None:
-        """Send all of them a message of the match. What others wrote need not be stored first."""
+        """Send all of them a message of the match. It does not wait for the store."""
         if self._spectators:
             self._runtime.relay(tuple(self._spectators), encode_frame(frame))

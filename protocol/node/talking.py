@@ -1,8 +1,8 @@
 """Talking: the words of this node and of the others at its table, over links. See :mod:`protocol.match.words`.
 
-Words are said on a :class:`Floor`. One is a table before the match: guests are linked with the host only, who passes
-their words on as they signed them. The other is a match, whose players send to each other. Spectators get words from
-the players through whom they watch, and do not speak.
+Words are said on a :class:`Floor`: a table or a match. At a table guests are linked with the host only; the host passes
+their signed words on. In a match players send to each other. Spectators get words from the players they are linked
+with, and cannot speak.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ log = logging.getLogger(__name__)
 
 
 class Floor(NamedTuple):
-    """Where words are said, as one node has it."""
+    """A table or match where words are said, as one node sees it."""
 
     context: bytes
     """Id of the table or match."""
     players: Mapping[bytes, PlayerInfo]
-    """Who else speaks there, by identity."""
+    """The other players there, by identity."""
     relays: Collection[bytes] = ()
-    """Who may pass on what others said. Everybody else may only speak for themselves."""
+    """Identities that may pass on the words of others. All others may only speak for themselves."""
     reach: tuple[bytes, ...] = ()
-    """Whom this node's own words are sent to."""
+    """Identities that get this node's own words."""
     onward: tuple[bytes, ...] = ()
-    """Whom this node passes the words of others on to."""
+    """Identities that get the words of others from this node."""
 
 
 class Talking:
-    """What one node says and hears beside the game."""
+    """The chat of one node."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._hearing = Hearing()
         self._pace = Bucket(limits.WORD_RATE, limits.WORD_BURST, runtime.loop.time())
         self._number = 0
-        """Of this node's last word."""
+        """The number of this node's last word."""
 
     def say(self, me: PlayerInfo, floors: Iterable[Floor], text: str) -> None:
-        """Say something on every floor where somebody hears it, under one number, so that everybody hears it once.
+        """Say something on every floor with listeners, under one number, so that each player hears it once.
 
         :raises NodeError: if it cannot be said, comes too soon after other words, or nobody is there.
         """
         try:
             spoken = speakable(text)
         except WordError as error:
-            raise NodeError(ErrorCode.FAILED, f"what you say {error}", "say it in other words") from None
+            raise NodeError(ErrorCode.FAILED, f"what you say {error}", error.hint) from None
         heard_at = [floor for floor in floors if floor.reach]
         if not heard_at:
             raise NodeError(ErrorCode.FAILED, "nobody is there to hear it")
@@ -80,8 +80,7 @@ class Talking:
         self._runtime.tell(Said(me, spoken))
 
     def hear(self, sender: bytes, frame: Say, floors: Iterable[Floor]) -> None:
-        """Take what came over a link: tell the owner and pass it on, or drop it. The link is cut if it is no word at
-        all."""
+        """Take a word from a link: tell the owner and pass it on, or drop it. A malformed word ends the link."""
         runtime = self._runtime
         try:
             word = parse_word(frame.data, frame.signature)

@@ -1,1 +1,1 @@
-"""What is written down or sent: encodings, messages, frames, and what a table and its genesis say."""
+"""Everything that is written down or sent: encodings, messages, frames, ids of tables, and the genesis."""

@@ -7,8 +7,8 @@ of 1,024: everything that would let one value travel under two spellings is refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Final
 
 import msgpack
 
@@ -17,6 +17,8 @@ from protocol.limits import ARRAY, DEPTH
 
 _ALLOWED: Final = "only arrays, integers, byte strings and text are canonical"
 
+_LEAVES: Final = frozenset((bytes, int, str))
+
 Value = int | bytes | str | tuple["Value", ...]
 
 
@@ -24,21 +26,20 @@ class NotCanonicalError(PeerError, ValueError):
     """The bytes are not the canonical encoding of a value, or the value has no canonical encoding."""
 
 
-_pack: Final = msgpack.Packer().pack
+_pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
 """One packer for all: making one costs more than packing a message. All callers are in one thread, the event loop's."""
 
 
-def _check(items: Iterable[object], depth: int) -> None:
-    """Refuse any type but the four, and arrays that nest deeper than ``depth`` more."""
-    for item in items:
-        kind = type(item)
-        if kind is bytes or kind is int or kind is str:
-            continue
-        if kind is not tuple:
-            raise NotCanonicalError(f"{kind.__name__}: {_ALLOWED}")
+def _check(value: object, depth: int) -> None:
+    """Refuse any type but the four, and more than ``depth`` arrays in one another."""
+    if type(value) is tuple:
         if not depth:
             raise NotCanonicalError(f"nested deeper than {DEPTH} arrays")
-        _check(cast("tuple[object, ...]", item), depth - 1)
+        if not _LEAVES.issuperset(map(type, value)):
+            for item in value:
+                _check(item, depth - 1)
+    elif type(value) not in _LEAVES:
+        raise NotCanonicalError(f"{type(value).__name__}: {_ALLOWED}")
 
 
 def encode(value: Value) -> bytes:
@@ -50,9 +51,9 @@ def encode(value: Value) -> bytes:
     :raises NotCanonicalError: for a type that has no canonical form, an integer outside -2^63…2^64-1, text that is
         not Unicode (lone surrogates), or nesting deeper than :data:`protocol.limits.DEPTH`.
     """
-    _check((value,), DEPTH)
+    _check(value, DEPTH)
     try:
-        return cast("bytes", _pack(value))
+        return _pack(value)
     except (ValueError, OverflowError) as error:
         raise NotCanonicalError(str(error)) from None
 
@@ -63,16 +64,16 @@ def decode(data: bytes) -> Value:
     >>> decode(bytes.fromhex("9401c40100a16190"))
     (1, b'\\x00', 'a', ())
 
-    The caller bounds ``len(data)``; what is built here is bounded by it, whatever lengths the bytes claim to have.
+    The caller bounds ``len(data)``. That bounds the value built here, too, whatever lengths the bytes claim.
 
     :raises NotCanonicalError: for anything :func:`encode` would not have written, trailing bytes included.
     """
     try:
-        value = msgpack.unpackb(
+        value: Value = msgpack.unpackb(
             data, use_list=False, raw=False, strict_map_key=True, max_array_len=ARRAY, max_map_len=0,
             ext_hook=_refuse_extension,
         )  # fmt: skip
-        _check((value,), DEPTH)
+        _check(value, DEPTH)
         spelling = _pack(value)
     except NotCanonicalError:
         raise
@@ -80,7 +81,7 @@ def decode(data: bytes) -> Value:
         raise NotCanonicalError(f"not msgpack: {error}" if str(error) else "not msgpack") from None
     if spelling != data:
         raise NotCanonicalError("not the shortest form")
-    return cast("Value", value)
+    return value
 
 
 def _refuse_extension(code: int, _data: bytes) -> object:

@@ -1,4 +1,4 @@
-"""Frames: what two linked nodes say to each other. Canonical msgpack arrays whose first element is the type.
+"""Frames, which two linked nodes send each other: canonical msgpack arrays whose first element is the type.
 
 =====  ========  ======================================================================================
 type   name      fields
@@ -10,21 +10,24 @@ type   name      fields
 5      TABLE     name, ruleset options, seats, patience, ((nickname, identity)…) in the order of joining
 6      PROPOSE   genesis
 7      MESSAGE   signed bytes, signature
-8      NEED      match, step, tip, cursor: send me that step's messages and all that follow, but so many
+8      NEED      match, step, tip, cursor: send me that step's messages and all later ones, skipping the first *cursor*
 9      PAGE      match, cursor to go on from or 0, ((signed bytes, signature)…): the answer, in pages
 10     LEAVE     reason
-11     CUT       match, authors whom the sender cannot reach: pass their messages on to it
+11     CUT       match, authors that the sender cannot reach: pass on their messages to it
 12     SAY       signed bytes, signature: a word at the table (:mod:`protocol.match.words`)
-13     HAVE      match, step, tip, digest of what is held for that step, digest of votes and proofs
+13     HAVE      match, step, tip, digest of the messages for that step, digest of votes and proofs
 14     PURSE     reserved for the heads of purses
+15     ELEMENT   element: half of an exchange about a short code (:mod:`protocol.crypto.code_exchange`)
+16     PROOF     proof that the sender knows the short code, token of a private table
 =====  ========  ======================================================================================
 
 The *aim* of a link is ``(table id, token)`` for a seat at a table, an empty table id meaning the one that is open,
-``(match id,)`` between players of a match, or ``("watch", table or match id or empty, token)`` of a spectator. The
-dialler says HELLO first; the answer is WELCOME or REFUSE. A spectator's WELCOME has the aim of a seat or of a match:
-what there is to be seen.
+``(match id,)`` between players of a match, ``("watch", table or match id or empty, token)`` of a spectator, or
+``("code", number)`` to prove a short code. The dialler says HELLO first; the answer is WELCOME or REFUSE. The WELCOME
+for a spectator has the aim of a seat or of a match: of the table or the match that the spectator will see. That for a
+short code has the aim of a seat.
 
-A frame of another type counts against the limits and says nothing (:class:`Unknown`): so types can be added.
+A frame of another type counts against the limits and is ignored (:class:`Unknown`), so types can be added.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple, cast
 
+from protocol.crypto.code_exchange import ELEMENT_BYTES
 from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.short_code import NUMBERS
 from protocol.errors import PeerError
 from protocol.limits import PLAYERS, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
@@ -41,16 +46,16 @@ from protocol.wire.table_id import TABLE_ID_BYTES
 
 
 class MalformedFrameError(PeerError, ValueError):
-    """The bytes are no frame of this protocol; whoever sent them is cut off."""
+    """The bytes are not a frame of this protocol; the peer that sent them is cut off."""
 
 
 class TableAim(NamedTuple):
     """The dialler wants a seat."""
 
     table: bytes
-    """Id of the table, or empty for whichever is open."""
+    """Id of the table, or empty for the one that is open."""
     token: str
-    """What a private table's join line carries; empty otherwise."""
+    """The token of a private table's join line; empty otherwise."""
 
 
 class MatchAim(NamedTuple):
@@ -63,12 +68,18 @@ class WatchAim(NamedTuple):
     """The dialler wants to watch."""
 
     id: bytes
-    """Of the table or the match, or empty for whichever is there."""
+    """Id of the table or the match, or empty for the one that is there."""
     token: str
-    """What a private table's join line carries; empty otherwise."""
+    """The token of a private table's join line; empty otherwise."""
 
 
-Aim = TableAim | MatchAim | WatchAim
+class CodeAim(NamedTuple):
+    """The dialler wants to prove that it knows the short code of the table with this number."""
+
+    number: int
+
+
+Aim = TableAim | MatchAim | WatchAim | CodeAim
 
 
 class Hello(NamedTuple):
@@ -86,7 +97,7 @@ class Welcome(NamedTuple):
 
 
 class Refuse(NamedTuple):
-    """The dialled node does not want the link, or the convenor not the player."""
+    """The dialled node refuses the link, or the host refuses the player."""
 
     code: str
     """A :class:`~protocol.errors.RefuseCode`, or any text of a peer."""
@@ -100,7 +111,7 @@ class JoinTable(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What a guest must know about the table, sent again whenever it changes."""
+    """The table as its guests must know it, sent again whenever it changes."""
 
     name: str
     ruleset: Value
@@ -110,7 +121,7 @@ class Table(NamedTuple):
 
 
 class Propose(NamedTuple):
-    """The convenor's genesis, not parsed yet."""
+    """The host's genesis, not parsed yet."""
 
     genesis: bytes
 
@@ -129,7 +140,7 @@ class Need(NamedTuple):
     step: int
     tip: bytes
     cursor: int
-    """How many of them were shown before."""
+    """Number of these messages that earlier pages have shown."""
 
 
 class Page(NamedTuple):
@@ -137,12 +148,12 @@ class Page(NamedTuple):
 
     match: bytes
     cursor: int
-    """How many were shown with these; 0 if nothing follows that the sender holds."""
+    """Number of messages shown up to here; 0 if the sender holds no more."""
     messages: tuple[tuple[bytes, bytes], ...]
 
 
 class Leave(NamedTuple):
-    """The sender goes, on purpose."""
+    """The sender leaves on purpose."""
 
     reason: str
 
@@ -162,16 +173,30 @@ class Say(NamedTuple):
 
 
 class Have(NamedTuple):
-    """What the sender holds of a match. A digest of nothing is empty."""
+    """The sender's part of a match, in digests. The digest of nothing is empty."""
 
     match: bytes
     step: int
-    """The open one."""
+    """The open step."""
     tip: bytes
     held: bytes
     """Digest of the messages for the open step."""
     votes: bytes
-    """Digest of the votes, and of who is proven to have broken the rules."""
+    """Digest of the votes, and of the players proven to have broken the rules."""
+
+
+class CodeElement(NamedTuple):
+    """Half of an exchange about a short code."""
+
+    element: bytes
+
+
+class CodeProof(NamedTuple):
+    """The sender knows the short code."""
+
+    proof: bytes
+    token: str
+    """Of the host of a private table: its token. Empty otherwise."""
 
 
 class Unknown(NamedTuple):
@@ -181,7 +206,8 @@ class Unknown(NamedTuple):
     fields: tuple[Value, ...]
 
 
-Known = Hello | Welcome | Refuse | JoinTable | Table | Propose | Carried | Need | Page | Leave | Cut | Say | Have
+Lobbying = JoinTable | Table | Propose | CodeElement | CodeProof
+Known = Hello | Welcome | Refuse | Lobbying | Carried | Need | Page | Leave | Cut | Say | Have
 Frame = Known | Unknown
 
 
@@ -199,10 +225,13 @@ class _Type(IntEnum):
     CUT = 11
     SAY = 12
     HAVE = 13
+    ELEMENT = 15
+    PROOF = 16
 
 
 _TYPES: Final = frozenset(map(int, _Type))
 _WATCH: Final = "watch"
+_CODE: Final = "code"
 
 _TYPE_OF: Final = {
     Hello: _Type.HELLO,
@@ -218,9 +247,11 @@ _TYPE_OF: Final = {
     Cut: _Type.CUT,
     Say: _Type.SAY,
     Have: _Type.HAVE,
+    CodeElement: _Type.ELEMENT,
+    CodeProof: _Type.PROOF,
 }
 _MESSAGE: Final = bytes((0x93, _Type.MESSAGE))
-"""How the frames begin that are by far the most."""
+"""First bytes of the most frequent frames."""
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -236,7 +267,8 @@ def encode_frame(frame: Frame) -> bytes:
     fields: tuple[object, ...] = (str(frame.code), frame.reason) if isinstance(frame, Refuse) else tuple(frame)
     if isinstance(frame, Hello | Welcome):
         aim = frame.aim
-        fields = (*fields[:-1], (_WATCH, *aim) if isinstance(aim, WatchAim) else tuple(aim))
+        kind = {WatchAim: (_WATCH,), CodeAim: (_CODE,)}.get(type(aim), ())
+        fields = (*fields[:-1], (*kind, *aim))
     return encode(cast("Value", (int(_TYPE_OF[type(frame)]), *fields)))
 
 
@@ -297,6 +329,10 @@ def _build(kind: int, fields: tuple[Value, ...]) -> Frame | None:
         case _Type.PAGE, (bytes() as match, int() as cursor, tuple() as messages):
             if len(match) == HASH_BYTES and 0 <= cursor < 2**32 and _are_messages(messages):
                 return Page(match, cursor, cast("tuple[tuple[bytes, bytes], ...]", messages))
+        case _Type.ELEMENT, (bytes() as element,) if len(element) == ELEMENT_BYTES:
+            return CodeElement(element)
+        case _Type.PROOF, (bytes() as proof, str() as token) if len(proof) == HASH_BYTES and _is_text(token):
+            return CodeProof(proof, token)
         case _Type.LEAVE, (str() as reason,) if _is_text(reason):
             return Leave(reason)
     return None
@@ -336,8 +372,10 @@ def _aim(value: tuple[Value, ...]) -> Aim | None:
             return TableAim(table, token)
         case (bytes() as match,) if len(match) == HASH_BYTES:
             return MatchAim(match)
-        case (str() as word, bytes() as what, str() as token) if (
-            word == _WATCH and len(what) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
+        case (str() as word, bytes() as watched, str() as token) if (
+            word == _WATCH and len(watched) in (0, TABLE_ID_BYTES, HASH_BYTES) and _is_text(token)
         ):
-            return WatchAim(what, token)
+            return WatchAim(watched, token)
+        case (str() as word, int() as number) if word == _CODE and number in NUMBERS:
+            return CodeAim(number)
     return None

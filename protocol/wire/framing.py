@@ -12,7 +12,7 @@ LENGTH_BYTES: Final = _LENGTH.size
 
 
 def frame_header(message: bytes) -> bytes:
-    """Return what precedes the message on the wire.
+    """Return the bytes before the message on the wire.
 
     >>> frame_header(b"abc")
     b'\\x00\\x00\\x00\\x03'
@@ -25,7 +25,7 @@ class FrameTooLong(PeerError, ValueError):
 
 
 class FrameSplitter:
-    """Cuts a stream into frames, whatever pieces it arrives in, in time linear in its length.
+    """Cuts a stream into frames, in time linear in its length, whatever pieces it arrives in.
 
     It holds one piece from the socket and less than one frame before it. A length is judged as soon as its four bytes
     are there, before anything of the frame is waited for.

@@ -1,8 +1,8 @@
-"""The genesis of a match: who plays, by which rules, with how much patience. Its hash is the match id, T_0.
+"""The genesis of a match: its players, its rules and its patience. Its hash is the match id, T_0.
 
 Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
 signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
-whoever joined holds it. The convenor puts the records together, sorted by identity; nobody signs the genesis unless
+the player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless
 their own record stands there unaltered.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_address
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from p2pdice import RulesError, Ruleset
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
@@ -25,17 +25,17 @@ from protocol.wire.table_id import check_table_id
 GENESIS_TAG: Final = tag("genesis")
 JOIN_TAG: Final = tag("join")
 _BEGINNING: Final = re.compile(rb"\x95[\xa0-\xbf]p2pdice/([1-9][0-9]{0,3})/genesis")
-"""An array of five, of which the first is a short text."""
+"""An array of five; the first is a short text."""
 NONCE_BYTES: Final = 32
 PLEDGES: Final = ("redeemed", "cursed")
 
 
 class MalformedGenesisError(PeerError, ValueError):
-    """The bytes are no join record or genesis, or they break one of its rules. The text says which."""
+    """The bytes are not a join record or a genesis, or they break one of its rules. The text says which."""
 
 
 class UnknownRulesError(MalformedGenesisError):
-    """The rules are none that this version can play by."""
+    """This version cannot play by these rules."""
 
 
 class Patience(NamedTuple):
@@ -48,7 +48,7 @@ class Patience(NamedTuple):
 
 
 class Join(NamedTuple):
-    """What one player signs on joining a table."""
+    """The statement that a player signs on joining a table."""
 
     table: bytes
     """Id of the table (16 bytes), so that the record fits no other."""
@@ -76,7 +76,7 @@ class JoinRecord(NamedTuple):
 
 
 class Genesis(NamedTuple):
-    """What every player signs first."""
+    """The beginning of a match: every player signs it first."""
 
     table: bytes
     ruleset: Ruleset
@@ -90,14 +90,43 @@ class Genesis(NamedTuple):
 
 
 def match_id(genesis_data: bytes) -> bytes:
-    """Return T_0 of the match with this genesis, by the version of the protocol that it is of."""
+    """Return T_0 of the match with this genesis, by the version of the protocol of the genesis."""
     return tagged_hash("genesis", genesis_data, version=version_of(genesis_data))
 
 
 def version_of(genesis_data: bytes) -> int:
-    """Return the version of the protocol that a genesis is of, unchecked; this program's if it is no genesis."""
+    """Return the version of the protocol of a genesis, unchecked; this program's if the bytes are no genesis."""
     found = _BEGINNING.match(genesis_data)
     return int(found[1]) if found is not None else PROTOCOL_VERSION
+
+
+class Listed(NamedTuple):
+    """A player as a genesis of any version lists them."""
+
+    identity: bytes
+    match_key: bytes
+    nickname: str
+
+
+def players_of(genesis_data: bytes) -> tuple[Listed, ...]:
+    """Return the players of a stored genesis of any version of the protocol. No signature is checked again.
+
+    :raises MalformedGenesisError: if it has another form.
+    """
+    try:
+        _, _, _, _, roster = cast("tuple[Value, ...]", decode(genesis_data))
+        joins = [cast("tuple[Value, ...]", decode(cast("bytes", data))) for data, _, _ in cast("Any", roster)]
+        players = tuple(Listed(*cast("Any", join)[2:5]) for join in joins)
+    except (NotCanonicalError, TypeError, ValueError):
+        raise MalformedGenesisError("the players cannot be read") from None
+    for player in players:
+        if not _is_bytes(player.identity, KEY_BYTES) or type(player.nickname) is not str:
+            raise MalformedGenesisError("a player's entry has the wrong form")
+        try:
+            check_written(player.nickname)
+        except ValueError as error:
+            raise MalformedGenesisError(str(error)) from None
+    return players
 
 
 def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
@@ -109,8 +138,8 @@ def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecor
 def parse_join_record(value: Value) -> JoinRecord:
     """Return the join record that a peer sent, both signatures and both keys checked.
 
-    Of the nickname no more is asked than :func:`~protocol.wire.nicknames.check_written` does; those who sit down
-    together ask for more.
+    The nickname need only pass :func:`~protocol.wire.nicknames.check_written`; players who sit down together ask for
+    more.
 
     :raises MalformedGenesisError: for anything else.
     """
@@ -141,7 +170,7 @@ def parse_join_record(value: Value) -> JoinRecord:
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if identity == match_key:
-        raise MalformedGenesisError("a player has one key for two purposes")
+        raise MalformedGenesisError("a player uses the same key twice")
     join = Join(
         table,
         cast("bytes", identity),
@@ -193,15 +222,15 @@ def _is_numeric(host: str) -> bool:
 def parse_genesis(data: bytes) -> Genesis:
     """Return the genesis with these bytes, every join record in it checked.
 
-    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is not as it must
-        be, or identities or match keys are not all different.
+    :raises MalformedGenesisError: if a record, the ruleset, the patience or the order of the roster is wrong, or
+        identities or match keys are not all different.
     """
     if len(data) > GENESIS:
-        raise MalformedGenesisError(f"what a match begins with has at most {GENESIS} bytes")
+        raise MalformedGenesisError(f"the beginning of a match has at most {GENESIS} bytes")
     try:
         fields = decode(data)
     except NotCanonicalError as error:
-        raise MalformedGenesisError(f"what the match begins with cannot be read: {error}") from None
+        raise MalformedGenesisError(f"the beginning of the match cannot be read: {error}") from None
     if type(fields) is not tuple or len(fields) != 5 or fields[0] != GENESIS_TAG:
         raise MalformedGenesisError("the match is not one of this version of the protocol")
     _, table, options, patience, roster = fields

@@ -1,6 +1,6 @@
 """Signed messages of a match, and the numbers of their kinds.
 
-What is signed is the canonical encoding of ``(tag, match, step, tip, author, kind, body)``:
+The signed bytes are the canonical encoding of ``(tag, match, step, tip, author, kind, body)``:
 
 ========  ==========================================================================================
 match     T_0, the hash of the genesis (32 bytes)
@@ -30,11 +30,11 @@ MESSAGE_TAG: Final = tag("message")
 
 
 class MalformedMessageError(PeerError, ValueError):
-    """The bytes are no message of this protocol. They prove nothing about anybody."""
+    """The bytes are not a message of this protocol. They prove nothing about anybody."""
 
 
 class Kind(IntEnum):
-    """What a message is for: the numbers on the wire. :mod:`protocol.consensus.kinds` has a module for each."""
+    """Names for the numbers of kinds on the wire. :mod:`protocol.consensus.kinds` has a module for each kind."""
 
     COMMIT = 1
     LOCK = 2
@@ -56,7 +56,7 @@ class Message(NamedTuple):
     step: int
     tip: bytes
     author: int
-    kind: Kind
+    kind: int
     body: Value
 
     def encoded(self) -> bytes:
@@ -65,7 +65,7 @@ class Message(NamedTuple):
 
 
 class Signed(NamedTuple):
-    """A message as it travels: the signed bytes, the signature, and what they say."""
+    """A message as it travels: the signed bytes, the signature, and their content."""
 
     data: bytes
     signature: bytes
@@ -81,20 +81,18 @@ class Signed(NamedTuple):
 
 
 VOTES: Final = (Kind.ABSENT, Kind.CLOSE)
-"""The kinds that are about a step and no part of it."""
-ASIDE: Final = (*VOTES, Kind.RESULT, Kind.WITNESS)
-"""The kinds that are no part of the history."""
+"""The votes on absence. They are about a step, but not among its messages."""
 
 
-def read_pair(data: bytes, place: int) -> tuple[bytes, bytes, int] | None:
-    """Return signed bytes and signature, encoded at ``place`` one behind the other, and the place behind them.
+def read_pair(data: bytes, offset: int) -> tuple[bytes, bytes, int] | None:
+    """Return signed bytes and signature, encoded at ``offset`` one after the other, and the offset after them.
 
-    Only where the signed bytes are shorter than 256, as they nearly always are; None for anything else. It takes a
-    fraction of the time of decoding whatever may stand there.
+    This works where the signed bytes are shorter than 256, as they nearly always are; None for anything else. It takes
+    a fraction of the decoder's time.
     """
-    if data[place : place + 1] == _SHORT and place + 1 < len(data):
-        start = place + 2
-        end = start + data[place + 1]
+    if data[offset : offset + 1] == _SHORT and offset + 1 < len(data):
+        start = offset + 2
+        end = start + data[offset + 1]
         behind = end + 2 + SIGNATURE_BYTES
         if data[end : end + 2] == _SIGNATURE and behind <= len(data):
             return data[start:end], data[end + 2 : behind], behind
@@ -102,14 +100,14 @@ def read_pair(data: bytes, place: int) -> tuple[bytes, bytes, int] | None:
 
 
 def spell_pair(data: bytes, signature: bytes) -> bytes | None:
-    """Return a pair as :func:`read_pair` reads it; None if it is not of the usual sizes: then it takes an encoder."""
+    """Return a pair as :func:`read_pair` reads it; None for unusual sizes, which need the encoder."""
     if len(data) < 256 and len(signature) == SIGNATURE_BYTES:
         return b"".join((_SHORT, bytes((len(data),)), data, _SIGNATURE, signature))
     return None
 
 
 _SHORT: Final = b"\xc4"
-"""How a byte string begins whose length takes one byte; that byte follows."""
+"""First byte of a byte string whose length takes one byte; that byte follows."""
 _SIGNATURE: Final = _SHORT + bytes((SIGNATURE_BYTES,))
 
 

@@ -1,8 +1,8 @@
-"""Nicknames: what one may be in a signed genesis, what people let each other be called, and which of them look alike.
+"""Nicknames: those that a genesis may hold, those that people let each other use, and those that look alike.
 
-Two rules, as only one of them can be everybody's for ever. A transcript is worth the same under every version of
-Unicode, so :func:`check_written`, which decides what a genesis is, knows nothing but code points: the ranges of
-:data:`UNSEEN`. Those who sit down together ask for more (:func:`check_nickname`), by the Unicode that their Python has.
+There are two rules, as only one of them can be everybody's for ever. A transcript is worth the same under every version
+of Unicode. So :func:`check_written`, the rule for a genesis, goes by code points alone: the ranges of :data:`UNSEEN`.
+Players who sit down together ask for more (:func:`check_nickname`), by the Unicode of their Python.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ UNSEEN: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0x10FFFF),
 )
-"""First and last code points of what is not seen, or steers what is: control characters; Unicode's
+"""First and last code points of characters that are not seen, or steer others: control characters; Unicode's
 Default_Ignorable_Code_Point (fillers, joiners, direction marks, variation selectors, tags); spaces but the one on the
 keyboard, and separators of lines; the empty Braille pattern and the Khitan filler; surrogates, private use and
-noncharacters. A closed list: what Unicode assigns later changes nothing in it."""
+noncharacters. The list is closed: characters that Unicode assigns later do not change it."""
 
 
 _UNSHOWN: Final = ((0x1161, 0x11FF), (0xD7B0, 0xD7FF), (0x1D159, 0x1D159))
-"""First and last code points of what Unicode counts among letters and symbols, and no terminal shows by itself: vowels
-and finals of Hangul syllables that are taken apart (NFC puts together all that Korean has today), and the musical note
-without a head. Not in :data:`UNSEEN`: they are refused among people, and change nothing in what a genesis is."""
+"""First and last code points of characters that Unicode counts among letters and symbols, but no terminal shows by
+themselves: vowels and finals of Hangul syllables that are taken apart (NFC puts all of today's Korean together), and
+the musical note without a head. They are not in :data:`UNSEEN`: people refuse them, but a genesis may hold them."""
 
 _FIRSTS: Final = tuple(first for first, _ in UNSEEN)
 
 
 def is_unseen(character: str) -> bool:
-    """Tell whether a character is none that a reader sees.
+    """Tell whether a reader cannot see a character.
 
     >>> is_unseen("\u3164"), is_unseen("a"), is_unseen(" ")
     (True, False, False)
     """
     code = ord(character)
-    place = bisect_right(_FIRSTS, code)
-    return place > 0 and code <= UNSEEN[place - 1][1]
+    index = bisect_right(_FIRSTS, code)
+    return index > 0 and code <= UNSEEN[index - 1][1]
 
 
 class NicknameError(LocalError, ValueError):
-    """The text is no nickname; it says why."""
+    """The name cannot be a nickname; the text says why."""
 
 
 def check_written(name: str) -> str:
@@ -115,7 +115,7 @@ def flaw(text: str) -> str:
     if unicodedata.normalize("NFC", text) != text:
         return "must be in Unicode's composed form (NFC)"
     marks = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         category = unicodedata.category(character)
         marks = marks + 1 if category.startswith("M") else 0
         is_shown = not any(first <= ord(character) <= last for first, last in _UNSHOWN)
@@ -123,7 +123,7 @@ def flaw(text: str) -> str:
             return f"must not have control or invisible characters (U+{ord(character):04X})"
         if marks > COMBINING_MARKS:
             return f"must not have more than {COMBINING_MARKS} combining marks on a character"
-        if marks and place == 0:
+        if marks and index == 0:
             return "must not begin with a combining mark"
     return ""
 
@@ -133,6 +133,15 @@ def _script(letter: str) -> str:
     # look-alikes matter. Japanese and Korean mix their scripts by nature.
     word = unicodedata.name(letter, "UNNAMED").split(" ")[0].split("-")[0]
     return "CJK" if word in {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"} else word
+
+
+BOT_MARKS: Final = (" (bot)", " (⚙)")
+"""The shortest mark at the end of a bot's nickname; and the one behind a name in another script, as names mix none."""
+
+
+def is_marked_as_bot(name: str) -> bool:
+    """Tell whether a nickname has the mark of a bot. Anybody can give themselves one."""
+    return name.endswith(("bot)", BOT_MARKS[-1]))
 
 
 _LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερτνικο", "oleslllabekmhopctyxljsaeptvlko")
@@ -150,7 +159,7 @@ def alike(names: Sequence[str]) -> tuple[bool, ...]:
 
 
 def outline(name: str) -> str:
-    """Return what a hasty reader sees of a name: those with one outline look alike.
+    """Return a name as a hasty reader sees it: names with one outline look alike.
 
     >>> outline("Ada") == outline("АDA"), outline("Bi11") == outline("Bill"), outline("Ada") == outline("Ben")
     (True, True, False)

@@ -1,7 +1,6 @@
-"""Who may come to a table: the id of a private one holds the hash of the secret that its join line carries.
+"""Admission to a table: the id of a private table holds the hash of the secret in its join line.
 
-So every player can hold a token against the table, also in the running match and after a restart, and nobody needs to
-keep it.
+So every player can check a token, also in the running match and after a restart, and nobody needs to store it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def check_table_id(table: bytes) -> bytes:
     :raises ValueError: for any other bytes.
     """
     if len(table) != TABLE_ID_BYTES or table[:1] not in (_OPEN, _PRIVATE):
-        raise ValueError(f"a table id has {TABLE_ID_BYTES} bytes, of which the first is 0 or 1")
+        raise ValueError(f"a table id has {TABLE_ID_BYTES} bytes, and the first is 0 or 1")
     return table
 
 
@@ -34,7 +33,7 @@ def open_table_id() -> bytes:
 
 
 def private_table_id(token: str) -> bytes:
-    """Return the id of the table that admits who has this token.
+    """Return the id of the table that admits the holders of this token.
 
     >>> admits(private_table_id("SECRET"), "SECRET"), admits(private_table_id("SECRET"), "")
     (True, False)
@@ -48,5 +47,5 @@ def is_private(table: bytes) -> bool:
 
 
 def admits(table: bytes, token: str) -> bool:
-    """Tell whether the table with this id admits who shows this token; an open one admits everybody."""
+    """Tell whether the table with this id admits a node with this token; an open one admits everybody."""
     return not is_private(table) or table == private_table_id(token)

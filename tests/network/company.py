@@ -10,18 +10,20 @@ import asyncio
 import contextlib
 import gc
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from p2pdice import PRESETS, Concede
+from p2pdice import PRESETS, Ruleset
 from p2pdice.players import OddsPlayer
+from p2pdice.players import Player as Bot
 from protocol.consensus.verifier import verify
-from protocol.events import Happened, MatchOver, Misbehaved, NodeEvent, TableOpened, YourTurn
+from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableOpened, YourTurn
 from protocol.limits import Limits
 from protocol.node.node import Node
 from protocol.node.node import TableSettings as Settings
 from protocol.wire.genesis import Patience
+from tests.owners import decide, make
 from tests.programs import PATIENCE
 
 CLASSIC = PRESETS["classic"]
@@ -40,10 +42,9 @@ class Player:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.events: list[NodeEvent] = []
-        self.concedes = False
+        self.bot: Bot = OddsPlayer(random.Random(node.name))
         self._plays = True
         self._turn: YourTurn | None = None
-        self._bot = OddsPlayer(random.Random(node.name))
         self._progress = asyncio.Event()
         self._listening = asyncio.create_task(self._listen())
 
@@ -63,11 +64,7 @@ class Player:
         if not self._plays or self._turn is None:
             return
         turn, self._turn = self._turn, None
-        move = Concede() if self.concedes else self._bot.choose(turn.view)
-        if isinstance(move, Concede):
-            self.node.concede()
-        else:
-            self.node.play(move, turn.token)
+        make(self.node, decide(self.bot, turn.view), turn.token)
 
     def hold(self) -> None:
         """Answer no turn from now on: the match stops when it comes to this player."""
@@ -104,17 +101,14 @@ class Player:
         node._runtime.is_silent = node._is_closed = True
         for _ in node._runtime.outbox.steps():
             pass  # nobody carries it out any more
-        node._mesh.forget_all()
+        node._mesh.stop_dialling_all()
         if node._mesh._listener is not None:
             node._mesh._listener.close()
         for peer in tuple(node._mesh._peers.values()):
             if peer.link._channel is not None:
                 peer.link._channel.abort()
-        for room in (node._hosting, node._playing, node._former, node._watching):
-            if room is not None:
-                room.close()
-        if node._minding is not None:
-            node._minding.cancel()
+        node._active.close()
+        node._presence.close()
         await node._locator.close()
         self._listening.cancel()
         await asyncio.sleep(0)
@@ -155,17 +149,29 @@ class Company:
         return player
 
     async def table(
-        self, seats: int, names: str = "ABCDEFGHIJ", patience: Patience = WAITING, **options: Any
+        self,
+        seats: int,
+        names: Iterable[str] = "ABCDEFGHIJ",
+        patience: Patience = WAITING,
+        ruleset: Ruleset = CLASSIC,
+        **options: Any,
     ) -> tuple[list[Player], TableOpened]:
-        """Open a table and fill it; the first name hosts. With as many names as seats the match begins."""
-        host = await self.sit(names[0], **options)
-        opened = await host.node.host(Settings("Friday", CLASSIC, seats, patience))
-        players = [host]
-        for name in names[1:seats]:
-            guest = await self.sit(name, **options)
-            await guest.node.join(opened.join_line)
-            players.append(guest)
-        return players, opened
+        """Open a table and fill it; the first name hosts. With as many names as seats the match begins.
+
+        :param options: of all nodes, as :meth:`sit` takes them.
+        """
+        first, *others = list(names)[:seats]
+        host = await self.sit(first, **options)
+        opened = await host.node.host(Settings("Friday", ruleset, seats, patience))
+        return [host, *await self.join(opened.join_line, *others, **options)], opened
+
+    async def join(self, line: str, *names: str, **options: Any) -> list[Player]:
+        """Let players join a table one after the other."""
+        guests = []
+        for name in names:
+            guests.append(await self.sit(name, **options))
+            await guests[-1].node.join(line)
+        return guests
 
     async def leave(self) -> None:
         await asyncio.gather(*(player.leave() for player in self.players))
@@ -197,7 +203,7 @@ async def sockets_closed() -> None:
 
 async def agree(*players: Player) -> bytes:
     """Wait for the end of the match and return the one fair transcript that all of them have."""
-    ends = [await player.until(MatchOver) for player in players]
+    ends = [await player.until(MatchResult) for player in players]
     transcripts = {end.transcript.read_bytes() for end in ends}
     assert len(transcripts) == 1
     transcript = transcripts.pop()

@@ -28,7 +28,7 @@ ENOUGH_UNSENT = 200_000
 
 
 def history(match: Match) -> list[Signed]:
-    return [signed for position in match.record.chain[1:] for signed in position.entries.values()]
+    return [signed for position in match.history.chain[1:] for signed in position.entries.values()]
 
 
 def duplicates(match: Match) -> list[bytes]:
@@ -38,7 +38,7 @@ def duplicates(match: Match) -> list[bytes]:
 
 def old(match: Match) -> list[bytes]:
     """Own messages for steps long over, rightly signed and new, each on a history that never was."""
-    key, own = match.signer.key, match.record.match
+    key, own = match.signer.key, match.history.match
     return [
         encode_frame(
             Carried(*sign(Message(own, 0, number.to_bytes(32, "big"), match.me or 0, Kind.LOCK, bytes(32)), key).wire)
@@ -49,8 +49,8 @@ def old(match: Match) -> list[bytes]:
 
 def future(match: Match) -> list[bytes]:
     """Own messages, rightly signed, for steps that are far away."""
-    ahead = match.record.position.step + 1000
-    key, own = match.signer.key, match.record.match
+    ahead = match.history.position.step + 1000
+    key, own = match.signer.key, match.history.match
     return [
         encode_frame(Carried(*sign(Message(own, ahead + n, bytes(32), match.me or 0, Kind.LOCK, bytes(32)), key).wire))
         for n in range(20)
@@ -59,14 +59,14 @@ def future(match: Match) -> list[bytes]:
 
 def needs(match: Match) -> list[bytes]:
     """Requests for everything since every step."""
-    last = match.record.position.step
-    return [encode_frame(Need(match.record.match, step, bytes(32), 0)) for step in range(max(0, last - 200), last)]
+    last = match.history.position.step
+    return [encode_frame(Need(match.history.match, step, bytes(32), 0)) for step in range(max(0, last - 200), last)]
 
 
 def pages(match: Match) -> list[bytes]:
     """Pages that nobody has asked for."""
     wires = [signed.wire for signed in history(match)] or [(b"", b"")]
-    return [encode_frame(Page(match.record.match, 0, tuple(wires * 200)[:150]))]
+    return [encode_frame(Page(match.history.match, 0, tuple(wires * 200)[:150]))]
 
 
 def keepalives(match: Match) -> list[bytes]:
@@ -76,24 +76,24 @@ def keepalives(match: Match) -> list[bytes]:
 
 def forged(match: Match) -> list[bytes]:
     """Messages in the name of another whose signature is wrong."""
-    place = match.record.position
+    place = match.history.position
     author = (match.me or 0) ^ 1
     return [
         encode_frame(
-            Carried(Message(match.record.match, place.step, place.tip, author, Kind.RESIGN, ()).encoded(), bytes(64))
+            Carried(Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ()).encoded(), bytes(64))
         )
     ] * 20
 
 
 def votes(match: Match) -> list[bytes]:
     """Votes that each step since the last LOCK stands as it was closed, of ever later rounds."""
-    place, chain, me = match.record.position, match.record.chain, match.me or 0
+    place, chain, me = match.history.position, match.history.chain, match.me or 0
     told = []
     for step in range(place.locked + 1, place.step):
-        number, entries = next(ROUNDS), match.record.closed(step)
+        number, entries = next(ROUNDS), match.history.closed(step)
         assert entries is not None
         for kind, body in ((Kind.ABSENT, (number, entries, -1)), (Kind.CLOSE, (number, entries))):
-            message = Message(match.record.match, step, chain[step].tip, me, kind, body)
+            message = Message(match.history.match, step, chain[step].tip, me, kind, body)
             told.append(encode_frame(Carried(*sign(message, match.signer.key).wire)))
     return told
 
@@ -113,7 +113,7 @@ def the_link(node: Node, target: str) -> Link | None:
     """Return the link to the player with that nickname, if it is up."""
     match = node.match
     assert match is not None
-    for record in match.record.genesis.roster:
+    for record in match.history.genesis.roster:
         if record.join.nickname == target and (peer := node._mesh._peers.get(record.join.identity)) is not None:
             return peer.link
     return None

@@ -85,16 +85,16 @@ def history(transcript: bytes) -> tuple[bytes, ...]:
 def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
     """Return who has voted that who is absent, by name, in the match of a transcript."""
     opened = open_transcript(transcript)
-    record = History(opened.genesis)
+    history = History(opened.genesis)
     for signed in opened.messages:
-        record.add(signed)
-    names = [entry.join.nickname for entry in record.genesis.roster]
+        history.add(signed)
+    names = [entry.join.nickname for entry in history.genesis.roster]
     found: set[tuple[str, str]] = set()
     for message in (signed.message for signed in messages if signed.message.kind in VOTES):
-        assert message.tip == record.chain[message.step].tip
+        assert message.tip == history.chain[message.step].tip
         assert type(message.body) is tuple
         entries = message.body[1]
         assert type(entries) is tuple
-        absent = [author for author, entry in zip(record.chain[message.step].owed, entries, strict=True) if not entry]
+        absent = [author for author, entry in zip(history.chain[message.step].owed, entries, strict=True) if not entry]
         found.update((names[message.author], names[author]) for author in absent)
     return found

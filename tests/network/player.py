@@ -18,13 +18,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from p2pdice import PRESETS, Bid, Concede, Move, View
+from p2pdice import PRESETS
 from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
 from protocol.events import (
     Continued,
     Happened,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     Misbehaved,
     NodeEvent,
@@ -40,24 +40,13 @@ from protocol.limits import RATE, Limits
 from protocol.node.node import Node, NodeError, TableSettings
 from protocol.wire.genesis import Patience
 from tests.network.journal import write_down
+from tests.owners import Creeper, decide, make
 
 LAN = Limits(own_machine_rate=RATE, paces_own_machine=True)
 
 
 def say(event: str, **fields: object) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)
-
-
-class Creeper(OddsPlayer):
-    """Raises by as little as it can until half of all dice are bid, so that a match lasts."""
-
-    def choose(self, view: View) -> Move:
-        # Ones may count double, which skips half of the bids.
-        raises = [move for move in view.legal if isinstance(move, Bid) and move.face != 1]
-        standing = view.state.bid
-        if raises and (standing is None or 2 * standing.quantity < sum(view.state.dice)):
-            return min(raises, key=lambda each: (each.quantity, each.face))
-        return super().choose(view)
 
 
 async def sit(node: Node, options: argparse.Namespace) -> None:
@@ -85,13 +74,9 @@ async def play(node: Node, options: argparse.Namespace) -> None:
             while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
-            move = bot.choose(event.view)
-            if isinstance(move, Concede):
-                node.concede()
-            else:
-                with contextlib.suppress(NodeError):  # that turn is over: others went on without this player
-                    node.play(move, event.token)
-        elif isinstance(event, MatchOver):
+            with contextlib.suppress(NodeError):  # that turn is over: others went on without this player
+                make(node, decide(bot, event.view), event.token)
+        elif isinstance(event, MatchResult):
             places = [[event.players[seat].name for seat in place] for place in event.places]
             say("over", transcript=str(event.transcript), confirmed=event.confirmed, places=places)
             return

@@ -18,9 +18,10 @@ from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import (
+    AgainAsked,
     AwaitingHost,
     LobbyChanged,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     NodeEvent,
     Notice,
@@ -37,6 +38,7 @@ from protocol.wire.frames import Carried, Frame, JoinTable, MatchAim, Page, Prop
 from protocol.wire.genesis import parse_genesis
 from protocol.wire.messages import Kind
 from tests.network.company import HOST, Company, Player, in_mid_match
+from tests.owners import Quitter
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 
@@ -45,7 +47,7 @@ from tests.protocol.test_node import multicast
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.returning.AGAIN", 0.1)
     monkeypatch.setattr("protocol.node.returning.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.match.RECEIPTS", 0.3)
+    monkeypatch.setattr("protocol.match.match.RESULT_WAIT", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
 
 
@@ -103,8 +105,8 @@ class Evening:
 
     async def end(self, *players: Player) -> None:
         """Wait for the end of the match: all have one fair transcript, with the id and the keys of no earlier match."""
-        ends = [await self.told(player, MatchOver) for player in players]
-        overs = [end for end in ends if isinstance(end, MatchOver)]
+        ends = [await self.told(player, MatchResult) for player in players]
+        overs = [end for end in ends if isinstance(end, MatchResult)]
         assert len({end.match_id for end in overs}) == 1
         assert overs[0].match_id not in self.ids
         self.ids.append(overs[0].match_id)
@@ -128,13 +130,28 @@ def evening(people: Company) -> Evening:
 # Again
 
 
+async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Evening) -> None:
+    _, (host, ben, cora) = await evening.begin(friday(3))
+    await evening.end(host, ben, cora)
+    waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in (ben, cora)]
+    for guest in (ben, cora):
+        await guest.until(AwaitingHost, lambda event: event.host_is == "there")
+    await host.until_true(lambda: len(host.told(AgainAsked)) == 2)
+    await evening.open(host, friday(3))
+    await asyncio.gather(*waiting)
+    await evening.end(host, ben, cora)
+    fingerprints = {guest.node.identity.fingerprint for guest in (ben, cora)}
+    assert sorted(event.player.fingerprint for event in host.told(AgainAsked)) == sorted(fingerprints)
+    assert ben.told(AgainAsked) == cora.told(AgainAsked) == []
+
+
 async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules(evening: Evening) -> None:
     opened, (host, b, c) = await evening.begin(friday(3))
-    port, table = host.node.port, host.node.table
+    port, table = host.node.port, host.node.table_id
     await evening.end(host, b, c)
 
     again = await evening.open(host, friday(3))
-    assert (again.join_line, host.node.port, host.node.table) == (opened.join_line, port, table)
+    assert (again.join_line, host.node.port, host.node.table_id) == (opened.join_line, port, table)
     assert host.node._mesh._wanted == {}  # nobody is dialled for the match that is over
     await evening.rejoin(c, b)
     await evening.end(host, b, c)
@@ -155,7 +172,7 @@ async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules
         assert len(player.node._mesh.linked()) == 3
         assert player.told(TableClosed) == []
     genesis = [player.node.match for player in (host, newcomer)]
-    assert all(match is not None and match.record.genesis.table == table for match in genesis)
+    assert all(match is not None and match.history.genesis.table == table for match in genesis)
     for player, matches in ((host, 3), (c, 3), (newcomer, 1)):
         kept = sorted(player.node._store.matches(), key=lambda each: each.name)
         days = [date.fromtimestamp(each.created) for each in kept]
@@ -187,7 +204,7 @@ async def test_the_table_then_its_match_then_the_table_again_is_advertised(eveni
     assert told(host) == told(guest) == ("playing", evening.ids[0])
     await evening.open(host, friday(2))
     await asyncio.sleep(0)
-    assert told(host) == ("lobby", host.node.table.hex())
+    assert told(host) == ("lobby", host.node.table_id.hex())
     await evening.rejoin(guest)
     await evening.end(host, guest)
     assert told(host) == told(guest) == ("playing", evening.ids[1])
@@ -254,7 +271,7 @@ async def test_a_player_who_misses_a_match_sits_down_for_the_next(evening: Eveni
     await slow.until(AwaitingHost, lambda event: event.host_is == "playing")
     quick.go_on()
     await evening.end(host, quick)
-    await slow.until(MatchOver, after=evening.began[slow])
+    await slow.until(MatchResult, after=evening.began[slow])
     evening.began[slow] = len(slow.events)
     await slow.until(AwaitingHost, lambda event: event.host_is == "there", after=evening.began[slow])
     await evening.open(host, friday(3))
@@ -314,7 +331,7 @@ async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_sea
 ) -> None:
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(3))
-    hosting = host.node._hosting
+    hosting = host.node._active.hosting
     assert hosting is not None
     take_join = hosting.take_join
 
@@ -338,7 +355,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     await evening.open(host, friday(3))
     waiting = asyncio.create_task(guest.node.rejoin())
     await asyncio.sleep(0)  # now it has begun
-    joining = guest.node._joining
+    joining = guest.node._active.joining
     take = joining.take
 
     def give_up(identity: bytes, frame: Table | Propose | Refuse) -> None:
@@ -394,23 +411,23 @@ async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evenin
     """The others have left that match behind, and still show its end to whoever comes back for it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
-    hear = late.node.peer_frame
+    hear = late.node._active.peer_frame
 
     def miss_the_end(identity: bytes, frame: Frame) -> None:
         is_the_end = isinstance(frame, Carried) and parse_signed(*frame).message.kind is Kind.RESIGN
         if not is_the_end and not isinstance(frame, Page):
             hear(identity, frame)
 
-    late.node.peer_frame = miss_the_end  # type: ignore[method-assign]
-    host.concedes = True
+    late.node._active.peer_frame = miss_the_end  # type: ignore[method-assign]
+    usual, host.bot = host.bot, Quitter()
     host.go_on()
     match = host.node.match
     assert match is not None
     await host.until_true(lambda: match.is_ended)
     home = await late.kill()
-    first = await host.until(MatchOver)
+    first = await host.until(MatchResult)
     assert not first.confirmed
-    host.concedes = False
+    host.bot = usual
     evening.began[host] = len(host.events)
     await evening.open(host, friday(2, dice="5"))
     newcomer = await evening.sit("C", opened.join_line)
@@ -419,12 +436,12 @@ async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evenin
     await host.until_true(lambda: host._turn is not None)
     back = await evening.people.sit("B", home=home)
     await back.node.resume()
-    over = await back.until(MatchOver)
+    over = await back.until(MatchResult)
     assert (over.match_id, over.confirmed) == (first.match_id, True)
     assert over.transcript.read_bytes() == first.transcript.read_bytes()
-    assert host.node._former is not None
-    await host.until_true(host.node._former.all_confirmed.is_set)
-    assert [event.match_id for event in host.told(MatchOver)] == [first.match_id]
+    assert host.node._active.former is not None
+    await host.until_true(host.node._active.former.all_confirmed.is_set)
+    assert [event.match_id for event in host.told(MatchResult)] == [first.match_id]
     host.go_on()
     await evening.end(host, newcomer)
     for player in (host, back):
@@ -453,7 +470,7 @@ async def test_a_player_hears_no_more_of_a_match_left_behind(evening: Evening) -
     await evening.end(host, guest)
     match = guest.node.match
     assert match is not None
-    receipt = next(iter(match.record.results.values())).message
+    receipt = next(iter(match.history.results.values())).message
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
     unsigned = Carried(receipt._replace(body=b"x" * 32).encoded(), bytes(64))
@@ -494,7 +511,7 @@ async def test_a_spectator_is_told_the_end_before_the_next_table(evening: Evenin
     host.hold()
     guest = await evening.sit("B", opened.join_line)
     await watching.until(MatchStarted)
-    followed = watching.node._watching.followed  # type: ignore[union-attr]
+    followed = watching.node._active.watching.followed  # type: ignore[union-attr]
     assert followed is not None
     carry_out, over = followed.carry_out, asyncio.Event()
 
@@ -507,13 +524,13 @@ async def test_a_spectator_is_told_the_end_before_the_next_table(evening: Evenin
 
     followed.carry_out = be_late  # type: ignore[method-assign]
     host.go_on()
-    await host.until(MatchOver)
+    await host.until(MatchResult)
     await over.wait()
     await evening.open(host, friday(2))
     await watching.until(TableWatched, after=1 + watching.events.index(watching.told(TableWatched)[0]))
-    assert len(watching.told(MatchOver)) == 1
+    assert len(watching.told(MatchResult)) == 1
     await evening.rejoin(guest)
-    await guest.until(MatchOver, after=evening.began[guest])
+    await guest.until(MatchResult, after=evening.began[guest])
 
 
 async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> None:
@@ -528,14 +545,14 @@ async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> N
     await evening.end(host, guest, early, late)
     started = [event for event in early.told(MatchStarted) if event.my_seat is not None]
     assert len(started) == 1
-    assert len(host.node._audience) == 0
+    assert len(host.node._active.audience) == 0
 
 
 async def test_a_spectator_of_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(guest, friday(2))
-    await guest.until_true(lambda: len(guest.node._audience) == 0)
+    await guest.until_true(lambda: len(guest.node._active.audience) == 0)
     assert len(watching.told(TableWatched)) == 1
 
 

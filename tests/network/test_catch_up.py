@@ -28,10 +28,10 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
     world = World(PRESETS["classic"], 2, seed=6)
     world.run()
     source = world.machines[0].match
-    history = [signed for position in source.record.chain[1:] for signed in position.entries.values()]
+    history = [signed for position in source.history.chain[1:] for signed in position.entries.values()]
     said = [[signed for signed in history if signed.message.author == author] for author in (0, 1)]
     early = said[1][-behind].message.step
-    receipts = [source.record.results[author] for author in (0, 1)]
+    receipts = [source.history.results[author] for author in (0, 1)]
 
     onlooker = Match(world.data, None, b"")
     for author in (0, 1):
@@ -55,7 +55,7 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
                 if isinstance(answer, Send) and isinstance(answer.frame, Page):
                     effects += onlooker.handle(Paged(0, answer.frame), now)
     assert effects == [Over(confirmed=True)]
-    assert onlooker.record.position.tip == source.record.position.tip
+    assert onlooker.history.position.tip == source.history.position.tip
 
 
 def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> None:
@@ -63,7 +63,7 @@ def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> No
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     source = world.machines[0].match
-    chain = source.record.chain
+    chain = source.history.chain
     step = max(position.step for position in chain if position.kind is Kind.REVEAL)
     said = chain[step + 1].entries
     liar = min(said)
@@ -74,13 +74,13 @@ def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> No
     history = [signed for position in chain[1 : step + 1] for signed in position.entries.values()]
     for signed in [*history, said[liar], other, *said.values()]:
         onlooker.handle(Received(signed.message.author, signed), 100.0)
-    assert onlooker.record.position.step == step
-    while source.record.position.locked <= step:
+    assert onlooker.history.position.step == step
+    while source.history.position.locked <= step:
         assert world.step()
     for answer in source.handle(Needed(1, need), world.now):
         if isinstance(answer, Send) and isinstance(answer.frame, Page):
             onlooker.handle(Paged(0, answer.frame), 100.0)
-    assert onlooker.record.position.locked == source.record.position.locked
+    assert onlooker.history.position.locked == source.history.position.locked
 
 
 # What others hold
@@ -103,7 +103,7 @@ def test_every_message_that_one_linked_player_holds_reaches_all_others(players: 
     world = World(CLASSIC.with_options({"dice": "2"}), players, seed, patience=Patience(120, 60))
     deaf_now_and_then(world, 1 / 3)
     world.run()
-    positions = [machine.match.record.position for machine in world.machines]
+    positions = [machine.match.history.position for machine in world.machines]
     assert {position.purpose for position in positions} == {Purpose.END}
     assert len({position.tip for position in positions}) == 1
     assert positions[0].state is not None
@@ -138,7 +138,7 @@ def in_a_round(world: World, steps: int) -> None:
     """Play on until so many bids were made since the last LOCK and everybody has seen them."""
     while True:
         assert world.step()
-        positions = [machine.match.record.position for machine in world.machines]
+        positions = [machine.match.history.position for machine in world.machines]
         assert positions[0].purpose is not Purpose.END
         is_long = positions[0].step >= positions[0].locked + steps
         if is_long and positions[0].purpose is Purpose.TURN and len({position.tip for position in positions}) == 1:
@@ -147,13 +147,13 @@ def in_a_round(world: World, steps: int) -> None:
 
 def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
     """Return votes that each step of the segment stands as it was closed, in many rounds."""
-    record = world.machines[liar].match.record
+    history = world.machines[liar].match.history
     votes = []
-    for step in range(record.position.locked, record.position.step):
+    for step in range(history.position.locked, history.position.step):
         for number in rounds:
             for kind in VOTES:
-                body = (number, record.closed(step) or (), -1)[: 3 if kind is Kind.ABSENT else 2]
-                message = Message(record.match, step, record.chain[step].tip, liar, kind, body)
+                body = (number, history.closed(step) or (), -1)[: 3 if kind is Kind.ABSENT else 2]
+                message = Message(history.match, step, history.chain[step].tip, liar, kind, body)
                 votes.append(sign(message, MatchKey(world.seeds[liar])))
     return votes
 
@@ -173,7 +173,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
     for vote in flood:
         for me in range(4):
             world.feed(me, Received(vote.message.author, vote))
-    position = world.machines[0].match.record.position
+    position = world.machines[0].match.history.position
     me = next(me for me in range(4) if me not in position.owed)
     world.crash(me)
     world.restart(me)
@@ -185,7 +185,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
             world.feed(me, Received(vote.message.author, vote))
         assert world.step()
         assert world.now <= began + HURRIED.automatic + 2
-    assert machine.match.record.position.step >= position.step
+    assert machine.match.history.position.step >= position.step
 
 
 def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
@@ -194,7 +194,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
     in_a_round(world, 2)
     left, restarted = 3, 0
     world.crash(left)
-    while left in world.machines[restarted].match.record.position.base:
+    while left in world.machines[restarted].match.history.position.base:
         assert world.step()
     world.restart(left)
     world.crash(restarted)
@@ -221,23 +221,23 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     match = world.machines[0].match
-    record, now = match.record, world.now + 100
+    history, now = match.history, world.now + 100
 
     def first(step: int, tip: bytes) -> int:
         nonlocal now
         now += 1
-        effects = match.handle(Needed(1, Need(record.match, step, tip, 0)), now)
+        effects = match.handle(Needed(1, Need(history.match, step, tip, 0)), now)
         (page,) = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Page)]
         return parse_signed(*page.messages[0]).message.step
 
-    earlier, locked = sorted({place.locked for place in record.chain})[-2:]
+    earlier, locked = sorted({place.locked for place in history.chain})[-2:]
     assert earlier > 0
-    for step in (earlier, locked, record.position.step - 1):
-        assert first(step, record.chain[step].tip) == step
+    for step in (earlier, locked, history.position.step - 1):
+        assert first(step, history.chain[step].tip) == step
     assert first(earlier, bytes(32)) == 0
     assert first(locked, bytes(32)) == 0
-    assert first(record.position.step, bytes(32)) == locked
-    assert first(record.position.step + 1, bytes(32)) == locked
+    assert first(history.position.step, bytes(32)) == locked
+    assert first(history.position.step + 1, bytes(32)) == locked
 
 
 def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
@@ -247,11 +247,11 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
         for vote in votes_of(world, liar, range(8)):
             world.feed(0, Received(liar, vote))
     match = world.machines[0].match
-    record = match.record
+    history = match.history
     shown: list[Signed] = []
     cursor, now = 0, world.now + 100
     while not shown or cursor:
-        need = Need(record.match, record.position.locked, record.chain[record.position.locked].tip, cursor)
+        need = Need(history.match, history.position.locked, history.chain[history.position.locked].tip, cursor)
         (page,) = [
             effect.frame
             for effect in match.handle(Needed(1, need), now)
@@ -262,7 +262,7 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
         cursor, now = page.cursor, now + 1
     is_vote = [signed.message.kind in VOTES for signed in shown]
     assert is_vote == sorted(is_vote)
-    missing = [signed for place in record.chain[record.position.locked + 1 :] for signed in place.entries.values()]
+    missing = [signed for place in history.chain[history.position.locked + 1 :] for signed in place.entries.values()]
     assert [signed.id for signed in shown[: len(missing)]] == [signed.id for signed in missing]
     assert len(shown) == len({signed.id for signed in shown})
 
@@ -273,7 +273,7 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
     world = World(CLASSIC, 4, seed=2)
     in_a_round(world, 4)
     match, key = world.machines[0].match, MatchKey(world.seeds[3])
-    place = match.record.position
+    place = match.history.position
     number = 0
 
     def useless() -> tuple[bytes, bytes]:
@@ -281,9 +281,9 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
         number += 1
         if is_voting:
             body = (number, (b"",) * len(place.owed), -1)
-            return sign(Message(match.record.match, place.step, place.tip, 3, Kind.ABSENT, body), key).wire
+            return sign(Message(match.history.match, place.step, place.tip, 3, Kind.ABSENT, body), key).wire
         tip = number.to_bytes(32, "big")
-        return sign(Message(match.record.match, place.step, tip, 3, Kind.LOCK, bytes(32)), key).wire
+        return sign(Message(match.history.match, place.step, tip, 3, Kind.LOCK, bytes(32)), key).wire
 
     checks = 0
 
@@ -296,10 +296,10 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
     with replaced(PublicKey, PublicKey.verifies, verifies):
         while now < began + 60:
             now += 0.1
-            have = Have(match.record.match, place.step + is_ahead, number.to_bytes(32, "big"), bytes(32), bytes(32))
+            have = Have(match.history.match, place.step + is_ahead, number.to_bytes(32, "big"), bytes(32), bytes(32))
             effects = match.handle(Announced(3, have), now) + match.handle(Ticked(), now)
             while asked := [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Need)]:
-                page = Page(match.record.match, asked[0].cursor + 100, tuple(useless() for _ in range(100)))
+                page = Page(match.history.match, asked[0].cursor + 100, tuple(useless() for _ in range(100)))
                 effects = match.handle(Paged(3, page), now)
     assert 0 < number <= limits.WASTE_BURST + 60 * limits.WASTE_RATE + 100
     assert checks <= number

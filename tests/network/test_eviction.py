@@ -12,7 +12,7 @@ import pytest
 from p2pdice import Bid, Liar, apply
 from p2pdice.inputs import Play
 from protocol.consensus.verifier import verify
-from protocol.events import Continued, Happened, MatchOver, Misbehaved, Overdue, PeerLost, Suspended
+from protocol.events import Continued, Happened, MatchResult, Misbehaved, Overdue, PeerLost, Suspended
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, encode_frame
 from protocol.wire.genesis import Patience
@@ -22,14 +22,14 @@ from tests.network.journal import history
 from tests.programs import MODULE, run
 
 
-def names(over: MatchOver) -> list[str]:
+def names(over: MatchResult) -> list[str]:
     """Return who ended where, the winner first."""
     return [over.players[seat].name for place in over.places for seat in place]
 
 
 async def one_transcript(*players: Player) -> Path:
     """Wait for the end and return one player's transcript of the history that all of them have."""
-    ends = [await player.until(MatchOver) for player in players]
+    ends = [await player.until(MatchResult) for player in players]
     assert len({history(end.transcript.read_bytes()) for end in ends}) == 1
     assert len({end.places for end in ends}) == 1
     return ends[0].transcript
@@ -41,7 +41,7 @@ async def verify_command(people: Company, *arguments: str) -> tuple[int, str]:
     return done.returncode, " ".join(done.stdout.split())
 
 
-@pytest.mark.parametrize("dying", ["A", "C"], ids=["the convenor", "a guest"])
+@pytest.mark.parametrize("dying", ["A", "C"], ids=["the host", "a guest"])
 async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(people: Company, dying: str) -> None:
     players, _ = await people.table(3, patience=IMPATIENT)
     gone = next(player for player in players if player.name == dying)
@@ -53,10 +53,10 @@ async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(peop
         await other.until(Overdue, lambda event: [player.name for player in event.awaited] == [dying])
     transcript = await one_transcript(*others)
     for other in others:
-        assert names(other.told(MatchOver)[0])[-1] == dying
+        assert names(other.told(MatchResult)[0])[-1] == dying
         assert other.told(Misbehaved) == []
         (why,) = [event.eviction for event in other.told(Happened) if event.eviction is not None]
-        assert {other.told(MatchOver)[0].players[seat].name for seat in why.witnesses} == {"A", "B", "C"} - {dying}
+        assert {other.told(MatchResult)[0].players[seat].name for seat in why.witnesses} == {"A", "B", "C"} - {dying}
     judged = verify(transcript.read_bytes())
     assert judged.verdict == "unproven"
     assert judged.culprit is None
@@ -80,14 +80,14 @@ async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Comp
     await back.until_true(lambda: "A" in are_out(back))
     holding.go_on()
     await one_transcript(back, *others)
-    assert names(back.told(MatchOver)[0])[-1] == "A"
+    assert names(back.told(MatchResult)[0])[-1] == "A"
 
 
 def are_out(player: Player) -> set[str]:
     """Return who is out of the match, as one player sees it."""
     match = player.node.match
     assert match is not None
-    state = match.record.position.state
+    state = match.history.position.state
     assert state is not None
     return {match.by_seat()[seat].name for gone in state.exits for seat in gone.seats}
 
@@ -101,7 +101,7 @@ async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> 
     await other.until(Suspended)
     due = other.node._runtime.loop.time() + 2 * IMPATIENT.human
     await other.until_true(lambda: other.node._runtime.loop.time() > due)
-    assert other.told(MatchOver) == []
+    assert other.told(MatchResult) == []
     back = await people.sit("A", home=home)
     await back.node.resume()
     await other.until(Continued)
@@ -111,7 +111,7 @@ async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> 
 
 def two_moves(match: Match) -> tuple[Signed, Signed]:
     """Return a move that this node made, and another one that it could have made instead, as signed."""
-    chain = match.record.chain
+    chain = match.history.chain
     for before, after in pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
         if said is not None and said.message.kind is Kind.MOVE and before.state is not None:
@@ -156,7 +156,7 @@ def has_moved(match: Match | None) -> bool:
     """Tell whether a node has made a move that is history."""
     return match is not None and any(
         signed.message.kind is Kind.MOVE
-        for position in match.record.chain[1:]
+        for position in match.history.chain[1:]
         for author, signed in position.entries.items()
         if author == match.me
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from functools import partial
 
@@ -12,11 +14,13 @@ from p2pdice import PlayerOut
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Replica
-from protocol.events import Happened, LobbyChanged, MatchFormed, MatchOver, MatchStarted, TableClosed
+from protocol.events import Happened, LobbyChanged, MatchFormed, MatchResult, MatchStarted, Stopped, TableClosed
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
 from protocol.node.player_session import PlayerSession
-from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, decode_frame, encode_frame
+from protocol.rate_limit import Bucket
+from protocol.wire.frames import Carried, Frame, Have, JoinTable, Page, Propose, Table, decode_frame, encode_frame
+from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind, Message, sign
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree
 
@@ -37,25 +41,20 @@ def bend(player: Player, send: Callable[[bytes, Frame], bool | Frame]) -> None:
     player.node._runtime.post_encoded = bent  # type: ignore[method-assign]
 
 
-def kind(frame: Frame) -> Kind | None:
+def kind(frame: Frame) -> int | None:
     return parse_signed(frame.data, frame.signature).message.kind if isinstance(frame, Carried) else None
 
 
+ONE_DIE = CLASSIC.with_options({"dice": "1"})
+
+
 async def open_table(people: Company, seats: int) -> tuple[Player, str]:
-    host = await people.sit("Host")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), seats, IMPATIENT))
+    (host,), opened = await people.table(seats, ["Host"], IMPATIENT, ONE_DIE)
     return host, opened.join_line
 
 
-async def sit_down(people: Company, line: str, *names: str) -> list[Player]:
-    guests = [await people.sit(name) for name in names]
-    for guest in guests:
-        await guest.node.join(line)
-    return guests
-
-
 def is_about_to_commit(player: Player) -> bool:
-    return player.node.match is not None and player.node.match.record.position.step == 1
+    return player.node.match is not None and player.node.match.history.position.step == 1
 
 
 def nobody_was_evicted(*players: Player) -> bool:
@@ -67,7 +66,7 @@ def nobody_was_evicted(*players: Player) -> bool:
 async def test_a_guest_who_hides_a_signature_from_the_host_puts_nobody_out(people: Company, shown: Kind) -> None:
     """The host proposed anew and followed the old match no more; the others had begun it, and voted the host absent."""
     host, line = await open_table(people, 4)
-    honest = await sit_down(people, line, "Ada", "Ben")
+    honest = await people.join(line, "Ada", "Ben")
     liar = await people.sit("Liar")
     me = host.node.identity.public
     hidden = 0
@@ -82,7 +81,7 @@ async def test_a_guest_who_hides_a_signature_from_the_host_puts_nobody_out(peopl
     bend(liar, send)
     await liar.node.join(line)
     await liar.until_true(lambda: hidden > 0)
-    liar.node._runtime.post(me, JoinTable(liar.node._sign_on(host.node.table).wire))
+    liar.node._runtime.post(me, JoinTable(liar.node._sign_on(host.node.table_id).wire))
     transcript = await agree(host, *honest)
     assert transcript
     assert nobody_was_evicted(host, *honest)
@@ -91,14 +90,14 @@ async def test_a_guest_who_hides_a_signature_from_the_host_puts_nobody_out(peopl
 async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Company) -> None:
     """The guest left the match that it had signed, as another was proposed; the others began the first."""
     host, line = await open_table(people, 4)
-    honest = await sit_down(people, line, "Ada", "Ben")
+    honest = await people.join(line, "Ada", "Ben")
     victim = await people.sit("Victim")
-    it, take = victim.node.identity.public, host.node.peer_frame
+    it, take = victim.node.identity.public, host.node._active.peer_frame
     shown: list[bytes] = []
 
     def hear(identity: bytes, frame: Frame) -> None:
         if identity == it and kind(frame) is Kind.LOCK and not shown:
-            hosting = host.node._hosting
+            hosting = host.node._active.hosting
             assert hosting is not None
             first = hosting.table.genesis()
             seat = next(place for place, each in enumerate(first.roster) if each.join.identity not in (it, me))
@@ -109,7 +108,7 @@ async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Co
         take(identity, frame)
 
     me = host.node.identity.public
-    host.node.peer_frame = hear  # type: ignore[method-assign]
+    host.node._active.peer_frame = hear  # type: ignore[method-assign]
     await victim.node.join(line)
     transcript = await agree(host, *honest, victim)
     assert shown
@@ -119,12 +118,12 @@ async def test_a_host_who_shows_a_guest_another_match_puts_nobody_out(people: Co
 
 async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(people: Company) -> None:
     host, line = await open_table(people, 3)
-    (ada,) = await sit_down(people, line, "Ada")
-    (eve,) = await sit_down(people, line, "Eve")
+    (ada,) = await people.join(line, "Ada")
+    (eve,) = await people.join(line, "Eve")
     await eve.leave()
     await host.until(LobbyChanged, lambda event: any(player.name == "Eve" for player in event.left))
     assert host.told(MatchStarted) == ada.told(MatchStarted) == []
-    (ben,) = await sit_down(people, line, "Ben")
+    (ben,) = await people.join(line, "Ben")
     await agree(host, ada, ben)
     (started,) = host.told(MatchStarted)
     assert {player.name for player in started.players} == {"Host", "Ada", "Ben"}
@@ -132,9 +131,9 @@ async def test_a_guest_who_takes_the_last_seat_and_leaves_is_not_in_the_match(pe
 
 
 @pytest.mark.parametrize("withheld", [Kind.LOCK, Kind.COMMIT])
-async def test_the_match_is_proposed_anew_without_whom_nothing_comes_from(people: Company, withheld: Kind) -> None:
+async def test_the_match_is_proposed_anew_without_a_silent_guest(people: Company, withheld: Kind) -> None:
     host, line = await open_table(people, 3)
-    (ada,) = await sit_down(people, line, "Ada")
+    (ada,) = await people.join(line, "Ada")
     silent = await people.sit("Eve")
     bend(silent, lambda _, frame: kind(frame) is not withheld and not isinstance(frame, Page))
     await silent.node.join(line)
@@ -148,7 +147,7 @@ async def test_the_match_is_proposed_anew_without_whom_nothing_comes_from(people
 
 async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(people: Company) -> None:
     host, line = await open_table(people, 3)
-    (ada,) = await sit_down(people, line, "Ada")
+    (ada,) = await people.join(line, "Ada")
     silent = await people.sit("Eve")
     bend(silent, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
     await silent.node.join(line)
@@ -156,7 +155,7 @@ async def test_a_host_who_leaves_while_the_match_forms_takes_the_table_along(peo
         await player.until_true(partial(is_about_to_commit, player))
     await host.leave()
     await ada.until(TableClosed)
-    await ada.until_true(lambda: ada.node.match is not None and bool(ada.node.match.record.declined))
+    await ada.until_true(lambda: ada.node.match is not None and bool(ada.node.match.history.declined))
     assert ada.told(MatchStarted) == []
 
 
@@ -173,12 +172,12 @@ def without_later_steps(frame: Frame) -> bool | Frame:
 
 def show(liar: Player, to: Player, what: Kind) -> None:
     """Let a player sign something for the first roll of what is proposed, and show it to one other."""
-    proposal = liar.node._playing
+    proposal = liar.node._active.playing
     assert proposal is not None
-    record, me = proposal.match.record, proposal.match.me
+    history, me = proposal.match.history, proposal.match.me
     assert me is not None
     body = (bytes(32),) if what is Kind.COMMIT else ()
-    signed = sign(Message(record.match, 1, record.chain[1].tip, me, what, body), proposal.match.signer.key)
+    signed = sign(Message(history.match, 1, history.chain[1].tip, me, what, body), proposal.match.signer.key)
     liar.node._mesh.send(to.node.identity.public, encode_frame(Carried(*signed.wire)))
     liar.node._mesh.flush()
 
@@ -187,7 +186,7 @@ async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(peo
     """They had called the match off while they could not hear each other, and were voted out of it."""
     host, line = await open_table(people, 3)
     bend(host, lambda _, frame: not isinstance(frame, Have) and without_later_steps(frame))
-    ada, ben = await sit_down(people, line, "Ada", "Ben")
+    ada, ben = await people.join(line, "Ada", "Ben")
     honest = {player.node.identity.public for player in (ada, ben)}
     is_cut = False
 
@@ -196,7 +195,7 @@ async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(peo
         return player.node.match.replica
 
     def is_waiting_for_the_host(player: Player) -> bool:
-        return is_about_to_commit(player) and len(replica(player).record.held) == 2
+        return is_about_to_commit(player) and len(replica(player).history.held) == 2
 
     for player in (ada, ben):
         bend(player, lambda identity, _: not (is_cut and identity in honest))
@@ -209,7 +208,7 @@ async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(peo
     await ben.until(MatchFormed)
     is_cut = False
     ada.node._mesh.disconnect(ben.node.identity.public)  # what was said meanwhile is lost
-    ends = [await player.until(MatchOver) for player in (ada, ben)]
+    ends = [await player.until(MatchResult) for player in (ada, ben)]
     assert ends[0].places == ends[1].places
     for player in (ada, ben):
         (started,) = player.told(MatchStarted)
@@ -220,7 +219,7 @@ async def test_a_node_shown_a_withdrawal_returns_to_nodes_shown_a_commitment(peo
 async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(people: Company) -> None:
     """They returned to the newest, and were voted out of the other."""
     host, line = await open_table(people, 4)
-    honest = await sit_down(people, line, "Ada", "Ben")
+    honest = await people.join(line, "Ada", "Ben")
     victim = await people.sit("Victim")
     it = victim.node.identity.public
     is_hiding = True
@@ -228,13 +227,13 @@ async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(peo
         bend(player, lambda identity, frame: without_later_steps(frame) if is_hiding and identity == it else True)
     await victim.node.join(line)
     await victim.until_true(lambda: is_about_to_commit(victim))
-    hosting = host.node._hosting
+    hosting = host.node._active.hosting
     assert hosting is not None
     first = hosting.table.genesis()
     fewer = first._replace(roster=tuple(each for each in first.roster if each.join.nickname != "Ada"))
     host.node._runtime.post(it, Propose(fewer.encoded()))
     await host.until(MatchFormed)
-    await victim.until_true(lambda: len(victim.node._proposals.sessions) == 2)
+    await victim.until_true(lambda: len(victim.node._active.proposals.sessions) == 2)
     home = await victim.kill()
     is_hiding = False
     victim = await people.sit("Victim", home=home)
@@ -245,7 +244,7 @@ async def test_a_guest_killed_amid_two_proposals_returns_to_the_formed_match(peo
 
 async def test_a_guest_who_resigned_has_no_seat_though_the_link_stays(people: Company) -> None:
     host, line = await open_table(people, 3)
-    (ada,) = await sit_down(people, line, "Ada")
+    (ada,) = await people.join(line, "Ada")
     eve = await people.sit("Eve")
     bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
     await eve.node.join(line)
@@ -262,13 +261,13 @@ async def test_a_proposal_is_withdrawn_when_a_guest_of_it_sits_down_anew_though_
     people: Company,
 ) -> None:
     host, line = await open_table(people, 4)
-    (ada,) = await sit_down(people, line, "Ada")
+    (ada,) = await people.join(line, "Ada")
     eve = await people.sit("Eve")
     bend(eve, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
     await eve.node.join(line)
     host.node.start_match()
     await ada.until_true(lambda: is_about_to_commit(ada))
-    eve.node._runtime.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table).wire))
+    eve.node._runtime.post(host.node.identity.public, JoinTable(eve.node._sign_on(host.node.table_id).wire))
     await ada.until_true(lambda: ada.node.match is not None and ada.node.match.replica.is_called_off)
     assert host.told(MatchStarted) == []
 
@@ -278,7 +277,7 @@ async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(people:
     host = await people.sit("Host", bounds=slow)
     settings = TableSettings("Friday", CLASSIC.with_options({"dice": "1"}), 3, IMPATIENT)
     line = (await host.node.host(settings)).join_line
-    await sit_down(people, line, "Ada")
+    await people.join(line, "Ada")
     late = await people.sit("Late", bounds=slow)
     it, me = late.node.identity.public, host.node.identity.public
     bend(late, lambda _, frame: not isinstance(frame, JoinTable))
@@ -287,8 +286,8 @@ async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(people:
     host.node.start_match()
     await host.until(MatchStarted)
     assert host.node._mesh.is_linked(it)
-    late.node.peer_frame = lambda *_: None  # type: ignore[method-assign]
-    late.node._mesh.send(me, encode_frame(JoinTable(late.node._sign_on(host.node.table).wire)))
+    late.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    late.node._mesh.send(me, encode_frame(JoinTable(late.node._sign_on(host.node.table_id).wire)))
     late.node._mesh.flush()
     await host.until_true(lambda: not host.node._mesh.is_linked(it))
     joining.cancel()
@@ -298,18 +297,162 @@ async def test_a_host_remembers_a_bounded_number_of_withdrawn_proposals(people: 
     host, line = await open_table(people, 2)
     guest = await people.sit("Eve")
     bend(guest, lambda _, frame: not isinstance(frame, Carried))
-    guest.node.peer_frame = lambda *_: None  # type: ignore[method-assign]
+    guest.node._active.peer_frame = lambda *_: None  # type: ignore[method-assign]
     joining = asyncio.ensure_future(guest.node.join(line))
-    await host.until_true(lambda: host.node._playing is not None)
-    hosting = host.node._hosting
+    await host.until_true(lambda: host.node._active.playing is not None)
+    hosting = host.node._active.hosting
     assert hosting is not None
 
     def is_proposed_anew(before: PlayerSession | None) -> bool:
-        return host.node._playing is not before
+        return host.node._active.playing is not before
 
     for _ in range(limits.PROPOSALS + 2):
-        before = host.node._playing
-        guest.node._runtime.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.table).wire))
+        before = host.node._active.playing
+        guest.node._runtime.post(host.node.identity.public, JoinTable(guest.node._sign_on(hosting.table.id).wire))
         await host.until_true(partial(is_proposed_anew, before))
     assert len(hosting._withdrawn) <= limits.PROPOSALS
     joining.cancel()
+
+
+def another_match(host: Player, guest: Player) -> Propose:
+    """Return a proposal like the host's own, under a new key of the host."""
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    hosting.table.renew(host.node._sign_on(hosting.table.id))
+    roster = [each for each in hosting.table.genesis().roster if each.join.nickname in (host.name, guest.name)]
+    return Propose(hosting.table.genesis()._replace(roster=tuple(roster)).encoded())
+
+
+async def test_a_host_who_proposes_many_matches_at_once_ends_nobodys_program(people: Company) -> None:
+    """The oldest made room, and then what had been signed in it could not be stored."""
+    host, line = await open_table(people, 10)
+    (victim,) = await people.join(line, "Victim")
+    it = victim.node.identity.public
+    proposals = [another_match(host, victim) for _ in range(limits.PROPOSALS + 1)]
+    kept = [match_id(each.genesis) for each in proposals[1:]]
+    signed: list[bytes] = []
+
+    def hear(identity: bytes, frame: Frame) -> None:
+        if isinstance(frame, Carried):
+            signed.append(parse_signed(frame.data, frame.signature).message.match)
+
+    host.node._active.peer_frame = hear  # type: ignore[method-assign]
+    for proposal in proposals:
+        host.node._mesh.send(it, encode_frame(proposal))
+    host.node._mesh.flush()
+    await victim.until_true(lambda: victim.told(Stopped) != [] or kept[-1] in signed)
+    assert victim.told(Stopped) == []
+    assert [each.match.id for each in victim.node._active.proposals.sessions] == kept
+    assert {each.match for each in victim.node._store.matches()} == {*kept}
+
+
+def ask_again(guest: Player, host: Player, times: int) -> None:
+    """Let a guest who has a seat ask for one so many times, all at once.
+
+    The guest ignores what comes from now on: an honest program would leave at the first proposal that has another
+    join record than its own.
+    """
+    guest.node._active.peer_frame = lambda identity, frame: None  # type: ignore[method-assign]
+    for _ in range(times):
+        record = guest.node._sign_on(host.node.table_id)
+        guest.node._mesh.send(host.node.identity.public, encode_frame(JoinTable(record.wire)))
+    guest.node._mesh.flush()
+
+
+def proposals(player: Player) -> int:
+    return len(player.node._active.proposals.sessions)
+
+
+async def test_a_guest_who_asks_for_a_seat_without_end_costs_others_a_few_proposals_and_nobody_the_match(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request was a new proposal, stored and printed by all; the 17th ended the others' programs."""
+    monkeypatch.setattr(limits, "JOIN_RATE", 1e-6)
+    monkeypatch.setattr(limits, "JOIN_BURST", 6)
+    host, line = await open_table(people, 3)
+    (ada,) = await people.join(line, "Ada")
+    eve = await people.sit("Eve")
+    bend(eve, lambda _, frame: not isinstance(frame, Carried | Page))
+    await eve.node.join(line)
+    seen: list[Frame] = []
+    take = host.node._active.peer_frame
+
+    def hear(identity: bytes, frame: Frame) -> None:
+        seen.append(frame)
+        take(identity, frame)
+
+    host.node._active.peer_frame = hear  # type: ignore[method-assign]
+    ask_again(eve, host, 100)
+    await host.until_true(lambda: len([frame for frame in seen if isinstance(frame, JoinTable)]) == 100)
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    assert list(hosting._asking) == [eve.node.identity.public]
+    assert proposals(host) <= limits.JOIN_BURST
+    await ada.until_true(lambda: proposals(ada) == proposals(host))
+    assert [event for event in ada.told(LobbyChanged) if "Eve" in [each.name for each in event.joined]] == [
+        ada.told(LobbyChanged)[-1]
+    ]
+    assert ada.told(Stopped) == host.told(Stopped) == []
+
+
+async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_without_end(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOIN_RATE", 1e-6)
+    monkeypatch.setattr(limits, "JOIN_BURST", 2)
+    host, line = await open_table(people, 4)
+    (eve,) = await people.join(line, "Eve")
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    ask_again(eve, host, 50)
+    await host.until_true(lambda: len(hosting._asking) == 1)
+    ben = await people.sit("Ben")
+    joining = asyncio.ensure_future(ben.node.join(line))
+    await host.until_true(lambda: len(hosting._asking) == 2)
+    ask_again(eve, host, 50)
+    hosting._pace = Bucket(rate=1e-6, burst=2, now=0)
+    hosting._admit_next()
+    await joining
+    assert [player.name for player in host.told(LobbyChanged)[-1].players] == ["Host", "Eve", "Ben"]
+
+
+@pytest.mark.parametrize("what", [Propose, Table])
+async def test_a_host_who_changes_the_table_without_end_is_left(
+    people: Company, monkeypatch: pytest.MonkeyPatch, what: type[Frame]
+) -> None:
+    """A guest kept and stored every proposal, and told its owner every change."""
+    monkeypatch.setattr(limits, "LOBBY_RATE", 1e-6)
+    monkeypatch.setattr(limits, "LOBBY_BURST", 30)
+    host, line = await open_table(people, 10)
+    (victim,) = await people.join(line, "Victim")
+    shown = len(victim.told(LobbyChanged))
+    hosting = host.node._active.hosting
+    assert hosting is not None
+    table = hosting.table.frame()
+    for number in range(50):
+        frame = another_match(host, victim) if what is Propose else table._replace(seats=2 + number % 2)
+        host.node._mesh.send(victim.node.identity.public, encode_frame(frame))
+    host.node._mesh.flush()
+    closed = await victim.until(TableClosed)
+    assert (closed.code, "without end" in closed.reason) == ("refused", True)
+    assert proposals(victim) <= limits.PROPOSALS
+    assert len(victim.told(LobbyChanged)) - shown <= limits.LOBBY_BURST
+    assert len(victim.node._mesh._wanted) <= 1
+
+
+async def test_a_guest_keeps_no_proposal_that_made_room(people: Company) -> None:
+    host, line = await open_table(people, 10)
+    (victim,) = await people.join(line, "Victim")
+
+    async def show(count: int) -> PlayerSession:
+        shown = [another_match(host, victim) for _ in range(count)]
+        for proposal in shown:
+            host.node._mesh.send(victim.node.identity.public, encode_frame(proposal))
+        host.node._mesh.flush()
+        await victim.until_true(lambda: victim.node._active.proposals.find(match_id(shown[-1].genesis)) is not None)
+        return victim.node._active.proposals.sessions[-1]
+
+    first = weakref.ref(await show(1))
+    await show(limits.PROPOSALS)
+    gc.collect()
+    assert first() is None

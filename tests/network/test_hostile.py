@@ -17,9 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
 from protocol.crypto.tls import client_context
-from protocol.events import LobbyChanged, MatchOver, MatchStarted, Misbehaved, Notice, PeerBack, PeerLost
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved, Notice, PeerBack, PeerLost
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
-from protocol.match.lobby import TableSettings
 from protocol.node.node import Node
 from protocol.wire.canonical import encode
 from protocol.wire.frames import (
@@ -125,13 +124,13 @@ async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people:
     for stranger in strangers:
         assert await stranger.is_cut_off()
     for player in players:
-        assert player.told(PeerLost) == [] or player.told(MatchOver)
+        assert player.told(PeerLost) == [] or player.told(MatchResult)
 
 
 async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(people: Company) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
-    aim = MatchAim(players[0].node.match.record.match)  # type: ignore[union-attr]
+    aim = MatchAim(players[0].node.match.history.match)  # type: ignore[union-attr]
     stranger = await Stranger.tls(players[0].node.port)
     await stranger.say(framed(hello(aim=aim), encode_frame(Need(aim.match, 0, aim.match, 0))))
     assert await stranger.is_cut_off()
@@ -140,26 +139,19 @@ async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(pe
 
 
 async def test_a_welcomed_guest_who_asks_for_no_seat_is_sent_away(people: Company) -> None:
-    host, line = await open_table(people)
+    (host,), opened = await people.table(2, ["host"], bounds=SHORT)
     idle = await Stranger.tls(host.node.port)
     await idle.say(framed(hello()))
     assert await idle.is_cut_off()
     assert host.told(LobbyChanged)[1:] == []
-    guest = await people.sit("guest")
-    await guest.node.join(line)
+    (guest,) = await people.join(opened.join_line, "guest")
     await agree(host, guest)
 
 
-async def open_table(people: Company, seats: int = 2) -> tuple[Player, str]:
-    host = await people.sit("host", bounds=SHORT)
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
-    return host, opened.join_line
-
-
 def join_record(host: Player, identity: Identity, **changes: object) -> JoinRecord:
-    assert host.node._hosting is not None
+    assert host.node._active.hosting is not None
     key = MatchKey(bytes(32))
-    join = Join(host.node._hosting.table.table, identity.public, key.public, "mallory", (), bytes(32), "redeemed")
+    join = Join(host.node._active.hosting.table.id, identity.public, key.public, "mallory", (), bytes(32), "redeemed")
     return make_join_record(join._replace(**changes), identity, key)  # type: ignore[arg-type]
 
 
@@ -177,21 +169,19 @@ BAD_RECORDS: dict[str, Callable[[Player, Identity], JoinRecord]] = {
 async def test_a_bad_join_record_gets_no_seat(
     people: Company, record: Callable[[Player, Identity], JoinRecord]
 ) -> None:
-    host, line = await open_table(people)
+    (host,), opened = await people.table(2, ["host"], bounds=SHORT)
     identity = Identity.generate()
     stranger = await Stranger.tls(host.node.port, identity.private_key)
     await stranger.say(framed(hello(), encode_frame(JoinTable(record(host, identity).wire))))
     assert await stranger.is_cut_off()
     assert host.told(LobbyChanged)[1:] == []
-    guest = await people.sit("guest")
-    await guest.node.join(line)
+    (guest,) = await people.join(opened.join_line, "guest")
     await agree(host, guest)
 
 
 async def test_a_join_to_a_node_that_hosts_nothing_ends_the_link(people: Company) -> None:
-    host, line = await open_table(people, 3)
-    guest = await people.sit("guest")
-    await guest.node.join(line)
+    (host,), opened = await people.table(3, ["host"], bounds=SHORT)
+    (guest,) = await people.join(opened.join_line, "guest")
     host.node._runtime.post(
         guest.node.identity.public, JoinTable(join_record(host, host.node.identity, nickname="host").wire)
     )
@@ -199,12 +189,10 @@ async def test_a_join_to_a_node_that_hosts_nothing_ends_the_link(people: Company
 
 
 async def test_many_strangers_at_once_keep_no_player_out(people: Company) -> None:
-    host, line = await open_table(people, 3)
+    (host,), opened = await people.table(3, ["host"], bounds=SHORT)
     crowd = [await Stranger.tls(host.node.port) for _ in range(8)]
     crowd += [await Stranger.plain(host.node.port) for _ in range(8)]
-    guests = [await people.sit(name) for name in ("B", "C")]
-    for guest in guests:
-        await guest.node.join(line)
+    guests = await people.join(opened.join_line, "B", "C")
     await agree(host, *guests)
     for stranger in crowd:
         assert await stranger.is_cut_off()
@@ -217,10 +205,10 @@ def foreign(node: Node) -> list[bytes]:
     """Return frames that are right in shape and useless in a match."""
     match = node.match
     assert match is not None
-    own, position = match.record.match, match.record.position
+    own, position = match.history.match, match.history.position
     stray = Message(bytes(32), 0, bytes(32), 0, Kind.LOCK, bytes(32))
     signed = sign(stray, MatchKey(bytes(32)))
-    record = node.match.record.genesis.roster[0]  # type: ignore[union-attr]
+    record = node.match.history.genesis.roster[0]  # type: ignore[union-attr]
     return [
         encode_frame(Carried(*signed.wire)),
         encode_frame(Need(bytes(32), 0, bytes(32), 0)),
@@ -242,7 +230,7 @@ def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(
     match = node.match
     assert match is not None
     assert match.me is not None
-    return sign(Message(match.record.match, step, tip, match.me, kind, bytes(32)), match.signer.key)
+    return sign(Message(match.history.match, step, tip, match.me, kind, bytes(32)), match.signer.key)
 
 
 async def hostile_table(people: Company) -> tuple[list[Player], Player]:
@@ -266,21 +254,21 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
     match = hostile.node.match
     assert match is not None
     pages: list[Page] = []
-    hear = hostile.node.peer_frame
+    hear = hostile.node._active.peer_frame
 
     def listen(identity: bytes, frame: Frame) -> None:
         if isinstance(frame, Page) and identity == own:
             pages.append(frame)
         hear(identity, frame)
 
-    hostile.node.peer_frame = listen  # type: ignore[method-assign]
-    asked = encode_frame(Need(match.record.match, 0, bytes(32), 0))
+    hostile.node._active.peer_frame = listen  # type: ignore[method-assign]
+    asked = encode_frame(Need(match.history.match, 0, bytes(32), 0))
     async with asyncio.timeout(PATIENCE):
         while not pages and honest.node._mesh.is_linked(peer):
             hostile.node._mesh.send(own, asked)
             hostile.node._mesh.flush()
             await asyncio.sleep(0.1)
-    hostile.node.peer_frame = hear  # type: ignore[method-assign]
+    hostile.node._active.peer_frame = hear  # type: ignore[method-assign]
 
 
 async def test_useless_frames_from_a_player_change_nothing(people: Company) -> None:
@@ -294,7 +282,7 @@ async def test_useless_frames_from_a_player_change_nothing(people: Company) -> N
 
 async def test_future_messages_from_a_player_are_kept_within_bounds(people: Company) -> None:
     players, hostile = await hostile_table(people)
-    position = hostile.node.match.record.position  # type: ignore[union-attr]
+    position = hostile.node.match.history.position  # type: ignore[union-attr]
     far = [signed_by(hostile.node, position.step + 1000 + number) for number in range(500)]
     throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in far])
     await has_arrived(hostile, players[0])
@@ -309,8 +297,8 @@ async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
-    history = [signed for position in match.record.chain[1:] for signed in position.entries.values()]
-    storm = [encode_frame(Need(match.record.match, step, bytes(32), 0)) for step in range(match.record.position.step)]
+    history = [signed for position in match.history.chain[1:] for signed in position.entries.values()]
+    storm = [encode_frame(Need(match.history.match, step, bytes(32), 0)) for step in range(match.history.position.step)]
     throw(hostile, storm * 100 + [encode_frame(Carried(*signed.wire)) for signed in history] * 20)
     await has_arrived(hostile, players[0])
     players[0].go_on()
@@ -319,7 +307,7 @@ async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at
 
 async def test_refused_messages_do_not_drown_the_owner(people: Company) -> None:
     players, hostile = await hostile_table(people)
-    step = hostile.node.match.record.position.step - 1  # type: ignore[union-attr]
+    step = hostile.node.match.history.position.step - 1  # type: ignore[union-attr]
     forged = [
         Carried(signed_by(hostile.node, step, tip=number.to_bytes(32, "big")).data, bytes(64)) for number in range(1500)
     ]
@@ -334,8 +322,8 @@ async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> No
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
-    history = [signed.wire for position in match.record.chain[1:] for signed in position.entries.values()]
-    page = encode_frame(Page(match.record.match, 0, tuple(history * 9)[:200]))
+    history = [signed.wire for position in match.history.chain[1:] for signed in position.entries.values()]
+    page = encode_frame(Page(match.history.match, 0, tuple(history * 9)[:200]))
     assert len(page) <= FRAME
     throw(hostile, [page] * 15)
     await has_arrived(hostile, players[0])
@@ -367,9 +355,9 @@ async def test_a_message_in_the_name_of_another_player_blames_nobody(people: Com
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
-    place = match.record.position
+    place = match.history.position
     forged = [
-        sign(Message(match.record.match, place.step, place.tip, author, Kind.RESIGN, ()), match.signer.key)
+        sign(Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ()), match.signer.key)
         for author in range(3)
         if author != match.me
     ]
@@ -383,7 +371,7 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
-    first = next(place for place in match.record.chain[1:] if match.me in place.entries)
+    first = next(place for place in match.history.chain[1:] if match.me in place.entries)
     said = first.entries[match.me].message  # type: ignore[index]
     other = sign(said._replace(kind=Kind.RESIGN, body=()), match.signer.key)
     throw(hostile, [encode_frame(Carried(*other.wire))])
@@ -391,9 +379,9 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == hostile.name
     players[0].go_on()
-    ends = [await player.until(MatchOver) for player in players]
+    ends = [await player.until(MatchResult) for player in players]
     for end in ends[:2]:
         verdict = verify(end.transcript.read_bytes())
         assert (verdict.verdict, verdict.culprit) == ("misconduct", hostile.name)
         assert verdict.winners
-    assert len({player.node.match.record.position.tip for player in players[:2] if player.node.match}) == 1
+    assert len({player.node.match.history.position.tip for player in players[:2] if player.node.match}) == 1

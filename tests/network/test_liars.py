@@ -17,16 +17,15 @@ from p2pdice import State
 from protocol import limits
 from protocol.consensus.position import Position
 from protocol.consensus.votes import read_vote
-from protocol.events import MatchOver, Misbehaved, Overdue
-from protocol.match.lobby import TableSettings
+from protocol.events import MatchResult, Misbehaved, Overdue
 from protocol.match.match import Match
 from protocol.storage.home import STORE_FILE
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Page, encode_frame
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player
-from tests.network.player import Creeper
 from tests.network.test_forming import bend
+from tests.owners import Creeper
 from tests.tiers import thoroughly
 
 
@@ -36,14 +35,14 @@ def match_of(player: Player) -> Match:
 
 
 def place_of(player: Player) -> Position:
-    return match_of(player).record.position
+    return match_of(player).history.position
 
 
 def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
     """Return a message for a step as a player signs it, whatever their program would."""
     match = match_of(player)
     assert match.me is not None
-    return sign(Message(match.record.match, place.step, place.tip, match.me, kind, body), match.signer.key)
+    return sign(Message(match.history.match, place.step, place.tip, match.me, kind, body), match.signer.key)
 
 
 def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
@@ -57,7 +56,7 @@ def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
 
 def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
     """Let a player answer turns up to the first one in a state for which the condition holds."""
-    player._bot = Creeper(random.Random(1))
+    player.bot = Creeper(random.Random(1))
     answer = player._answer
 
     def answer_or_hold() -> None:
@@ -70,17 +69,12 @@ def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
 
 async def stopped(people: Company, seats: int, condition: Callable[[State], bool], **options: Any) -> list[Player]:
     """Return the players of a match that stands still on a turn, all at the same step; who is on turn is the last."""
-    host = await people.sit("A")
     ruleset = CLASSIC.with_options(options.pop("ruleset", {}))
-    opened = await host.node.host(TableSettings("Friday", ruleset, seats, options.pop("patience", IMPATIENT)))
-    players = [host]
-    for name in "BCDEFGHIJ"[: seats - 1]:
-        players.append(await people.sit(name))
-        await players[-1].node.join(opened.join_line)
+    players, _ = await people.table(seats, patience=options.pop("patience", IMPATIENT), ruleset=ruleset)
     for player in players:
         hold_when(player, condition)
-    await host.until_true(lambda: any(is_held(player) for player in players))
-    await host.until_true(lambda: len({place_of(player).tip for player in players}) == 1)
+    await players[0].until_true(lambda: any(is_held(player) for player in players))
+    await players[0].until_true(lambda: len({place_of(player).tip for player in players}) == 1)
     return sorted(players, key=is_held)
 
 
@@ -100,20 +94,20 @@ def after_bids(count: int) -> Callable[[State], bool]:
 
 def closed_steps(player: Player) -> list[Position]:
     """Return the steps since the last LOCK that stand closed."""
-    place, chain = place_of(player), match_of(player).record.chain
+    place, chain = place_of(player), match_of(player).history.chain
     return list(chain[place.locked + 1 : place.step])
 
 
 def truthful(liar: Player, place: Position, number: int, kind: Kind = Kind.ABSENT) -> Signed:
     """Return a vote that a step stands as it was closed."""
-    entries = match_of(liar).record.closed(place.step)
+    entries = match_of(liar).history.closed(place.step)
     assert entries is not None
     return signed(liar, place, kind, (number, entries, -1) if kind is Kind.ABSENT else (number, entries))
 
 
 def decided(player: Player, since: int) -> list[int]:
     """Return the rounds in which steps were decided by votes, from a step on."""
-    chain = match_of(player).record.chain[since:]
+    chain = match_of(player).history.chain[since:]
     return [read_vote(place.certificate[-1]).round for place in chain if place.certificate]
 
 
@@ -145,7 +139,7 @@ async def test_a_voter_against_every_closed_step_is_out_after_one_patience_and_t
         rounds = decided(player, place.locked + 1)
         assert len(rounds) <= 2
         assert max(rounds) <= 2
-        assert match_of(player).record.goes_through(place)
+        assert match_of(player).history.goes_through(place)
 
 
 @pytest.mark.thorough
@@ -181,7 +175,7 @@ async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_sta
     """It was undone, which rescued a bluffing friend of the cheat's. The cheat is out from the open step on."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=WAITING)
     place, me = place_of(liar), match_of(liar).me
-    chain = match_of(liar).record.chain
+    chain = match_of(liar).history.chain
     before, after = next(
         pair for pair in reversed(list(pairwise(chain))) if pair[0].kind is Kind.REVEAL and me in pair[1].entries
     )
@@ -189,13 +183,13 @@ async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_sta
     for player in honest:
         assert (await player.until(Misbehaved)).player.name == liar.name
         await player.until_true(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
-        record = match_of(player).record
-        assert record.goes_through(place)
-        assert record.chain[after.step].entries == after.entries
+        history = match_of(player).history
+        assert history.goes_through(place)
+        assert history.chain[after.step].entries == after.entries
         assert decided(player, before.step) in ([0], [1])
     go_on(*honest)
     for player in honest:
-        await player.until(MatchOver)
+        await player.until(MatchResult)
 
 
 @pytest.mark.parametrize("seats", [4, *thoroughly([10])])
@@ -212,7 +206,7 @@ async def test_finalists_go_on_at_once_though_all_earlier_players_are_gone(peopl
             await player.kill()
     go_on(*finalists)
     for player in finalists:
-        await player.until(MatchOver)
+        await player.until(MatchResult)
         assert not player.told(Overdue)
         assert decided(player, place.step) == []
 

@@ -113,7 +113,7 @@ async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, 
     assert contradictions(signed) == []
 
 
-async def test_a_spectator_survives_the_death_of_whom_it_watches_with_and_comes_late_or_early(tmp_path: Path) -> None:
+async def test_a_spectator_survives_the_death_of_its_source_and_comes_late_or_early(tmp_path: Path) -> None:
     async with processes(tmp_path) as at:
         slowly = ("--delay", "0.05", *LOOPBACK)
         host = await at.start("A", "--host", "3", *slowly)

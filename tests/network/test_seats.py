@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from protocol.errors import NodeError
-from protocol.events import AwaitingHost, LobbyChanged, MatchOver, MatchStarted, TableJoined
+from protocol.events import AwaitingHost, LobbyChanged, MatchResult, MatchStarted, TableJoined
+from protocol.node.locator import Target
+from protocol.node.spectator_session import SpectatorSession
 from tests.network.company import Player
 from tests.network.test_again import Evening, evening, friday, quickly
 
@@ -39,6 +42,35 @@ async def test_seats_are_kept_briefly_for_the_last_players(evening: Evening, mon
     await evening.end(host, watching)
 
 
+async def test_a_player_sits_down_though_the_match_ended_before_it_could_be_watched(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting to watch that match, the player watched the open table, and waited for themselves without end."""
+    _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
+    await evening.end(host, guest, watching)
+    await evening.open(host, friday(2, dice="5"))
+    host.hold()
+    await evening.rejoin(guest)
+    await evening.told(guest, MatchStarted)
+    is_open, enter = asyncio.Event(), SpectatorSession.enter
+
+    async def enter_late(session: SpectatorSession, places: Sequence[Target]) -> None:
+        await is_open.wait()
+        await enter(session, places)
+
+    monkeypatch.setattr(SpectatorSession, "enter", enter_late)
+    monkeypatch.setattr("protocol.node.host.KEPT", 0.1)
+    waiting = asyncio.create_task(evening.rejoin(watching))
+    await watching.until(AwaitingHost, lambda event: event.host_is == "playing")
+    host.go_on()
+    await evening.end(host, guest)
+    await evening.open(host, friday(2))
+    is_open.set()
+    await waiting
+    evening.began[watching] = watching.events.index(await watching.until(TableJoined))
+    await evening.end(host, watching)
+
+
 async def test_a_player_without_a_seat_watches_and_sits_down_for_the_next_match(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
@@ -52,7 +84,7 @@ async def test_a_player_without_a_seat_watches_and_sits_down_for_the_next_match(
     before = len(watching.events)
     host.go_on()
     await evening.end(host, guest)
-    await watching.until(MatchOver, after=before)
+    await watching.until(MatchResult, after=before)
     assert not waiting.done()
     evening.began[watching] = len(watching.events)
     await evening.open(host, friday(3))

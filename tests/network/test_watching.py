@@ -19,7 +19,7 @@ from protocol.events import (
     Happened,
     LobbyChanged,
     MatchFormed,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     Misbehaved,
     Notice,
@@ -52,8 +52,7 @@ from protocol.wire.frames import (
     WatchAim,
     encode_frame,
 )
-from protocol.wire.genesis import Patience
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
+from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 
@@ -81,8 +80,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
 
 @pytest.mark.parametrize("players", [2, 3, 5])
 async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, players))
+    (host,), opened = await people.table(players, "A")
     watching = await watcher(people, opened.join_line)
     watched = await watching.until(TableWatched)
     assert (watched.name, watched.host.name, watched.ruleset, watched.seats) == ("Friday", "A", CLASSIC, players)
@@ -110,7 +108,7 @@ async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) 
     watching = await watcher(people, address(players[1]))
     started = await watching.until(MatchStarted)
     assert started.resumed
-    position = players[1].node.match.record.position  # type: ignore[union-attr]
+    position = players[1].node.match.history.position  # type: ignore[union-attr]
     assert started.state == position.state
     before = len(players[0].told(Happened))
     players[0].go_on()
@@ -118,14 +116,14 @@ async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) 
     seen = [event.event for event in watching.told(Happened)]
     assert seen == [event.event for event in players[0].told(Happened)][before:]
     assert watching.node.match is not None
-    assert watching.node.match.record.results
+    assert watching.node.match.history.results
 
 
 async def test_a_spectator_after_the_end_gets_the_transcript(people: Company) -> None:
     players, _ = await people.table(2)
-    ends = [await player.until(MatchOver) for player in players]
+    ends = [await player.until(MatchResult) for player in players]
     watching = await watcher(people, address(players[0]))
-    over = await watching.until(MatchOver)
+    over = await watching.until(MatchResult)
     assert over.transcript.read_bytes() == ends[0].transcript.read_bytes()
     assert over.places == ends[0].places
     assert [type(each.event) for each in watching.told(Happened)] == [game.MatchOver]
@@ -170,7 +168,7 @@ async def test_a_returning_player_knows_and_tells_the_table_name(people: Company
     advertisement, _ = back.node._locator._advertised  # type: ignore[misc]
     assert (advertisement.name, advertisement.status) == ("Friday", "playing")
     (stored,) = back.node._store.matches()
-    assert (stored.table, stored.name) == ("Friday", f"{date.fromtimestamp(stored.created)}-friday")
+    assert (stored.table_name, stored.name) == ("Friday", f"{date.fromtimestamp(stored.created)}-friday")
 
 
 async def test_every_player_shows_a_private_match_to_spectators_with_the_join_line(
@@ -199,28 +197,24 @@ async def test_every_player_shows_a_private_match_to_spectators_with_the_join_li
     for player in (host, guest):
         player.go_on()
     await agree(host, guest, early, late, other)
-    assert late.told(MatchOver)[0].match_id == match
+    assert late.told(MatchResult)[0].match_id == match
 
 
 async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SPECTATORS_OF_A_LOBBY", 2)
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    (host,), opened = await people.table(2, "A")
     watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
     assert await refused(people, opened.join_line, "X") == "full"
     await watching.pop().leave()
-    await host.until_true(lambda: len(host.node._audience) == 1)
+    await host.until_true(lambda: len(host.node._active.audience) == 1)
     watching.append(await watcher(people, opened.join_line, "Y"))
-    guest = await people.sit("B")
-    await guest.node.join(opened.join_line)
+    (guest,) = await people.join(opened.join_line, "B")
     await agree(host, guest, *watching)
 
 
 async def test_spectators_have_the_places_of_strangers_and_no_others(people: Company) -> None:
-    host = await people.sit("A", bounds=Limits(links_outside_roster=2))
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
-    guest = await people.sit("B")
-    await guest.node.join(opened.join_line)
+    (host,), opened = await people.table(2, "A", bounds=Limits(links_outside_roster=2))
+    (guest,) = await people.join(opened.join_line, "B")
     await in_mid_match(guest)
     watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
     assert await refused(people, opened.join_line, "X") == "unreachable"
@@ -240,7 +234,7 @@ async def test_players_do_not_watch_themselves_and_nothing_is_to_be_seen_where_n
     assert await refused(people, "127.0.0.1:1") == "unreachable"
     assert await refused(people, "127.0.0.1:1/TYPO", "V") == "not-found"
     idle = await people.sit("idle")
-    await idle.node._listen(0)
+    await idle.node._presence.listen(0)
     assert await refused(people, address(idle), "X") == "refused"
 
 
@@ -289,16 +283,13 @@ async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_t
 
 
 async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: Company) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, Patience(5, 5)))
+    (host,), opened = await people.table(3, "A", IMPATIENT)
     watching = await watcher(people, opened.join_line)
-    guests = [await people.sit(name) for name in "BC"]
-    for guest in guests:
-        await guest.node.join(opened.join_line)
+    guests = await people.join(opened.join_line, *"BC")
     await in_mid_match(host)
     await host.leave()
     late = await watcher(people, address(guests[0]), "late")
-    ends = [await each.until(MatchOver) for each in (*guests, watching, late)]
+    ends = [await each.until(MatchResult) for each in (*guests, watching, late)]
     transcripts = [end.transcript.read_bytes() for end in ends]
     assert len({end.places for end in ends}) == 1
     assert [verify(each).verdict for each in transcripts] == ["unproven"] * 4
@@ -306,8 +297,7 @@ async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: C
 
 
 async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
     await host.leave()
     assert (await watching.until(TableClosed)).code == "closed"
@@ -353,42 +343,42 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
     await in_mid_match(players[0])
     match = players[1].node.match
     assert match is not None
-    record = match.record
-    mine = next(signed for position in record.chain[1:] for signed in position.entries.values())
+    history = match.history
+    mine = next(signed for position in history.chain[1:] for signed in position.entries.values())
     stranger = Stranger()
     host = await stranger.watch(players[0])
     (proposed,) = await stranger.until(1, Propose)
-    assert proposed == Propose(record.genesis_data)
+    assert proposed == Propose(history.genesis_data)
     inputs: list[object] = []
-    feed = players[0].node._playing.feed  # type: ignore[union-attr]
+    feed = players[0].node._active.playing.feed  # type: ignore[union-attr]
 
     def noted(item: MatchInput) -> None:
         inputs.append(item)
         feed(item)
 
-    players[0].node._playing.feed = noted  # type: ignore[method-assign, union-attr]
+    players[0].node._active.playing.feed = noted  # type: ignore[method-assign, union-attr]
     for frame in (
         Carried(*mine.wire),
         Carried(b"nonsense", bytes(64)),
         Say(b"nonsense", bytes(64)),
-        Page(record.match, 0, (mine.wire,)),
-        Propose(record.genesis_data),
+        Page(history.match, 0, (mine.wire,)),
+        Propose(history.genesis_data),
         Table("Friday", (), 2, (), ()),
         JoinTable(()),
         Refuse("full", "no"),
         Need(bytes(32), 0, bytes(32), 0),
-        Cut(record.match, (0, 1)),
+        Cut(history.match, (0, 1)),
     ):
         stranger.mesh.send(host, encode_frame(frame))
         stranger.mesh.flush()
-    stranger.mesh.send(host, encode_frame(Need(record.match, 0, record.match, 0)))
+    stranger.mesh.send(host, encode_frame(Need(history.match, 0, history.match, 0)))
     stranger.mesh.flush()
     await stranger.until(1, Page)
     assert [type(each).__name__ for each in inputs] == ["Needed"]
     assert stranger.is_up
     stranger.mesh.send(host, encode_frame(Leave("bye")))
     stranger.mesh.flush()
-    await players[0].until_true(lambda: len(players[0].node._audience) == 0)
+    await players[0].until_true(lambda: len(players[0].node._active.audience) == 0)
     players[0].go_on()
     await agree(*players)
     await stranger.mesh.close()
@@ -401,11 +391,11 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
     monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 1e-6)
     players, _ = await people.table(2)
     await in_mid_match(players[0], 20)
-    record = players[0].node.match.record  # type: ignore[union-attr]
+    history = players[0].node.match.history  # type: ignore[union-attr]
     stranger = Stranger()
     host = await stranger.watch(players[0])
     for step in range(20):
-        stranger.mesh.send(host, encode_frame(Need(record.match, step, record.chain[step].tip, 0)))
+        stranger.mesh.send(host, encode_frame(Need(history.match, step, history.chain[step].tip, 0)))
         stranger.mesh.flush()
     players[0].go_on()
     await agree(*players)
@@ -419,8 +409,8 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
 async def test_a_genesis_is_taken_only_from_its_players(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
-    record = players[0].node.match.record  # type: ignore[union-attr]
-    fake = FakePlayer(record.genesis_data, MatchAim(record.match))
+    history = players[0].node.match.history  # type: ignore[union-attr]
+    fake = FakePlayer(history.genesis_data, MatchAim(history.match))
     assert await refused(people, await fake.open()) == "refused"
     await fake.mesh.close()
     players[0].go_on()
@@ -434,7 +424,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
     await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
     for player in (players[0], others[0]):
         await in_mid_match(player)
-    match = players[0].node.match.record.match  # type: ignore[union-attr]
+    match = players[0].node.match.history.match  # type: ignore[union-attr]
     watching = await people.sit("W")
     places = [Target(((HOST, player.node.port),), match) for player in (others[0], players[0])]
 

@@ -8,7 +8,7 @@ import pytest
 
 from protocol import limits
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchOver, MatchStarted, PeerLost, Said
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, Said
 from protocol.match.words import Word, sign_word
 from protocol.node.node import TableSettings
 from protocol.wire.frames import Say, encode_frame
@@ -37,11 +37,7 @@ def throw(sender: Player, receiver: Player, *words: Word) -> None:
 
 async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, str]:
     """Return a host and two guests at a table that waits for more, who watches it, and the join line."""
-    host = await people.sit("A")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
-    guests = [await people.sit(name) for name in "BC"]
-    for guest in guests:
-        await guest.node.join(opened.join_line)
+    (host, *guests), opened = await people.table(seats, "ABC")
     for guest in guests:
         await guest.until(LobbyChanged, lambda event: len(event.players) == 3)
     watching = await people.sit("W")
@@ -113,16 +109,21 @@ async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company)
 
 async def test_words_that_cannot_be_said_are_refused_with_a_sentence(people: Company) -> None:
     (host, guest, _), watching, _ = await lobby(people)
-    for player, text, reason in (
-        (host, "x" * 201, "what you say has 201 characters, and at most 200 can be said at once"),
-        (guest, "\x1b[2J", "what you say must not have control or invisible characters (U+001B)"),
-        (guest, " ", "what you say is empty"),
-        (watching, "hello", "spectators cannot speak"),
-        (await people.sit("lonely"), "hello", "nobody is there to hear it"),
+    for player, text, reason, hint in (
+        (host, "x" * 201, "what you say has 201 characters, and at most 200 can be said at once", "shorten it"),
+        (
+            guest,
+            "\x1b[2J",
+            "what you say must not have control or invisible characters (U+001B)",
+            "leave these characters out",
+        ),
+        (guest, " ", "what you say is empty", "type something after say"),
+        (watching, "hello", "spectators cannot speak", "sit down for the next match"),
+        (await people.sit("lonely"), "hello", "nobody is there to hear it", ""),
     ):
         with pytest.raises(NodeError) as caught:
             player.node.say(text)
-        assert caught.value.reason == reason
+        assert (caught.value.reason, caught.value.hint) == (reason, hint)
     assert heard(host) == heard(guest) == heard(watching) == []
 
 
@@ -150,7 +151,7 @@ async def test_a_host_with_nobody_at_the_table_speaks_to_nobody(people: Company)
 
 async def settled(sender: Player, receiver: Player, text: str) -> None:
     """Wait until the receiver has taken all that the sender threw before."""
-    context = sender.node._floors()[-1].context
+    context = sender.node._active.floors()[-1].context
     throw(sender, receiver, sign_word(context, sender.node.identity, 2**62, text))
     await receiver.until(Said, lambda said: said.text == text)
 
@@ -162,7 +163,7 @@ async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Co
     honest, hostile, other = players
     match = honest.node.match
     assert match is not None
-    here, table = match.record.match, match.record.genesis.table
+    here, table = match.history.match, match.history.genesis.table
     eve, ada = hostile.node.identity, other.node.identity
     before = len(honest.told(Said))
     throw(
@@ -185,7 +186,7 @@ async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Co
 
 async def test_a_host_cannot_invent_or_repeat_words_of_a_guest(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
-    table = host.node.table
+    table = host.node.table_id
     await all_hear(guest, "hello", host, other, watching)
     word = sign_word(table, guest.node.identity, 2**60, "once more")
     throw(
@@ -203,7 +204,7 @@ async def test_a_host_cannot_invent_or_repeat_words_of_a_guest(people: Company) 
 
 async def test_a_guest_speaks_for_nobody_else(people: Company) -> None:
     (host, guest, other), _, _ = await lobby(people)
-    throw(guest, host, sign_word(host.node.table, other.node.identity, 3, "well signed, over the wrong link"))
+    throw(guest, host, sign_word(host.node.table_id, other.node.identity, 3, "well signed, over the wrong link"))
     await settled(guest, host, "that is all")
     assert heard(host) == [("B", "that is all")]
     assert guest.told(LobbyChanged)
@@ -215,10 +216,10 @@ async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Comp
     honest, hostile = players
     match = honest.node.match
     assert match is not None
-    flood = [sign_word(match.record.match, hostile.node.identity, number, f"{number}") for number in range(500)]
+    flood = [sign_word(match.history.match, hostile.node.identity, number, f"{number}") for number in range(500)]
     throw(hostile, honest, *flood)
     await asyncio.sleep(0)
-    last = sign_word(match.record.match, hostile.node.identity, 2**61, "last")
+    last = sign_word(match.history.match, hostile.node.identity, 2**61, "last")
     while ("B", "last") not in heard(honest):  # as soon as it is not too fast any more
         throw(hostile, honest, last)
         await asyncio.sleep(0.2)
@@ -248,7 +249,7 @@ async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Compa
     players, _, _ = await lobby(people)
     stranger = Stranger()
     host = await stranger.watch(players[0])
-    word = sign_word(players[0].node.table, stranger.identity, 1, "hello")
+    word = sign_word(players[0].node.table_id, stranger.identity, 1, "hello")
     stranger.mesh.send(host, encode_frame(Say(word.data, word.signature)))
     stranger.mesh.flush()
     stranger.mesh.send(host, encode_frame(Say(b"nonsense", bytes(64))))
@@ -270,6 +271,6 @@ async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) ->
             guest.node.say(f"{guest.name} {len(guest.told(Said))}")
             await asyncio.sleep(0)
     for player in (host, *guests):
-        await player.until(MatchOver)
+        await player.until(MatchResult)
     for player in (host, guests[0]):
         assert [name for name, _ in heard(player)].count("B") == 2

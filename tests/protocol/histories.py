@@ -1,4 +1,4 @@
-"""Records to be tried out: a copy takes what the original is spared."""
+"""Histories to try things on: the copy takes them, and the original stays as it is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import copy
 from protocol.consensus.history import History
 
 
-def fork(record: History) -> History:
-    """Return a record that goes its own way from here. Positions and messages never change, so they are shared."""
-    twin = copy.copy(record)
-    for name, value in vars(record).items():
+def fork(history: History) -> History:
+    """Return a history that goes its own way from here. Positions and messages never change, so they are shared."""
+    twin = copy.copy(history)
+    for name, value in vars(history).items():
         if isinstance(value, list | dict | set):
             setattr(twin, name, copy.copy(value))
     return twin

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from p2pdice import PRESETS, State
+from p2pdice import PRESETS
 from p2pdice.moves import FACES, MAX_QUANTITY
 from protocol.consensus.history import History
-from protocol.consensus.position import Purpose
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.wire.canonical import encode
 from tests.protocol.scribe import due
@@ -21,19 +20,19 @@ HIGHEST: Final = (MAX_QUANTITY, FACES[-1])
 def marathon(players: int, dice: int = 10) -> Iterator[bytes]:
     """Yield the transcript of such a match, piece by piece. With ten players it has more than 100 MiB."""
     table, seeds = genesis(MARATHON.with_options({"dice": str(dice)}), players, b"marathon")
-    record = History(table.encoded())
-    yield encode((TRANSCRIPT_TAG, record.genesis_data))
-    while record.position.kind is not None:
-        position = record.position
-        move = _move(position.state) if position.purpose is Purpose.TURN else ""
+    history = History(table.encoded())
+    yield encode((TRANSCRIPT_TAG, history.genesis_data))
+    while history.position.kind is not None:
+        position = history.position
         for author in position.owed:
-            signed = due(record, author, seeds[author], move)
-            record.add(signed)
+            signed = due(history, author, seeds[author], _next_bid)
+            history.add(signed)
             yield encode(signed.wire)
-        record.forget()
+        history.drop_position()
 
 
-def _move(state: State | None) -> str:
+def _next_bid(history: History) -> str:
+    state = history.position.state
     assert state is not None
     if state.bid is None:
         return "1x1"

@@ -47,10 +47,10 @@ class FairMatch:
     messages: tuple[Signed, ...]
     encodings: tuple[bytes, ...]
     """Of the messages, as they stand in the file."""
-    records: Mapping[int, History]
-    """The record before each step."""
+    histories: Mapping[int, History]
+    """The history before each step."""
     between: tuple[History, ...]
-    """The record before each message."""
+    """The history before each message."""
     starts: Mapping[int, int]
     """Index of the first message of each step; at the end, their number."""
     foreign: tuple[bytes, ...]
@@ -58,11 +58,11 @@ class FairMatch:
 
     def step(self, place: int) -> int:
         """Return the step of a message, or the last one behind them all."""
-        return self.messages[place].message.step if place < len(self.messages) else max(self.records)
+        return self.messages[place].message.step if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:
         """Return the step of a message as a position."""
-        return self.records[self.step(place)].position
+        return self.histories[self.step(place)].position
 
     def rest(self, place: int) -> bytes:
         """Return what the file holds from a message on."""
@@ -94,65 +94,65 @@ def play(ruleset: Ruleset, players: int, seed: int, *, leaves_after: int | None 
     other = World(PRESETS["classic"].with_options({"dice": "1"}), players, seed + 1)
     other.run()
     messages, between = [], []
-    record = History(world.data)
-    records, starts = {0: fork(record)}, {0: 0}
+    history = History(world.data)
+    histories, starts = {0: fork(history)}, {0: 0}
     for place, parsed in enumerate(open_transcript(data).messages):
-        between.append(fork(record))
-        signed = record.check_signature(parsed)
-        assert record.add(signed) is Outcome.ADDED
+        between.append(fork(history))
+        signed = history.check_signature(parsed)
+        assert history.add(signed) is Outcome.ADDED
         messages.append(signed)
-        if record.position.step == len(records):
-            records[record.position.step] = fork(record)
-            starts[record.position.step] = place + 1
-    assert record.position.purpose is Purpose.END
+        if history.position.step == len(histories):
+            histories[history.position.step] = fork(history)
+            starts[history.position.step] = place + 1
+    assert history.position.purpose is Purpose.END
     encodings = tuple(encode(signed.wire) for signed in messages)
     foreign = tuple(encode(signed.wire) for signed in open_transcript(other.machines[0].transcript).messages)
     keys = tuple(map(MatchKey, world.seeds))
-    return FairMatch(world.genesis, data, keys, tuple(messages), encodings, records, tuple(between), starts, foreign)
+    return FairMatch(world.genesis, data, keys, tuple(messages), encodings, histories, tuple(between), starts, foreign)
 
 
-def judge(history: FairMatch, place: int, rest: bytes) -> Verdict:
+def judge(played: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return :func:`protocol.consensus.verifier.verify`'s verdict on a file that is changed from a message on.
 
     What stands before the message's step is the same in every such file, and is folded once for all.
     """
-    step = history.step(place)
-    return _judge_from(history, history.records[step], history.starts[step], place, rest)
+    step = played.step(place)
+    return _judge_from(played, played.histories[step], played.starts[step], place, rest)
 
 
-def judge_end(history: FairMatch, place: int, rest: bytes) -> Verdict:
+def judge_end(played: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return the verdict on a file that ends within a message: nothing before that can matter any more."""
-    return _judge_from(history, history.between[place], place, place, rest)
+    return _judge_from(played, played.between[place], place, place, rest)
 
 
-def _judge_from(history: FairMatch, record: History, start: int, place: int, rest: bytes) -> Verdict:
-    header = encode((TRANSCRIPT_TAG, record.genesis_data))
-    known, changed = b"".join(history.encodings[:start]), b"".join(history.encodings[start:place]) + rest
+def _judge_from(played: FairMatch, history: History, start: int, place: int, rest: bytes) -> Verdict:
+    header = encode((TRANSCRIPT_TAG, history.genesis_data))
+    known, changed = b"".join(played.encodings[:start]), b"".join(played.encodings[start:place]) + rest
     with (
-        patch.object(verifier, "History", lambda _: fork(record)),
+        patch.object(verifier, "History", lambda _: fork(history)),
         patch.object(verifier, "open_transcript", lambda _: open_transcript(header + changed)),
     ):
         return verify(header + known + changed)
 
 
-def judge_bytes(history: FairMatch, offset: int, data: bytes) -> Verdict:
+def judge_bytes(played: FairMatch, offset: int, data: bytes) -> Verdict:
     """Return the verdict on a file that is the transcript up to this offset, judged from the message around it on."""
-    starts = list(accumulate(map(len, history.encodings), initial=len(history.data) - len(history.rest(0))))
+    starts = list(accumulate(map(len, played.encodings), initial=len(played.data) - len(played.rest(0))))
     place = bisect_right(starts, offset) - 1
-    return judge(history, place, data[starts[place] :]) if place >= 0 else verify(data)
+    return judge(played, place, data[starts[place] :]) if place >= 0 else verify(data)
 
 
-def judge_file(history: FairMatch, data: bytes) -> Verdict:
+def judge_file(played: FairMatch, data: bytes) -> Verdict:
     """Return the verdict on a whole file; if it begins with the transcript, that is not folded again."""
-    if not data.startswith(history.data):
+    if not data.startswith(played.data):
         return verify(data)
-    return judge(history, len(history.messages), data[len(history.data) :])
+    return judge(played, len(played.messages), data[len(played.data) :])
 
 
-def judge_whole(history: FairMatch, place: int, rest: bytes) -> Verdict:
+def judge_whole(played: FairMatch, place: int, rest: bytes) -> Verdict:
     """Return the verdict on the same file, all of it judged. Keeping the match in memory must make no difference."""
-    header = encode((TRANSCRIPT_TAG, history.genesis.encoded()))
-    data = header + b"".join(history.encodings[:place]) + rest
+    header = encode((TRANSCRIPT_TAG, played.genesis.encoded()))
+    data = header + b"".join(played.encodings[:place]) + rest
     verdict = verify(data)
     assert examine(data).verdict == verdict
     return verdict
@@ -168,10 +168,10 @@ def _flip(data: bytes, start: int, end: int, rng: Random) -> bytes:
     return data[:place] + bytes((data[place] ^ 1 << rng.randrange(8),)) + data[place + 1 :]
 
 
-def flipped_bits(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def flipped_bits(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A bit of each field, of the arrays around them, and of either half of the signature."""
-    encoding, rest = history.encodings[place], history.rest(place + 1)
-    signed = history.messages[place]
+    encoding, rest = played.encodings[place], played.rest(place + 1)
+    signed = played.messages[place]
     first = encoding.index(signed.data)
     fields = [encode(value) for value in cast("tuple[Value, ...]", decode(signed.data))]
     ends = [0, first, first + 1]
@@ -182,162 +182,162 @@ def flipped_bits(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]
         yield _flip(encoding, start, end, rng) + rest
 
 
-def dropped(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    yield history.rest(place + 1)
+def dropped(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+    yield played.rest(place + 1)
 
 
-def _soon(history: FairMatch, place: int, rng: Random) -> int:
+def _soon(played: FairMatch, place: int, rng: Random) -> int:
     """Return an index behind a message: not too far, as the verifier gets there message by message."""
-    return rng.randrange(place, min(place + 8, len(history.messages))) + 1
+    return rng.randrange(place, min(place + 8, len(played.messages))) + 1
 
 
-def duplicated(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    yield history.encodings[place] + history.rest(place)
-    later = _soon(history, place, rng)
-    yield b"".join(history.encodings[place:later]) + history.encodings[place] + history.rest(later)
+def duplicated(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+    yield played.encodings[place] + played.rest(place)
+    later = _soon(played, place, rng)
+    yield b"".join(played.encodings[place:later]) + played.encodings[place] + played.rest(later)
 
 
-def swapped(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    for other in {place + 1, rng.randrange(place, len(history.messages))} - {place, len(history.messages)}:
-        order = list(history.encodings)
+def swapped(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+    for other in {place + 1, rng.randrange(place, len(played.messages))} - {place, len(played.messages)}:
+        order = list(played.encodings)
         order[place], order[other] = order[other], order[place]
         yield b"".join(order[place:])
 
 
-def inserted(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def inserted(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A message of another match, and one from elsewhere in this one."""
-    own = rng.choice([each for index, each in enumerate(history.encodings) if index != place])
-    for stranger in (rng.choice(history.foreign), own):
-        yield stranger + history.rest(place)
+    own = rng.choice([each for index, each in enumerate(played.encodings) if index != place])
+    for stranger in (rng.choice(played.foreign), own):
+        yield stranger + played.rest(place)
 
 
-def truncated(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def truncated(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """At every byte."""
-    for length in range(len(history.encodings[place])):
-        yield history.encodings[place][:length]
+    for length in range(len(played.encodings[place])):
+        yield played.encodings[place][:length]
 
 
-def appended(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def appended(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Behind the end: a byte, a value, a message of the match or of another, another transcript, receipts."""
-    if place < len(history.messages):
+    if place < len(played.messages):
         return
-    end = history.position(place)
+    end = played.position(place)
     yield from (b"\0", b"\xc0", encode(()), encode((b"", b"")))
-    yield from (history.encodings[-1], history.foreign[0], history.data)
-    for author in range(len(history.keys)):
-        receipt = Message(history.records[0].match, end.step, end.tip, author, Kind.RESULT, end.lock)
-        yield history.sign(receipt)
-        yield history.sign(receipt, body=bytes(32))
+    yield from (played.encodings[-1], played.foreign[0], played.data)
+    for author in range(len(played.keys)):
+        receipt = Message(played.histories[0].match, end.step, end.tip, author, Kind.RESULT, end.lock)
+        yield played.sign(receipt)
+        yield played.sign(receipt, body=bytes(32))
 
 
-def respelled(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def respelled(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """In msgpack that is not canonical: the array in the file, and what was signed, signed again."""
-    signed, rest = history.messages[place], history.rest(place + 1)
+    signed, rest = played.messages[place], played.rest(place + 1)
     yield encode_loosely(rng, signed.wire) + rest
     data = encode_loosely(rng, decode(signed.data))
-    yield encode((data, history.keys[signed.message.author].sign(data))) + rest
+    yield encode((data, played.keys[signed.message.author].sign(data))) + rest
 
 
-def exchanged_signatures(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def exchanged_signatures(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """None, none to speak of, another message's, another player's, and more bytes than a signature has."""
-    signed, rest = history.messages[place], history.rest(place + 1)
-    other = rng.choice([each for each in history.messages if each.id != signed.id])
-    intruder = history.keys[(signed.message.author + 1) % len(history.keys)]
+    signed, rest = played.messages[place], played.rest(place + 1)
+    other = rng.choice([each for each in played.messages if each.id != signed.id])
+    intruder = played.keys[(signed.message.author + 1) % len(played.keys)]
     for signature in (b"", bytes(64), other.signature, intruder.sign(signed.data), signed.signature + b"\0"):
         yield encode((signed.data, signature)) + rest
     yield encode((signed.data,)) + rest
     yield encode((signed.signature, signed.data)) + rest
 
 
-def displaced(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def displaced(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Rightly signed, but for another match, another history, another step; or in another's name."""
-    message, rest = history.messages[place].message, history.rest(place + 1)
-    yield history.sign(message, match=rng.randbytes(32)) + rest
-    yield history.sign(message, tip=rng.randbytes(32)) + rest
-    yield history.sign(message, step=message.step + 1) + rest
+    message, rest = played.messages[place].message, played.rest(place + 1)
+    yield played.sign(message, match=rng.randbytes(32)) + rest
+    yield played.sign(message, tip=rng.randbytes(32)) + rest
+    yield played.sign(message, step=message.step + 1) + rest
     if message.step:
-        yield history.sign(message, step=message.step - 1) + rest
-    for author in ((message.author + 1) % len(history.keys), len(history.keys), 255):
+        yield played.sign(message, step=message.step - 1) + rest
+    for author in ((message.author + 1) % len(played.keys), len(played.keys), 255):
         forged = message._replace(author=author)
-        yield encode(sign(forged, history.keys[message.author]).wire) + rest
+        yield encode(sign(forged, played.keys[message.author]).wire) + rest
 
 
-def other_states(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def other_states(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A LOCK on another state proves that a program is wrong, not that a player is."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind is Kind.LOCK:
-        yield history.sign(message, body=rng.randbytes(32)) + history.rest(place + 1)
+        yield played.sign(message, body=rng.randbytes(32)) + played.rest(place + 1)
 
 
-def changed_votes(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def changed_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """Of another round, for other entries, of another kind, or by who has no vote."""
-    message, position, rest = history.messages[place].message, history.position(place), history.rest(place + 1)
+    message, position, rest = played.messages[place].message, played.position(place), played.rest(place + 1)
     if message.kind is not Kind.CLOSE:
         return
     number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
-    yield history.sign(message, body=(number + 1, entries)) + rest
+    yield played.sign(message, body=(number + 1, entries)) + rest
     for index, entry in enumerate(entries):
         for other in {b"", rng.randbytes(32)} - {entry}:
-            yield history.sign(message, body=(number, (*entries[:index], other, *entries[index + 1 :]))) + rest
-    yield history.sign(message, body=(number, entries[1:] or (b"",) * 2)) + rest
-    yield history.sign(message, kind=Kind.ABSENT, body=(number, entries, -1)) + rest
-    for author in set(range(len(history.keys))) - set(position.base):
-        yield history.sign(message, author=author) + rest
+            yield played.sign(message, body=(number, (*entries[:index], other, *entries[index + 1 :]))) + rest
+    yield played.sign(message, body=(number, entries[1:] or (b"",) * 2)) + rest
+    yield played.sign(message, kind=Kind.ABSENT, body=(number, entries, -1)) + rest
+    for author in set(range(len(played.keys))) - set(position.base):
+        yield played.sign(message, author=author) + rest
 
 
-def more_votes(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """One more than a majority; or one on a step that needs none."""
-    message, position = history.messages[place].message, history.position(place)
-    step = history.messages[history.starts[message.step] : history.starts[message.step + 1]]
+    message, position = played.messages[place].message, played.position(place)
+    step = played.messages[played.starts[message.step] : played.starts[message.step + 1]]
     if message.kind is Kind.CLOSE:
         for author in set(position.base) - {each.message.author for each in step if each.message.kind is Kind.CLOSE}:
-            vote = history.sign(message, author=author)
-            yield vote + history.rest(place)
-            end = history.starts[message.step + 1]
-            yield b"".join(history.encodings[place:end]) + vote + history.rest(end)
+            vote = played.sign(message, author=author)
+            yield vote + played.rest(place)
+            end = played.starts[message.step + 1]
+            yield b"".join(played.encodings[place:end]) + vote + played.rest(end)
     elif message.step > 0:
         ids = {each.message.author: each.id for each in step if each.message.kind is not Kind.CLOSE}
         entries = tuple(ids.get(author, b"") for author in position.owed)
         for author in position.base:
-            yield history.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + history.rest(place)
+            yield played.sign(message, author=author, kind=Kind.CLOSE, body=(0, entries)) + played.rest(place)
 
 
-def unnamed(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A message of who was voted absent, in its place among those of the step, and behind the votes."""
-    message, position = history.messages[place].message, history.position(place)
-    first, end = history.starts[message.step], history.starts[message.step + 1]
-    given = [each.message.author for each in history.messages[first:end] if each.message.kind is not Kind.CLOSE]
+    message, position = played.messages[place].message, played.position(place)
+    first, end = played.starts[message.step], played.starts[message.step + 1]
+    given = [each.message.author for each in played.messages[first:end] if each.message.kind is not Kind.CLOSE]
     for author in set(position.owed) - set(given):
         if place == first + sum(other < author for other in given):
-            late = history.sign(message, author=author, kind=Kind.RESIGN, body=())
-            yield late + history.rest(place)
-            yield b"".join(history.encodings[place:end]) + late + history.rest(end)
+            late = played.sign(message, author=author, kind=Kind.RESIGN, body=())
+            yield late + played.rest(place)
+            yield b"".join(played.encodings[place:end]) + late + played.rest(end)
 
 
-def early_receipts(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A RESULT before the end: a receipt of nothing, which proves that a program is wrong, not that a player is."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind is not Kind.CLOSE:
-        receipt = history.sign(message, kind=Kind.RESULT, body=rng.randbytes(32))
-        for after in (history.rest(place), history.rest(place + 1), b""):
+        receipt = played.sign(message, kind=Kind.RESULT, body=rng.randbytes(32))
+        for after in (played.rest(place), played.rest(place + 1), b""):
             yield receipt + after
 
 
-def more_than_proofs(history: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
+def more_than_proofs(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     """A proof of misconduct with something behind it that is none: the rest of the match, or anything at all."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind is Kind.CLOSE:
         return
     kind = Kind.MOVE if message.kind is not Kind.MOVE else Kind.LOCK
-    second = history.sign(message, kind=kind, body=_BODIES[kind])
-    proven = history.encodings[place] + second
-    receipt = history.sign(message, kind=Kind.RESULT, body=bytes(32))
-    for junk in (b"\0", second, history.foreign[0], receipt, history.encodings[place], history.data):
+    second = played.sign(message, kind=kind, body=_BODIES[kind])
+    proven = played.encodings[place] + second
+    receipt = played.sign(message, kind=Kind.RESULT, body=bytes(32))
+    for junk in (b"\0", second, played.foreign[0], receipt, played.encodings[place], played.data):
         yield proven + junk
-    if place + 1 < len(history.messages):
-        yield second + history.rest(place + 1)
-        yield second + history.encodings[-1]
-    yield history.encodings[place] + history.foreign[0] + second
+    if place + 1 < len(played.messages):
+        yield second + played.rest(place + 1)
+        yield second + played.encodings[-1]
+    yield played.encodings[place] + played.foreign[0] + second
 
 
 ALTERATIONS: Final[Mapping[str, Alteration]] = {
@@ -360,28 +360,28 @@ ALTERATIONS: Final[Mapping[str, Alteration]] = {
 }
 
 
-def altered_headers(history: FairMatch, rng: Random) -> Iterator[bytes]:
+def altered_headers(played: FairMatch, rng: Random) -> Iterator[bytes]:
     """Return whole files: another roster, other rules, other patience, another table, no header, two headers."""
-    tag, table, options, patience, roster = cast("tuple[Value, ...]", decode(history.genesis.encoded()))
-    records = cast("tuple[tuple[bytes, bytes, bytes], ...]", roster)
+    tag, table, options, patience, roster = cast("tuple[Value, ...]", decode(played.genesis.encoded()))
+    histories = cast("tuple[tuple[bytes, bytes, bytes], ...]", roster)
     rules = cast("tuple[tuple[str, Value], ...]", options)
     seconds = cast("tuple[int, int]", patience)
-    rest = history.rest(0)
-    swapped_match_signature = ((*records[0][:2], records[1][2]), *records[1:])
-    swapped_identity_signature = ((records[0][0], records[1][1], records[0][2]), *records[1:])
-    rosters = (tuple(reversed(records)), records[1:], (*records, records[-1]), records[:1] * 2, ())
+    rest = played.rest(0)
+    swapped_match_signature = ((*histories[0][:2], histories[1][2]), *histories[1:])
+    swapped_identity_signature = ((histories[0][0], histories[1][1], histories[0][2]), *histories[1:])
+    rosters = (tuple(reversed(histories)), histories[1:], (*histories, histories[-1]), histories[:1] * 2, ())
     for changed in (*rosters, swapped_match_signature, swapped_identity_signature):
         yield encode((TRANSCRIPT_TAG, encode((tag, table, options, patience, changed)))) + rest
-    others = [preset.options() for preset in PRESETS.values() if preset != history.genesis.ruleset]
+    others = [preset.options() for preset in PRESETS.values() if preset != played.genesis.ruleset]
     for changed_rules in (*others, rules[1:], (*rules, ("zeal", 1)), tuple(reversed(rules))):
         yield encode((TRANSCRIPT_TAG, encode((tag, table, changed_rules, patience, roster)))) + rest
     longer = (seconds[0] + 1, seconds[1])
     yield encode((TRANSCRIPT_TAG, encode((tag, table, options, longer, roster)))) + rest
     yield encode((TRANSCRIPT_TAG, encode((tag, b"\0" + rng.randbytes(15), options, patience, roster)))) + rest
-    yield encode(("p2pdice/2/transcripts", history.genesis.encoded())) + rest
-    yield encode_loosely(rng, (TRANSCRIPT_TAG, history.genesis.encoded())) + rest
+    yield encode(("p2pdice/2/transcripts", played.genesis.encoded())) + rest
+    yield encode_loosely(rng, (TRANSCRIPT_TAG, played.genesis.encoded())) + rest
     yield rest
-    yield encode((TRANSCRIPT_TAG, history.genesis.encoded())) + history.data
+    yield encode((TRANSCRIPT_TAG, played.genesis.encoded())) + played.data
 
 
 # Offences
@@ -389,7 +389,7 @@ def altered_headers(history: FairMatch, rng: Random) -> Iterator[bytes]:
 Offence = Callable[[FairMatch, int, Random], Iterator[tuple[bytes, int]]]
 """Yields what the file holds from the message on, and the author who is to be blamed."""
 
-_BODIES: Final[Mapping[Kind, Value]] = {
+_BODIES: Final[Mapping[int, Value]] = {
     Kind.COMMIT: (bytes(32),),
     Kind.LOCK: bytes(32),
     Kind.REVEAL: bytes(32),
@@ -407,37 +407,37 @@ _NO_MOVES: Final = ("concede", "no move", " 1x2", "1X2", "dudo", "\x1b[2J", "9" 
 """What is no move, is a concession (which is a RESIGN), or is not how moves are spelled between nodes."""
 
 
-def other_kinds(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def other_kinds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
-    message, position = history.messages[place].message, history.position(place)
+    message, position = played.messages[place].message, played.position(place)
     for kind, body in _BODIES.items():
         if kind not in (position.kind, Kind.RESIGN, Kind.RESULT):
-            yield history.sign(message, kind=kind, body=body), message.author
+            yield played.sign(message, kind=kind, body=body), message.author
 
 
-def early_reveals(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def early_reveals(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """The very share or key that is due later, before everybody has locked."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.LOCK):
         return
-    for later in history.messages[place + 1 :]:
+    for later in played.messages[place + 1 :]:
         if later.message.author == message.author and later.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE):
-            yield history.sign(message, kind=later.message.kind, body=later.message.body), message.author
+            yield played.sign(message, kind=later.message.kind, body=later.message.body), message.author
             return
 
 
-def out_of_turn(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def out_of_turn(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """By somebody of whom the step wants nothing."""
-    message, position = history.messages[place].message, history.position(place)
+    message, position = played.messages[place].message, played.position(place)
     if message.kind is Kind.CLOSE:
         return  # votes are nobody's turn
-    for author in set(range(len(history.keys))) - set(position.owed):
-        yield history.sign(message, author=author), author
+    for author in set(range(len(played.keys))) - set(position.owed):
+        yield played.sign(message, author=author), author
 
 
-def illegal_moves(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def illegal_moves(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Moves against these rules, also such as others allow; and texts that are none."""
-    message, position = history.messages[place].message, history.position(place)
+    message, position = played.messages[place].message, played.position(place)
     if message.kind is not Kind.MOVE:
         return
     assert position.state is not None
@@ -448,124 +448,124 @@ def illegal_moves(history: FairMatch, place: int, rng: Random) -> Iterator[tuple
                 continue
             except RulesError:
                 pass
-        yield history.sign(message, body=text), message.author
+        yield played.sign(message, body=text), message.author
 
 
-def wrong_openings(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def wrong_openings(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A share, a key or a stake that was not committed to."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     other = rng.randbytes(32)
     match message.body:
         case bytes() if message.kind is Kind.REVEAL:
-            yield history.sign(message, body=other), message.author
+            yield played.sign(message, body=other), message.author
         case (_, one, two) if message.kind is Kind.OPEN:
-            yield history.sign(message, body=(other, one, two)), message.author
+            yield played.sign(message, body=(other, one, two)), message.author
         case (int() as bet, tickets, salt):
             for body in ((bet + 1, tickets, salt), (bet, tickets, other), (NEWCOMER_COINS + 1, tickets, salt)):
-                yield history.sign(message, body=body), message.author
+                yield played.sign(message, body=body), message.author
 
 
-def wrong_counts(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """One commitment too many or too few."""
-    message, position = history.messages[place].message, history.position(place)
+    message, position = played.messages[place].message, played.position(place)
     if message.kind is Kind.COMMIT:
         count = 3 - COMMITMENTS[position.purpose]
-        yield history.sign(message, body=(rng.randbytes(32),) * count), message.author
+        yield played.sign(message, body=(rng.randbytes(32),) * count), message.author
 
 
-def contradictions(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A second message for one slot, beside the first and anywhere behind it."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind is Kind.CLOSE:
         return  # a vote against a vote: see proofs
     # A RESULT stands outside the history, in a slot of its own.
     kind = rng.choice([kind for kind in _BODIES if kind not in (message.kind, Kind.RESULT)])
     again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
-    for second in (history.sign(message, kind=kind, body=_BODIES[kind]), history.sign(message, body=again)):
-        for later in {place + 1, _soon(history, place, rng)}:
-            yield b"".join(history.encodings[place:later]) + second, message.author
+    for second in (played.sign(message, kind=kind, body=_BODIES[kind]), played.sign(message, body=again)):
+        for later in {place + 1, _soon(played, place, rng)}:
+            yield b"".join(played.encodings[place:later]) + second, message.author
 
 
-def after_the_end(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def after_the_end(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Anything but a receipt."""
-    if place < len(history.messages):
+    if place < len(played.messages):
         return
-    end = history.position(place)
-    for author in range(len(history.keys)):
+    end = played.position(place)
+    for author in range(len(played.keys)):
         for kind in set(_BODIES) - {Kind.RESULT}:
-            message = Message(history.records[0].match, end.step, end.tip, author, kind, _BODIES[kind])
-            yield history.sign(message), author
+            message = Message(played.histories[0].match, end.step, end.tip, author, kind, _BODIES[kind])
+            yield played.sign(message), author
 
 
 Bend = Callable[[Message], Value]
 """Gives the body with which a message is signed instead."""
 
 
-def resigned(history: FairMatch, place: int, bend: Bend) -> bytes:
+def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
     """Return what the file holds from a message on, if all had gone on from bodies that ``bend`` changes.
 
     Everybody signs again what they signed, on the new history, until that is impossible.
     """
-    step = history.step(place)
-    record = fork(history.records[step])
+    step = played.step(place)
+    history = fork(played.histories[step])
     parts = []
-    for index in range(history.starts[step], len(history.messages)):
-        message = history.messages[index].message
+    for index in range(played.starts[step], len(played.messages)):
+        message = played.messages[index].message
         body = bend(message) if index >= place else message.body
-        message = message._replace(tip=record.position.tip, body=body)
-        signed = sign(message, history.keys[message.author])
+        message = message._replace(tip=history.position.tip, body=body)
+        signed = sign(message, played.keys[message.author])
         if index >= place:
             parts.append(encode(signed.wire))
         try:
-            record.add(signed)
+            history.add(signed)
         except MisconductError:
             break
     return b"".join(parts)
 
 
-def _secrets(history: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
+def _secrets(played: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
     """Return the messages that open the share or stake, and the hand key, which ``author`` committed to at a place."""
     share = None
-    for later in history.messages[place + 1 :]:
+    for later in played.messages[place + 1 :]:
         message = later.message
-        if message.kind in (Kind.COMMIT, Kind.OPEN) and message.step > history.step(place):
+        if message.kind in (Kind.COMMIT, Kind.OPEN) and message.step > played.step(place):
             return share, message if message.kind is Kind.OPEN and share and message.author == author else None
         if message.author == author and message.kind in (Kind.REVEAL, Kind.STAKE):
             share = message
     return share, None
 
 
-def copied_commitments(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment, opened with that player's share: it names the other."""
-    message = history.messages[place].message
-    if message.kind not in (Kind.COMMIT, Kind.OPEN) or history.has_votes:
+    message = played.messages[place].message
+    if message.kind not in (Kind.COMMIT, Kind.OPEN) or played.has_votes:
         return  # votes name messages by their ids, which would be others
-    places = range(history.starts[message.step], history.starts[message.step + 1])
-    victims = [each for each in places if each != place and history.messages[each].message.kind is message.kind]
-    share, _ = _secrets(history, place, message.author)
+    places = range(played.starts[message.step], played.starts[message.step + 1])
+    victims = [each for each in places if each != place and played.messages[each].message.kind is message.kind]
+    share, _ = _secrets(played, place, message.author)
     for victim in victims[:1]:
-        copied = history.messages[victim].message
-        known, _ = _secrets(history, victim, copied.author)
+        copied = played.messages[victim].message
+        known, _ = _secrets(played, victim, copied.author)
         if share is None or known is None:
             continue  # out in the showdown that the commitments came with
         own, others = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         bodies = {message: (*own[:-1], others[-1]), share: known.body}
-        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+        yield resigned(played, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def copied_hands(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Another player's commitment to a hand key: all goes well until the showdown."""
-    message, position = history.messages[place].message, history.position(place)
+    message, position = played.messages[place].message, played.position(place)
     is_deal = (message.kind, position.purpose) == (Kind.COMMIT, Purpose.DEAL)
-    if not (is_deal or message.kind is Kind.OPEN) or history.has_votes:
+    if not (is_deal or message.kind is Kind.OPEN) or played.has_votes:
         return
-    later = [each.message for each in history.messages[place:] if each.message.step > message.step]
+    later = [each.message for each in played.messages[place:] if each.message.step > message.step]
     end = next((each.step for each in later if each.kind is Kind.OPEN), None)
     if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
         return  # a public die, which falls otherwise on another history
     opened = {each.author: each for each in later if each.step == end}
-    places = range(history.starts[message.step], history.starts[message.step + 1])
-    others = [history.messages[each].message for each in places if each != place]
+    places = range(played.starts[message.step], played.starts[message.step + 1])
+    others = [played.messages[each].message for each in places if each != place]
     for copied in others[:1]:
         if message.author not in opened or copied.author not in opened:
             continue  # out in the showdown that the commitments came with
@@ -573,34 +573,34 @@ def copied_hands(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[
         mine = cast("tuple[bytes, ...]", opened[message.author].body)
         key = cast("tuple[bytes, ...]", opened[copied.author].body)[0]
         bodies = {message: (*own[:-2], theirs[-2], own[-1]), opened[message.author]: (key, *mine[1:])}
-        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+        yield resigned(played, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def stakes_above_funds(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def stakes_above_funds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """More coins, or more tickets, than a newcomer has; committed to and opened rightly."""
-    message, position = history.messages[place].message, history.position(place)
-    if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or history.has_votes:
+    message, position = played.messages[place].message, played.position(place)
+    if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or played.has_votes:
         return
-    share, _ = _secrets(history, place, message.author)
+    share, _ = _secrets(played, place, message.author)
     assert share is not None
     context = Context(message.match, message.step, message.tip)
     for bet, tickets in ((NEWCOMER_COINS + 1, 0), (0, 1), (2**63 - 1, 2**63 - 1)):
         salt = rng.randbytes(32)
         commitment = stake_commitment(context, message.author, bet, tickets, salt)
         bodies: dict[Message, Value] = {message: (commitment,), share: (bet, tickets, salt)}
-        yield resigned(history, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
+        yield resigned(played, place, lambda each, bodies=bodies: bodies.get(each, each.body)), message.author  # type: ignore[misc]
 
 
-def votes_against_closes(history: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
+def votes_against_closes(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
     """A vote behind the history against what its author has voted to close a step with."""
-    message = history.messages[place].message
+    message = played.messages[place].message
     if message.kind is not Kind.CLOSE:
         return
     number, entries = cast("tuple[int, tuple[bytes, ...]]", message.body)
     others = tuple(rng.randbytes(32) for _ in entries)
-    for end in (history.starts[message.step + 1], len(history.messages)):
-        vote = history.sign(message, kind=Kind.ABSENT, body=(number + 1, others, -1))
-        yield b"".join(history.encodings[place:end]) + vote, message.author
+    for end in (played.starts[message.step + 1], len(played.messages)):
+        vote = played.sign(message, kind=Kind.ABSENT, body=(number + 1, others, -1))
+        yield b"".join(played.encodings[place:end]) + vote, message.author
 
 
 OFFENCES: Final[Mapping[str, Offence]] = {
@@ -622,78 +622,78 @@ OFFENCES: Final[Mapping[str, Offence]] = {
 # Proofs
 
 
-def _proof(history: FairMatch, *messages: bytes) -> bytes:
-    return encode((PROOF_TAG, history.genesis.encoded())) + b"".join(messages)
+def _proof(played: FairMatch, *messages: bytes) -> bytes:
+    return encode((PROOF_TAG, played.genesis.encoded())) + b"".join(messages)
 
 
-def _pairs(history: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
     """Two messages of which an honest player signs only one."""
-    for signed in rng.sample(history.messages, 6):
+    for signed in rng.sample(played.messages, 6):
         if signed.message.kind is not Kind.CLOSE:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
-            yield encode(signed.wire), history.sign(signed.message, kind=kind, body=_BODIES[kind])
-    lock = rng.choice([signed for signed in history.messages if signed.message.kind is Kind.LOCK])
-    false = [history.sign(lock.message, body=rng.randbytes(32)) for _ in range(2)]
+            yield encode(signed.wire), played.sign(signed.message, kind=kind, body=_BODIES[kind])
+    lock = rng.choice([signed for signed in played.messages if signed.message.kind is Kind.LOCK])
+    false = [played.sign(lock.message, body=rng.randbytes(32)) for _ in range(2)]
     yield encode(lock.wire), false[0]
     yield false[0], false[1]
-    message = rng.choice(history.messages[len(history.keys) :]).message
+    message = rng.choice(played.messages[len(played.keys) :]).message
     for kind, first, second in (
         (Kind.CLOSE, (0, (b"",)), (0, (bytes(32),))),
         (Kind.ABSENT, (1, (b"",), -1), (1, (b"",), 0)),
         (Kind.ABSENT, (1, (b"",), -1), (1, (b"", b""), -1)),
     ):
-        yield history.sign(message, kind=kind, body=first), history.sign(message, kind=kind, body=second)
-    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
-    yield close, history.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
+        yield played.sign(message, kind=kind, body=first), played.sign(message, kind=kind, body=second)
+    close = played.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    yield close, played.sign(message, kind=Kind.ABSENT, body=(3, (bytes(32),), 1))
 
 
-def proofs(history: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
+def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
     """Return proofs of misconduct, and the author whose it is."""
-    for first, second in _pairs(history, rng):
+    for first, second in _pairs(played, rng):
         author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
-        yield _proof(history, first, second), author
-        yield _proof(history, second, first), author
-        behind = second if first in history.encodings else first + second
-        yield history.data + behind, author
-        place = rng.randrange(len(history.messages))
-        behind = second if first in history.encodings[:place] else first + second
-        yield history.data[: len(history.data) - len(history.rest(place))] + behind, author
+        yield _proof(played, first, second), author
+        yield _proof(played, second, first), author
+        behind = second if first in played.encodings else first + second
+        yield played.data + behind, author
+        place = rng.randrange(len(played.messages))
+        behind = second if first in played.encodings[:place] else first + second
+        yield played.data[: len(played.data) - len(played.rest(place))] + behind, author
 
 
-def altered_proofs(history: FairMatch, rng: Random) -> Iterator[bytes]:
+def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
     """Return files that look like proofs, and prove nothing."""
-    for first, second in _pairs(history, rng):
+    for first, second in _pairs(played, rng):
         wire = cast("tuple[bytes, bytes]", decode(second))
         for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
-            yield _proof(history, *messages)
-        yield _proof(history, first, encode((wire[0], bytes(64))))
-        behind = second if first in history.encodings else first + second
-        for after in (behind + history.foreign[0], behind + first, behind[:-1], encode((wire[0], bytes(64))) + behind):
-            for place in (len(history.messages), rng.randrange(len(history.messages))):
-                if first not in history.encodings[place:] or after.startswith(first):
-                    yield history.data[: len(history.data) - len(history.rest(place))] + after
-        yield history.data + behind * limits.EVIDENCE + behind
-        yield _proof(history, first, encode_loosely(rng, wire))
-        whole = _proof(history, first, second)
+            yield _proof(played, *messages)
+        yield _proof(played, first, encode((wire[0], bytes(64))))
+        behind = second if first in played.encodings else first + second
+        for after in (behind + played.foreign[0], behind + first, behind[:-1], encode((wire[0], bytes(64))) + behind):
+            for place in (len(played.messages), rng.randrange(len(played.messages))):
+                if first not in played.encodings[place:] or after.startswith(first):
+                    yield played.data[: len(played.data) - len(played.rest(place))] + after
+        yield played.data + behind * limits.EVIDENCE + behind
+        yield _proof(played, first, encode_loosely(rng, wire))
+        whole = _proof(played, first, second)
         yield whole[: rng.randrange(len(whole))]
         yield _flip(whole, 0, len(whole), rng)
-    place = rng.randrange(len(history.keys), len(history.messages) - 1)
-    message, other = history.messages[place].message, history.messages[place + 1].message
-    yield _proof(history, history.encodings[place], history.encodings[place + 1])
-    yield _proof(history, history.encodings[place], history.foreign[0])
+    place = rng.randrange(len(played.keys), len(played.messages) - 1)
+    message, other = played.messages[place].message, played.messages[place + 1].message
+    yield _proof(played, played.encodings[place], played.encodings[place + 1])
+    yield _proof(played, played.encodings[place], played.foreign[0])
     yield _proof(
-        history, history.encodings[place], history.sign(message, author=(message.author + 1) % 2, body=other.body)
+        played, played.encodings[place], played.sign(message, author=(message.author + 1) % 2, body=other.body)
     )
     for changes in ({"step": message.step + 1}, {"tip": rng.randbytes(32)}, {"match": rng.randbytes(32)}):
-        yield _proof(history, history.encodings[place], history.sign(message, **changes))
-    receipts = [history.sign(message, kind=Kind.RESULT, body=body) for body in (bytes(32), b"\1" * 32)]
-    yield _proof(history, *receipts)
+        yield _proof(played, played.encodings[place], played.sign(message, **changes))
+    receipts = [played.sign(message, kind=Kind.RESULT, body=body) for body in (bytes(32), b"\1" * 32)]
+    yield _proof(played, *receipts)
     # Votes that an honest player may well cast: in another round, for the same, or after a newer majority.
-    close = history.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
+    close = played.sign(message, kind=Kind.CLOSE, body=(2, (b"",)))
     for kind, body in (
         (Kind.CLOSE, (3, (bytes(32),))),
         (Kind.ABSENT, (3, (b"",), 1)),
         (Kind.ABSENT, (3, (bytes(32),), 2)),
         (Kind.ABSENT, (2, (bytes(32),), 1)),
     ):
-        yield _proof(history, close, history.sign(message, kind=kind, body=body))
+        yield _proof(played, close, played.sign(message, kind=kind, body=body))

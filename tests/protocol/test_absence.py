@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 import pytest
 
 from protocol import limits
-from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect, leaves_majority
+from protocol.consensus.absence import Absence
+from protocol.consensus.ballot import Ballot
+from protocol.consensus.electorate import Entries, Place, elect, leaves_majority
+from protocol.consensus.votes import ContradictionError, Vote
 
 TIP, LOCK = b"step", b"lock"
 ALL: Entries = (b"a", b"b", b"c")
@@ -103,7 +106,7 @@ def test_no_close_on_the_vote_of_a_proven_culprit() -> None:
 
 def test_no_close_for_an_older_round() -> None:
     absence = voter(absent(0, ALL), absent(1, WITHOUT_C, 1), absent(0, ALL, 1), absent(1, ALL))
-    assert absence.ballots[TIP].certificates.keys() == {0}
+    assert absence.ballots[TIP].majorities.keys() == {0}
     assert absence.due(Past(held={0: b"a", 1: b"b", 2: b"c"}), (), ()) == []
 
 
@@ -114,18 +117,18 @@ def test_the_newest_majority_is_voted_for_in_the_next_round() -> None:
 
 def test_a_vote_that_refers_to_an_unknown_majority_does_not_count() -> None:
     absence = voter(absent(1, WITHOUT_A, 1, newest=0), absent(2, WITHOUT_A, 1))
-    assert absence.ballots[TIP].certificates == {}
+    assert absence.ballots[TIP].majorities == {}
     absence.take(absent(1, WITHOUT_A), STEP)
     absence.take(absent(2, WITHOUT_A), STEP)
-    assert absence.ballots[TIP].certificates.keys() == {0, 1}
+    assert absence.ballots[TIP].majorities.keys() == {0, 1}
 
 
 def test_votes_count_if_all_refer_to_the_same_unknown_majority() -> None:
     absence = voter(absent(1, WITHOUT_A, 5, newest=4), absent(2, WITHOUT_A, 5, newest=3))
-    assert absence.ballots[TIP].certificates == {}
+    assert absence.ballots[TIP].majorities == {}
     absence.take(absent(2, WITHOUT_A, 6, newest=5), STEP)
     absence.take(absent(1, WITHOUT_A, 6, newest=5), STEP)
-    assert absence.ballots[TIP].certificates.keys() == {6}
+    assert absence.ballots[TIP].majorities.keys() == {6}
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 9, 20])
@@ -284,7 +287,7 @@ def test_a_third_vote_in_one_round_is_kept_only_if_somebody_else_says_the_same()
     absence.take(absent(0, third), STEP)
     with pytest.raises(ContradictionError):
         absence.take(absent(1, third), STEP)
-    assert absence.ballots[TIP].certificates[0] == (absent(0, third), absent(1, third))
+    assert absence.ballots[TIP].majorities[0] == (absent(0, third), absent(1, third))
 
 
 def test_a_liar_makes_nobody_keep_more_than_the_latest_rounds() -> None:
@@ -361,7 +364,7 @@ def test_a_backer_of_a_majority_who_is_gone_counts_in_later_rounds() -> None:
     absence = voter(*(absent(author, (b"",)) for author in (0, 2, 3)), place=OUT, me=4)
     for author in (2, 3, 4):
         absence.take(absent(author, (b"",), 1, newest=0), OUT)
-    assert absence.ballots[TIP].certificates[1] == (
+    assert absence.ballots[TIP].majorities[1] == (
         absent(0, (b"",)),
         *(absent(author, (b"",), 1, newest=0) for author in (2, 3, 4)),
     )
@@ -393,8 +396,8 @@ def test_a_copy_is_independent_and_equal() -> None:
     twin = absence.copy()
     assert twin.ballots[TIP].key() == absence.ballots[TIP].key()
     twin.take(absent(1, ALL), STEP)
-    assert absence.ballots[TIP].certificates == {}
-    twin.forget(())
+    assert absence.ballots[TIP].majorities == {}
+    twin.keep_only(())
     assert not twin.has_voted(TIP)
     assert absence.has_voted(TIP)
 
@@ -405,4 +408,43 @@ def test_the_votes_of_a_ballot_convince_a_node_that_knows_nothing() -> None:
     for vote in absence.ballots[TIP].votes():
         fresh.take(vote)
     assert fresh.key() == voter(*absence.ballots[TIP].votes()).ballots[TIP].key()
-    assert fresh.certificates.keys() == {0}
+    assert fresh.majorities.keys() == {0}
+
+
+FOUR = Place(0, TIP, (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
+
+
+class Last(Past):
+    """A history without an open step: its match is over."""
+
+    def tail(self) -> Sequence[Place]:
+        return (self._step,)
+
+
+def test_behind_the_end_of_a_match_a_node_follows_those_who_have_come_round_to_its_vote() -> None:
+    """Two closed the last step, two had voted on it before they held everything: no two of them are a majority."""
+    whole, without = (b"a", b"b", b"c", b"d"), (b"a", b"", b"c", b"d")
+    split = [absent(0, without), absent(1, whole), absent(2, whole), absent(3, without)]
+    closed = Last(whole, step=FOUR)
+    assert voter(*split, place=FOUR, me=1).due(closed, (), ()) == []
+    later = [absent(0, whole, 1), absent(3, whole, 1)]
+    assert voter(*split, *later, place=FOUR, me=1).due(closed, (), ()) == [absent(1, whole, 1)]
+    culprits = Last(whole, culprits={0, 3}, step=FOUR)
+    assert voter(*split, *later, place=FOUR, me=1).due(culprits, (), ()) == []
+
+
+def test_nodes_that_follow_each_other_meet() -> None:
+    """Whoever is two rounds behind goes one further: three who each went three further would never meet."""
+    for later, next_round in ((1, 1), (2, 1), (3, 3), (4, 3)):
+        absence = voter(absent(0, WITHOUT_C), absent(1, WITHOUT_C, later))
+        assert absence.due(Past(held={0: b"a", 1: b"b"}), {TIP}, ()) == [absent(0, WITHOUT_C, next_round)]
+
+
+def test_a_cheat_who_would_be_alone_in_the_game_is_a_voice_in_it() -> None:
+    """Else a majority that nobody may close on binds everybody for ever."""
+    place = Place(0, TIP, (0, 1), (0, 1, 2), (0, 1, 2), (0, 1), (0, 1, 2))
+    entries: Entries = (b"a", b"")
+    votes = [absent(author, entries) for author in (0, 1, 2)]
+    past = Past(held={0: b"a", 1: b"b"}, culprits={0}, step=place)
+    assert voter(*votes, place=place, me=2).due(past, (), ()) == [close(2, entries)]
+    assert voter(*votes[1:], place=place, me=2).due(past, (), ()) == []

@@ -54,9 +54,9 @@ def test_the_transcript_of_an_unfinished_match_names_the_awaited_players(
     with stored(tmp_path_factory.mktemp("home"), world, 0) as (store, match):
         data = archive.transcript(store, match)
     verdict = verify(data)
-    record = world.machines[0].match.record
-    assert (verdict.verdict, verdict.step) == (Judgement.INCOMPLETE, record.position.step)
-    assert verdict.awaited == tuple(record.genesis.roster[author].join.nickname for author in record.missing())
+    history = world.machines[0].match.history
+    assert (verdict.verdict, verdict.step) == (Judgement.INCOMPLETE, history.position.step)
+    assert verdict.awaited == tuple(history.genesis.roster[author].join.nickname for author in history.missing())
 
 
 def test_a_player_left_alone_has_a_file_of_all_that_was_signed(tmp_path: Path) -> None:
@@ -92,13 +92,13 @@ def test_a_forgotten_match_leaves_nothing_behind(tmp_path: Path) -> None:
     world.run()
     with stored(tmp_path, world, 0) as (store, match):
         store.add_choice(match.match, 3, "stake 5")
-        store.forget(match)
+        store.forget(match.match)
         assert store.matches() == ()
         assert store.choices(match.match) == {}
         with pytest.raises(StoreError):
             store.messages(match.match)
         with pytest.raises(StoreError):
-            store.forget(match)
+            store.forget(match.match)
         tables = ("seeds", "matches", "messages", "choices")
         assert [store._read(f"SELECT COUNT(*) FROM {table}", (), (int,)) for table in tables] == [[(0,)]] * 4
 
@@ -112,9 +112,9 @@ def test_forgetting_one_of_two_proposals_with_one_seed_keeps_the_other_whole(tmp
     for match in ids:
         store.add_match(match, b"genesis", key, created=0, port=0)
     newest, oldest = store.matches()
-    store.forget(newest)
+    store.forget(newest.match)
     assert store.matches() == (oldest,)
-    store.forget(oldest)
+    store.forget(oldest.match)
     assert store.matches() == ()
     store.close()
 

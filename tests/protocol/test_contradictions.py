@@ -16,9 +16,11 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol.consensus.errors import RejectedMessageError
+from protocol.consensus.kinds import RULES
 from protocol.consensus.kinds.commit import COMMITMENTS
+from protocol.consensus.news import Learned, Proven
 from protocol.consensus.position import Position, Purpose
-from protocol.consensus.replica import Kept, Proven, Replica
+from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import write_proof, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.keys import MatchKey
@@ -41,41 +43,41 @@ class Node:
     def __init__(self, until: int) -> None:
         self.replica = Replica(world().data, None)
         self.kept: list[Signed] = []
-        for position in world().machines[0].match.record.chain[1 : until + 1]:
+        for position in world().machines[0].match.history.chain[1 : until + 1]:
             for signed in position.entries.values():
                 self.give(signed)
 
     @property
     def position(self) -> Position:
-        return self.replica.record.position
+        return self.replica.history.position
 
     def give(self, signed: Signed) -> None:
         with suppress(RejectedMessageError):
             self.replica.take(signed._replace(checked=False))
-        self.settle()
+        self.close_steps()
 
-    def settle(self) -> None:
-        self.replica.settle()
-        self.kept += [news.signed for news in self.replica.news if isinstance(news, Kept)]
+    def close_steps(self) -> None:
+        self.replica.close_steps()
+        self.kept += [news.signed for news in self.replica.news if isinstance(news, Learned) and news.must_store]
         self.replica.news = [news for news in self.replica.news if isinstance(news, Proven)]
 
     def fill(self, *, but: int | None = None, resigns: int | None = None) -> None:
         """Let everybody say in the open step what they owe."""
         before = self.position
         for author in before.owed:
-            if author not in (but, *self.replica.record.held):
+            if author not in (but, *self.replica.history.held):
                 self.give(said(before, author, *((Kind.RESIGN, ()) if author == resigns else due(before, author))))
 
 
-def said(position: Position, author: int, kind: Kind, body: Value) -> Signed:
+def said(position: Position, author: int, kind: int, body: Value) -> Signed:
     """Return a message for the step of a position."""
-    match = world().machines[0].match.record.match
+    match = world().machines[0].match.history.match
     return sign(Message(match, position.step, position.tip, author, kind, body), MatchKey(world().seeds[author]))
 
 
-def due(position: Position, author: int, which: int = 0) -> tuple[Kind, Value]:
+def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
     """Return one of the messages that an honest player may sign in a step."""
-    played = world().machines[0].match.record.chain[position.step : position.step + 2]
+    played = world().machines[0].match.history.chain[position.step : position.step + 2]
     if played[0].tip == position.tip and which == 0:
         return played[1].entries[author].message[4:]
     if position.kind is Kind.COMMIT:
@@ -89,7 +91,7 @@ def due(position: Position, author: int, which: int = 0) -> tuple[Kind, Value]:
 
 # What somebody signs twice
 
-Pair = tuple[tuple[Kind, Value], tuple[Kind, Value]]
+Pair = tuple[tuple[int, Value], tuple[int, Value]]
 FALSE: Final = (bytes(32), b"\1" * 32)
 
 
@@ -170,11 +172,11 @@ def vote_out(node: Node, step: Position, author: int) -> None:
 
 def show(node: Node, other: Node) -> None:
     """Let a node be shown the history of another."""
-    page = list(other.replica.history())
+    page = list(other.replica.messages())
     for signed in page:
         node.give(signed)
     node.replica.follow(0, page)
-    node.settle()
+    node.close_steps()
 
 
 COURSES: Final[Mapping[str, Mapping[str, Turn]]] = {
@@ -195,7 +197,7 @@ STEPS: Final = {
 @cache
 def target(name: str) -> Position:
     """Return a step of the match in which all players are still there."""
-    chain = world().machines[0].match.record.chain
+    chain = world().machines[0].match.history.chain
     return next(each for each in chain if (each.purpose, each.kind) == STEPS[name] and each.owed != (0,))
 
 
@@ -224,7 +226,8 @@ def test_two_messages_are_a_proof_in_any_order_and_place(course: str, step: str)
                 if moment == late:
                     node.give(said(place, author, *second))
                     break
-            told = f"{name}: {first[0].name} when it is {early}, {second[0].name} when it is {late}"
+            names = [RULES[kind].name for kind, _ in (first, second)]
+            told = f"{name}: {names[0]} when it is {early}, {names[1]} when it is {late}"
             found = convinced(node, author)
             if not all(found.values()):
                 missed.append(f"{told}: {[each for each, is_convinced in found.items() if not is_convinced]}")
@@ -239,12 +242,12 @@ def convinced(node: Node, author: int) -> dict[str, bool]:
     restarted = Replica(world().data, None)
     restarted.take_stored(node.kept)
     other = Node(0)
-    for signed in replica.history():
+    for signed in replica.messages():
         other.give(signed)
-    culprit = replica.record.genesis.roster[author].join.nickname
+    culprit = replica.history.genesis.roster[author].join.nickname
     files = {
-        "who reads the proof": write_proof(replica.record, replica.proven[author]),
-        "who reads the transcript": write_transcript(replica.record, replica.proven.values()),
+        "who reads the proof": write_proof(replica.history, replica.proven[author]),
+        "who reads the transcript": write_transcript(replica.history, replica.proven.values()),
     }
     return {
         "the node when it is restarted": author in restarted.proven,
@@ -265,7 +268,7 @@ def test_messages_of_a_history_that_is_not_followed_are_compared_too() -> None:
     node = Node(step.step - 1)
     _close_otherwise(node, step, author)
     other = Node(step.step + 2)
-    page = list(other.replica.history())
+    page = list(other.replica.messages())
     for signed in page:
         node.give(signed)
     node.replica.follow(0, page)
@@ -283,7 +286,7 @@ def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
     for entries in ((b"",) * 3, (bytes(32),) * 3):
         vote = said(place, author, Kind.ABSENT, (0, entries, -1))
         with pytest.raises(RejectedMessageError):
-            node.replica.record.check_vote(vote)
+            node.replica.history.check_vote(vote)
         node.give(vote)
     assert author in node.replica.proven
 
@@ -303,11 +306,11 @@ def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> 
     entries = tuple(third.id if each == author else here[each] for each in step.owed)
     for each in step.owed[:-1]:
         node.give(said(step, each, Kind.CLOSE, (0, entries)))
-    assert node.replica.record.closed(step.step) != entries
+    assert node.replica.history.closed(step.step) != entries
     node.give(third)
-    assert node.replica.record.closed(step.step) == entries
+    assert node.replica.history.closed(step.step) == entries
     node.give(second)
-    assert node.replica.record.closed(step.step) == entries
+    assert node.replica.history.closed(step.step) == entries
 
 
 def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> None:

@@ -29,7 +29,7 @@ def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
 
 def seats(world: World) -> tuple[int, ...]:
     """Return the author of every seat."""
-    return world.machines[0].match.record.position.seats
+    return world.machines[0].match.history.position.seats
 
 
 @pytest.mark.parametrize("has_move_to_make", [True, False])
@@ -50,7 +50,7 @@ def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_mak
         assert len(why.witnesses) > 4 // 2
         assert set(why.witnesses) <= {seats(world).index(other) for other in others}
         assert why.misconduct == ""
-        assert why.was_on_turn == (world.machines[0].match.record.chain[why.step].kind is Kind.MOVE)
+        assert why.was_on_turn == (world.machines[0].match.history.chain[why.step].kind is Kind.MOVE)
         assert why.was_on_turn or not has_move_to_make
 
 
@@ -74,7 +74,7 @@ def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
     world.run()
     for me in range(3):
         assert evictions(world, me) == []
-        state = world.machines[me].match.record.position.state
+        state = world.machines[me].match.history.position.state
         assert state is not None
         assert state.exits[0] == ((seats(world).index(1),), "conceded")
 
@@ -85,7 +85,7 @@ def test_a_silent_player_is_no_witness_of_their_absence() -> None:
     silent = world.first_turn()
     world.crash(silent)
     world.run()
-    chain = list(world.machines[(silent + 1) % 4].match.record.chain)
+    chain = list(world.machines[(silent + 1) % 4].match.history.chain)
     left = departure(chain, silent)
     assert left is not None
     after = chain[left.step + 1]
@@ -100,7 +100,7 @@ def test_a_silent_player_is_no_witness_of_their_absence() -> None:
 def test_nobody_leaves_an_undisturbed_match() -> None:
     world = World(CLASSIC, 3, seed=0)
     world.run()
-    assert [departure(world.machines[0].match.record.chain, author) for author in range(3)] == [None] * 3
+    assert [departure(world.machines[0].match.history.chain, author) for author in range(3)] == [None] * 3
 
 
 def test_nobody_waits_for_a_player_who_gave_up() -> None:

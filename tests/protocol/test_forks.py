@@ -21,9 +21,9 @@ def side(gone: int) -> World:
     Up to then it takes the same course whoever that is; from then on a liar is on either side, and plays by the rules.
     """
     world = World(PRESETS["classic"], 3, seed=3, patience=HURRIED)
-    while not all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines):
+    while not all(machine.match.history.position.kind is Kind.MOVE for machine in world.machines):
         assert world.step()
-    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
+    assert len({machine.match.history.position.tip for machine in world.machines}) == 1
     world.crash(gone)
     world.run()
     return world
@@ -36,10 +36,10 @@ def known(machine: Machine) -> list[Signed]:
 def test_a_liar_between_two_cut_off_players_can_end_a_match_with_each_without_proof() -> None:
     """No vote contradicts another, as in each history somebody else is missing, in another step of another T."""
     one, other = side(1), side(0)
-    assert one.machines[0].match.record.chain[5].tip == other.machines[1].match.record.chain[5].tip
+    assert one.machines[0].match.history.chain[5].tip == other.machines[1].match.history.chain[5].tip
     ends = [one.machines[0], other.machines[1]]
-    assert [machine.match.record.position.purpose for machine in ends] == [Purpose.END, Purpose.END]
-    assert [machine.match.record.position.left for machine in ends] == [(1,), (0,)]
+    assert [machine.match.history.position.purpose for machine in ends] == [Purpose.END, Purpose.END]
+    assert [machine.match.history.position.left for machine in ends] == [(1,), (0,)]
     assert [verify(machine.transcript).verdict for machine in ends] == [Judgement.UNPROVEN] * 2
     said = [signed for split in (one, other) for machine in split.machines for signed in known(machine)]
     pairs = itertools.combinations({signed.id: signed for signed in said}.values(), 2)

@@ -21,13 +21,13 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 HOST, LIAR, OTHER = range(3)
 
 
-class Convenor(Match):
+class HostsMatch(Match):
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments, convenes=True)
+        super().__init__(*arguments, is_host=True)
 
 
 def table() -> World:
-    return World(CLASSIC, 3, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    return World(CLASSIC, 3, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
 
 
 def until_bound(world: World, me: int) -> None:
@@ -35,10 +35,10 @@ def until_bound(world: World, me: int) -> None:
         assert world.step()
 
 
-def test_the_convenor_signs_last() -> None:
+def test_the_host_signs_last() -> None:
     world = table()
     while not world.machines[HOST].match.is_formed:
-        held = world.machines[HOST].match.record.held
+        held = world.machines[HOST].match.history.held
         assert HOST not in held
         assert world.step()
     world.run()
@@ -66,8 +66,8 @@ def test_withdrawing_does_not_take_a_signature_back() -> None:
 
 
 def resignation(world: World) -> Received:
-    record = next(machine.match.record for machine in world.machines if machine.match.record.position.step == 1)
-    message = Message(record.match, 1, record.position.tip, LIAR, Kind.RESIGN, ())
+    history = next(machine.match.history for machine in world.machines if machine.match.history.position.step == 1)
+    message = Message(history.match, 1, history.position.tip, LIAR, Kind.RESIGN, ())
     return Received(LIAR, sign(message, MatchKey(world.seeds[LIAR])))
 
 
@@ -86,7 +86,7 @@ def test_a_node_that_hears_a_resignation_still_joins_a_formed_match() -> None:
     world.feed(OTHER, withdrawn)
     world.run()
     honest = [world.machines[HOST], world.machines[OTHER]]
-    assert all(machine.match.record.position.step > FORMED for machine in honest)
+    assert all(machine.match.history.position.step > FORMED for machine in honest)
     assert all(set(machine.match.replica.proven) == {LIAR} for machine in honest)
 
 
@@ -112,8 +112,8 @@ def test_a_node_that_called_a_match_off_returns_to_it_unless_bound_elsewhere() -
     world.feed(OTHER, Ticked())
     assert not other.replica.is_called_off
     world.run()
-    assert other.record.position.step > FORMED
-    assert OTHER not in world.machines[HOST].match.record.position.left
+    assert other.history.position.step > FORMED
+    assert OTHER not in world.machines[HOST].match.history.position.left
 
 
 @pytest.mark.parametrize("is_first", [False, True])
@@ -121,7 +121,7 @@ def test_a_commitment_beside_a_resignation_forms_nothing_for_a_node_that_knows_b
     """Some called the match off before others were shown the commitment, and formed it: they voted the first out."""
     world = table()
     until_bound(world, LIAR)
-    commitment = world.machines[LIAR].match.record.held[LIAR]
+    commitment = world.machines[LIAR].match.history.held[LIAR]
     for me in (HOST, OTHER):
         world.cut(LIAR, me)
         for item in (Received(LIAR, commitment), resignation(world))[:: 1 if is_first else -1]:
@@ -139,8 +139,8 @@ def test_a_resignation_before_a_step_opens_counts_beside_a_message_for_it() -> N
     match = world.machines[OTHER].match
     early = table()
     until_bound(early, LIAR)
-    commitment = early.machines[LIAR].match.record.held[LIAR]
-    assert match.record.position.step == 0
+    commitment = early.machines[LIAR].match.history.held[LIAR]
+    assert match.history.position.step == 0
     world.feed(OTHER, Received(LIAR, commitment))
     world.feed(OTHER, resignation(early))
     world.run()
@@ -148,7 +148,7 @@ def test_a_resignation_before_a_step_opens_counts_beside_a_message_for_it() -> N
 
 
 def test_a_match_is_not_called_off_before_half_of_its_players_could_hear_of_it() -> None:
-    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
     until_bound(world, OTHER)
     match = world.machines[OTHER].match
     for other in range(5):
@@ -171,7 +171,7 @@ def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
     is_free = False
     world.machines[OTHER].match.may_commit = lambda: is_free
     world.run()
-    assert all(machine.match.record.position.step == 1 for machine in world.machines)
+    assert all(machine.match.history.position.step == 1 for machine in world.machines)
     assert not world.machines[OTHER].match.is_bound
     is_free = True
     world.now += limits.RELAY
@@ -181,11 +181,11 @@ def test_a_node_that_is_bound_elsewhere_signs_nothing_that_binds_it() -> None:
 
 
 def test_a_spectator_does_not_count_among_the_half_that_heard_a_resignation() -> None:
-    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
     until_bound(world, OTHER)
     watching = Match(world.data, None, b"")
     watching.handle(Linked(OTHER), 0.0)
-    for signed in world.machines[OTHER].match.record.chain[1].entries.values():
+    for signed in world.machines[OTHER].match.history.chain[1].entries.values():
         watching.handle(Received(OTHER, signed), 0.0)
     watching.handle(resignation(world), 0.0)
     watching.handle(Ticked(), limits.WITHDRAWAL)
@@ -197,11 +197,11 @@ def test_a_spectator_does_not_count_among_the_half_that_heard_a_resignation() ->
 
 def test_a_restarted_node_forms_no_match_before_it_may_show_it() -> None:
     """Else a liar could have the others call it off meanwhile, and be bound by another match."""
-    world = World(CLASSIC, 4, seed=1, patience=Patience(5, 5), kinds={HOST: Convenor})
+    world = World(CLASSIC, 4, seed=1, patience=Patience(5, 5), kinds={HOST: HostsMatch})
     machine = world.machines[OTHER]
-    while machine.match.record.position.step == 0 or len(machine.match.record.held) < 3:
+    while machine.match.history.position.step == 0 or len(machine.match.history.held) < 3:
         assert world.step()
-    commitment = due(machine.match.record, HOST, world.seeds[HOST])
+    commitment = due(machine.match.history, HOST, world.seeds[HOST])
     assert commitment.message.kind is Kind.COMMIT
     world.crash(OTHER)
     world.crash(3)
@@ -210,7 +210,7 @@ def test_a_restarted_node_forms_no_match_before_it_may_show_it() -> None:
     world.feed(OTHER, Received(HOST, commitment))
     assert match.unheard
     assert not match.is_formed
-    assert match.record.is_complete
+    assert match.history.is_complete
     world.restart(3)
     world.run()
     assert {machine.transcript for machine in world.machines} == {world.machines[HOST].transcript} != {b""}

@@ -10,6 +10,9 @@ from protocol.limits import PLAYERS, TEXT_CHARACTERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.frames import (
     Carried,
+    CodeAim,
+    CodeElement,
+    CodeProof,
     Frame,
     Have,
     Hello,
@@ -35,7 +38,12 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=TEXT_CHARACTERS)
 HASH = st.binary(min_size=32, max_size=32)
 STEP = st.integers(0, 2**32 - 1)
 TABLE_ID = st.just(b"") | st.binary(min_size=16, max_size=16)
-AIM = st.builds(TableAim, TABLE_ID, TEXT) | st.builds(MatchAim, HASH) | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
+AIM = (
+    st.builds(TableAim, TABLE_ID, TEXT)
+    | st.builds(MatchAim, HASH)
+    | st.builds(WatchAim, TABLE_ID | HASH, TEXT)
+    | st.builds(CodeAim, st.integers(1, 999))
+)
 PAIRS = st.lists(st.tuples(st.binary(max_size=80), st.binary(max_size=64)), max_size=5).map(tuple)
 SMALL = st.lists(st.integers(0, 9), max_size=3).map(tuple)
 FRAMES: st.SearchStrategy[Frame] = st.one_of(
@@ -53,7 +61,9 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
     st.builds(Leave, TEXT),
     st.builds(Say, st.binary(max_size=99), st.binary(max_size=64)),
     st.builds(Have, HASH, STEP, HASH, st.just(b"") | HASH, st.just(b"") | HASH),
-    st.builds(Unknown, st.just(0) | st.integers(14, 2**64 - 1), SMALL),
+    st.builds(CodeElement, HASH),
+    st.builds(CodeProof, HASH, TEXT),
+    st.builds(Unknown, st.sampled_from((0, 14)) | st.integers(17, 2**64 - 1), SMALL),
 )
 
 
@@ -151,6 +161,14 @@ ZEROS = bytes(32)
         (13, ZEROS, 0, ZEROS, b"digest", ZEROS),
         (13, ZEROS, 0, ZEROS, ZEROS),
         (12, b"word", b"signature", 0),
+        (15, bytes(31)),
+        (15, ZEROS, ""),
+        (16, ZEROS),
+        (16, ZEROS, b""),
+        (16, bytes(33), ""),
+        (1, 7000, ("code", 0)),
+        (1, 7000, ("code", 1000)),
+        (1, 7000, ("code", 7, "")),
     ],
 )
 def test_a_value_of_another_shape_is_no_frame(value: Value) -> None:

@@ -54,7 +54,7 @@ def house_rules(rng: random.Random) -> Ruleset:
 def test_the_prize_and_powers_that_roll_use_joint_randomness() -> None:
     world = World(PRESETS["motes"], 3, seed=3)
     world.run()
-    purposes = [position.purpose for position in world.machines[0].match.record.chain]
+    purposes = [position.purpose for position in world.machines[0].match.history.chain]
     assert Purpose.STAKES in purposes
     assert Purpose.PUBLIC_DIE in purposes
 
@@ -69,7 +69,7 @@ class Spender(OddsPlayer):
 def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() -> None:
     world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=4, player=Spender)
     world.run()
-    chain = world.machines[0].match.record.chain
+    chain = world.machines[0].match.history.chain
     opened = [signed for position in chain for signed in position.entries.values() if signed.message.kind is Kind.STAKE]
     assert len(opened) == 3
     kinds = [position.kind for position in chain if position.purpose is Purpose.STAKES]
@@ -91,7 +91,7 @@ def test_winnings_are_not_kept_for_the_next_match() -> None:
     assert [record.join.identity for record in first.genesis.roster] == [
         record.join.identity for record in second.genesis.roster
     ]
-    state = second.machines[0].match.record.position.state
+    state = second.machines[0].match.history.position.state
     assert state is not None
     assert {(wager.funds, wager.owned) for wager in state.wagers} == {(NEWCOMER_COINS, 0)}
 
@@ -99,7 +99,7 @@ def test_winnings_are_not_kept_for_the_next_match() -> None:
 def state_payout(world: World) -> tuple[int, ...]:
     from p2pdice import state_json
 
-    state = world.machines[0].match.record.position.state
+    state = world.machines[0].match.history.position.state
     assert state is not None
     payout = state_json(state)["payout"]
     assert isinstance(payout, list)
@@ -129,9 +129,9 @@ def test_a_stake_lost_with_the_store_costs_its_owner_the_match() -> None:
     world.machines[me].choices.clear()
     world.restart(me)
     world.run()
-    record = world.machines[(me + 1) % 3].match.record
-    assert record.position.purpose is Purpose.END
-    resigned = [s for p in record.chain for s in p.entries.values() if s.message.kind is Kind.RESIGN]
+    history = world.machines[(me + 1) % 3].match.history
+    assert history.position.purpose is Purpose.END
+    resigned = [s for p in history.chain for s in p.entries.values() if s.message.kind is Kind.RESIGN]
     assert [signed.message.author for signed in resigned] in ([me], [])
 
 

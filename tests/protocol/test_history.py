@@ -11,14 +11,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice import PRESETS, Expect
 from protocol.consensus import history as history_module
-from protocol.consensus.absence import Ballot, Vote
+from protocol.consensus.ballot import Ballot
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import SCRIPTS, parse_signed
 from protocol.consensus.position import Position, Purpose
-from protocol.consensus.steps import FORMED, SCRIPTS
+from protocol.consensus.steps import FORMED
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
+from protocol.consensus.votes import Vote
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, share_commitment
 from protocol.crypto.keys import MatchKey
@@ -27,6 +28,7 @@ from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.protocol.scribe import signed_by
 from tests.simulation.world import World, genesis
 
 CLASSIC = PRESETS["classic"]
@@ -39,18 +41,18 @@ def played(players: int = 3, seed: int = 1) -> World:
 
 
 WORLD = played()
-CHAIN = WORLD.machines[0].match.record.chain
+CHAIN = WORLD.machines[0].match.history.chain
 KEYS = tuple(MatchKey(seed) for seed in WORLD.seeds)
 
 
 def record_at(step: int) -> History:
-    """Return the record of the played match with the first ``step`` steps closed."""
-    record = History(WORLD.data)
+    """Return the history of the played match with the first ``step`` steps closed."""
+    history = History(WORLD.data)
     for position in CHAIN[1 : step + 1]:
         for signed in position.entries.values():
-            assert record.add(signed) is Outcome.ADDED
-    assert record.position.step == step
-    return record
+            assert history.add(signed) is Outcome.ADDED
+    assert history.position.step == step
+    return history
 
 
 def first(condition: Callable[[Position], bool]) -> int:
@@ -67,14 +69,28 @@ def said(step: int) -> list[Signed]:
     return list(CHAIN[step + 1].entries.values())
 
 
-def spoken(record: History, author: int, kind: Kind, body: object, **changes: object) -> Signed:
-    position = record.position
-    message = Message(record.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
+def spoken(history: History, author: int, kind: int, body: object, **changes: object) -> Signed:
+    position = history.position
+    message = Message(history.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
     return sign(message._replace(**changes), KEYS[author])  # type: ignore[arg-type]
 
 
-def resigns(record: History, author: int) -> Signed:
-    return spoken(record, author, Kind.RESIGN, ())
+def resigns(history: History, author: int) -> Signed:
+    return spoken(history, author, Kind.RESIGN, ())
+
+
+def test_a_move_that_the_votes_do_not_name_is_not_played() -> None:
+    step = at(Purpose.TURN, Kind.MOVE)
+    positions = []
+    for is_held in (False, True):
+        history = record_at(step)
+        (author,) = history.position.owed
+        if is_held:
+            history.hold(said(step)[0])
+        voters = [voter for voter in history.position.base if voter != author]
+        history.close_without([spoken(history, voter, Kind.CLOSE, (0, (b"",))) for voter in voters])
+        positions.append(history.position)
+    assert positions[0] == positions[1]
 
 
 def test_the_scripts_follow_each_other_as_they_are_written() -> None:
@@ -100,20 +116,20 @@ def test_every_message_changes_the_hash_of_the_history() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     tips = set()
     for changed in (None, *CHAIN[step].owed):
-        record = record_at(step)
+        history = record_at(step)
         for signed in said(step):
-            record.add(resigns(record, signed.message.author) if signed.message.author == changed else signed)
-        tips.add(record.position.tip)
+            history.add(resigns(history, signed.message.author) if signed.message.author == changed else signed)
+        tips.add(history.position.tip)
     assert len(tips) == 1 + len(CHAIN[step].owed)
 
 
 def test_the_order_within_a_step_does_not_matter() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
-    record = record_at(step)
+    history = record_at(step)
     for signed in reversed(said(step)):
-        record.add(signed)
-    assert record.position.tip == CHAIN[step + 1].tip
-    assert list(record.position.entries) == sorted(record.position.entries)
+        history.add(signed)
+    assert history.position.tip == CHAIN[step + 1].tip
+    assert list(history.position.entries) == sorted(history.position.entries)
 
 
 # Resignation
@@ -133,21 +149,21 @@ SLOTS = {
 
 def resigned(step: int) -> tuple[History, int]:
     """Close a step with a resignation in the place of its first message."""
-    record = record_at(step)
+    history = record_at(step)
     messages = said(step)
     quitter = messages[0].message.author
-    record.add(resigns(record, quitter))
+    history.add(resigns(history, quitter))
     for signed in messages[1:]:
-        record.add(signed)
-    assert record.position.step == step + 1
-    return record, quitter
+        history.add(signed)
+    assert history.position.step == step + 1
+    return history, quitter
 
 
 @pytest.mark.parametrize(("purpose", "kind"), SLOTS.values(), ids=SLOTS.keys())
 def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purpose: Purpose, kind: Kind) -> None:
-    record, quitter = resigned(at(purpose, kind))
-    assert quitter not in record.position.owed
-    left = finish(record)
+    history, quitter = resigned(at(purpose, kind))
+    assert quitter not in history.position.owed
+    left = finish(history)
     state = left.position.state
     assert state is not None
     assert state.expects.kind is Expect.OVER
@@ -155,14 +171,14 @@ def test_a_resignation_fills_any_slot_and_the_match_ends_without_its_author(purp
     assert verify(write_transcript(left)).verdict == "fair"
 
 
-def finish(record: History) -> History:
+def finish(history: History) -> History:
     """Let whoever is left play on from here, as real matches fed with the history so far."""
-    history = [signed for position in record.chain[1:] for signed in position.entries.values()]
-    history += record.held.values()
-    players = [author for author in range(record.players) if author in record.position.owed or record.position.state]
+    messages = [signed for position in history.chain[1:] for signed in position.entries.values()]
+    messages += history.held.values()
+    players = [author for author in range(history.players) if author in history.position.owed or history.position.state]
     matches: dict[int, Match] = {}
     for author in players:
-        matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], history)
+        matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], messages)
         match._heard = None  # everybody is here and holds the same
     inbox: list[tuple[int, MatchInput]] = [(author, Ticked()) for author in players]
     while inbox:
@@ -174,48 +190,48 @@ def finish(record: History) -> History:
             elif isinstance(effect, Show) and isinstance(effect.event, YourTurn):
                 legal = effect.event.view.legal
                 inbox.append((me, Played(legal[-1], effect.event.token)))
-    tips = {match.record.position.tip for match in matches.values()}
+    tips = {match.history.position.tip for match in matches.values()}
     assert len(tips) == 1
-    return matches[players[0]].record
+    return matches[players[0]].history
 
 
 @pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL])
 def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> None:
     """Who leaves then may have known the outcome."""
-    record, _ = resigned(at(purpose, Kind.REVEAL))
-    assert (record.position.purpose, record.position.kind) == (purpose, Kind.COMMIT)
-    assert record.position.standing is None
-    assert record.position.deal is None
+    history, _ = resigned(at(purpose, Kind.REVEAL))
+    assert (history.position.purpose, history.position.kind) == (purpose, Kind.COMMIT)
+    assert history.position.standing is None
+    assert history.position.deal is None
     if purpose is Purpose.SEATING:
-        assert record.position.seats == ()
+        assert history.position.seats == ()
 
 
 def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
     step = at(Purpose.SHOWDOWN, Kind.OPEN)
-    record, quitter = resigned(step)
-    position = record.position
+    history, quitter = resigned(step)
+    position = history.position
     shown = [state.hands for _, state in position.happened if state.hands]
     assert shown
     assert shown[0][position.seats.index(quitter)] is None
-    assert sum(hand is not None for hand in shown[0]) == record.players - 1
+    assert sum(hand is not None for hand in shown[0]) == history.players - 1
 
 
 def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
-    record = record_at(FORMED)
+    history = record_at(FORMED)
     for author in (0, 1):
-        record.add(resigns(record, author))
-    record.add(next(signed for signed in said(FORMED) if signed.message.author == 2))
-    assert record.position.purpose is Purpose.END
-    assert record.position.state is not None
-    assert [record.position.seats[seat] for seat in record.position.state.winners] == [2]
+        history.add(resigns(history, author))
+    history.add(next(signed for signed in said(FORMED) if signed.message.author == 2))
+    assert history.position.purpose is Purpose.END
+    assert history.position.state is not None
+    assert [history.position.seats[seat] for seat in history.position.state.winners] == [2]
 
 
 def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_the_start() -> None:
-    record, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
-    left = finish(record)
+    history, quitter = resigned(at(Purpose.SEATING, Kind.LOCK))
+    left = finish(history)
     start = next(position for position in left.chain if position.state is not None)
     assert start.state is not None
-    assert sorted(start.seats) == list(range(record.players))
+    assert sorted(start.seats) == list(range(history.players))
     assert start.state.exits == (((start.seats.index(quitter),), "conceded"),)
     assert start.left == (quitter,)
 
@@ -224,19 +240,19 @@ def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_t
 def test_without_joint_randomness_seats_are_roster_indices(
     staying: tuple[int, ...],
 ) -> None:
-    record = record_at(FORMED)
-    for author in range(record.players):
+    history = record_at(FORMED)
+    for author in range(history.players):
         if author not in staying:
-            record.add(resigns(record, author))
+            history.add(resigns(history, author))
     for signed in said(FORMED):
         if signed.message.author in staying:
-            record.add(signed)
-    state = record.position.state
+            history.add(signed)
+    state = history.position.state
     assert state is not None
-    assert record.position.seats == tuple(range(record.players))
-    assert record.position.purpose is Purpose.END
+    assert history.position.seats == tuple(range(history.players))
+    assert history.position.purpose is Purpose.END
     assert state.exits == tuple(((seat,), "conceded") for seat in ((0, 2) if staying else (0, 1)))
-    assert verify(write_transcript(record)).winners == (record.genesis.roster[1 if staying else 2].join.nickname,)
+    assert verify(write_transcript(history)).winners == (history.genesis.roster[1 if staying else 2].join.nickname,)
 
 
 def of_five(
@@ -245,52 +261,71 @@ def of_five(
     """Return a match of five in which these voted to close a step without the absent."""
     world = World(CLASSIC, 5, seed=1)
     keys = [MatchKey(seed) for seed in world.seeds]
-    record = History(world.data)
+    history = History(world.data)
 
     def said(author: int, kind: Kind, body: Any) -> Signed:
-        position = record.position
-        return sign(Message(record.match, position.step, position.tip, author, kind, body), keys[author])
+        position = history.position
+        return sign(Message(history.match, position.step, position.tip, author, kind, body), keys[author])
 
     for author in range(5):
-        record.add(said(author, Kind.LOCK, record.position.lock))
+        history.add(said(author, Kind.LOCK, history.position.lock))
     if left is not None:
-        context, share = Context(record.match, 1, record.position.tip), bytes(32)
+        context, share = Context(history.match, 1, history.position.tip), bytes(32)
         for author in range(5):
-            record.add(said(author, Kind.COMMIT, (share_commitment(context, author, share),)))
+            history.add(said(author, Kind.COMMIT, (share_commitment(context, author, share),)))
         for author in range(5):
-            record.add(said(author, Kind.LOCK, record.position.lock))
+            history.add(said(author, Kind.LOCK, history.position.lock))
         for author in range(5):
-            record.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.REVEAL, share))
+            history.add(said(author, Kind.RESIGN, ()) if author == left else said(author, Kind.REVEAL, share))
     kind, body = Kind.COMMIT, (bytes(32),)
-    assert record.position.kind is kind
-    owed = record.position.owed
+    assert history.position.kind is kind
+    owed = history.position.owed
     for author in owed:
         if author not in absent:
-            record.add(said(author, Kind.RESIGN, ()) if author in resigning else said(author, kind, body))
-    entries = tuple(record.held[author].id if author in record.held else b"" for author in owed)
+            history.add(said(author, Kind.RESIGN, ()) if author in resigning else said(author, kind, body))
+    entries = tuple(history.held[author].id if author in history.held else b"" for author in owed)
     for author in closers:
-        record.add(said(author, Kind.CLOSE, (0, entries)))
-    return record
+        history.add(said(author, Kind.CLOSE, (0, entries)))
+    return history
 
 
 def test_a_player_who_left_before_a_step_does_not_vote_on_it() -> None:
     assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
-    with pytest.raises(RejectedMessageError, match="by somebody who has none there"):
+    with pytest.raises(RejectedMessageError, match="who may not vote on the step"):
         of_five(0, 1, 2, absent=(4,), left=1)
 
 
 def test_a_player_who_resigns_in_a_step_does_not_count_as_staying() -> None:
     assert of_five(0, 1, 2, absent=(4,), resigning=(1,)).position.step == 2
-    with pytest.raises(RejectedMessageError, match="not a majority of votes that leaves one"):
+    with pytest.raises(RejectedMessageError, match="not a valid certificate"):
         of_five(0, 1, 2, absent=(3, 4), resigning=(1, 2))
+
+
+def test_a_step_is_closed_by_no_more_votes_than_it_takes() -> None:
+    history, seeds = of_five(absent=(4,)), World(CLASSIC, 5, seed=1).seeds
+    entries = tuple(history.held[author].id if author in history.held else b"" for author in range(5))
+    closes = [signed_by(history, author, seeds[author], Kind.CLOSE, (0, entries)) for author in (0, 1, 2)]
+    backing = signed_by(history, 3, seeds[3], Kind.ABSENT, (0, entries, -1))
+    with pytest.raises(RejectedMessageError, match="not a valid certificate: one per voter, in order"):
+        history.close_without([backing, *closes])
+    history.close_without(closes)
+    assert history.position.step == 2
+
+
+def test_who_left_before_a_lock_has_no_part_in_the_majorities_after_it() -> None:
+    history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
+    later = [position for position in finish(history).chain if position.locked >= history.position.step]
+    assert quitter in history.position.base
+    assert later
+    assert not any(quitter in position.base for position in later)
 
 
 def test_nodes_and_records_count_the_same_votes() -> None:
     """One who stays and two who resign put nobody out, and nobody who has left votes: neither here nor there."""
     for absent, resigning, left in (((3, 4), (1, 2), None), ((4,), (), 1)):
-        record = of_five(absent=absent, resigning=resigning, left=left)
-        place = record.place(record.position.step)
-        entries = tuple(record.held[author].id if author in record.held else b"" for author in place.owed)
+        history = of_five(absent=absent, resigning=resigning, left=left)
+        place = history.place(history.position.step)
+        entries = tuple(history.held[author].id if author in history.held else b"" for author in place.owed)
         ballot = Ballot(place)
         for author in (0, 1, 2):
             ballot.take(Vote(place.tip, author, True, 0, entries))
@@ -299,28 +334,28 @@ def test_nodes_and_records_count_the_same_votes() -> None:
 
 @pytest.mark.parametrize("step", range(FORMED))
 def test_a_resignation_before_the_match_is_formed_prevents_it_and_proves_nothing(step: int) -> None:
-    record = record_at(step)
-    record.add(resigns(record, 0))
+    history = record_at(step)
+    history.add(resigns(history, 0))
     for signed in said(step):
         if signed.message.author != 0:
-            record.add(signed)
-    assert record.position.step == step
-    assert record.declined == (0,)
-    assert verify(write_transcript(record)).verdict == "incomplete"
+            history.add(signed)
+    assert history.position.step == step
+    assert history.declined == (0,)
+    assert verify(write_transcript(history)).verdict == "incomplete"
 
 
 @pytest.mark.parametrize("step", range(FORMED))
 def test_a_forming_message_counts_despite_a_resignation_of_its_author(step: int) -> None:
-    record = record_at(step)
-    record.add(resigns(record, 0))
+    history = record_at(step)
+    history.add(resigns(history, 0))
     for signed in said(step):
         if signed.message.author != 0:
-            record.add(signed)
+            history.add(signed)
     own = next(signed for signed in said(step) if signed.message.author == 0)
     with pytest.raises(MisconductError):
-        record.add(own)
-    record.hold_to(own)
-    assert record.is_complete
+        history.add(own)
+    history.hold_to(own)
+    assert history.is_complete
 
 
 # What is refused, and what proves misconduct
@@ -329,11 +364,11 @@ def test_a_forming_message_counts_despite_a_resignation_of_its_author(step: int)
 def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     author = said(step)[0].message.author
-    record = record_at(step)
-    other = resigns(record, author)
-    record.add(said(step)[0])
+    history = record_at(step)
+    other = resigns(history, author)
+    history.add(said(step)[0])
     with pytest.raises(MisconductError) as caught:
-        record.add(other)
+        history.add(other)
     assert caught.value.author == author
     assert {signed.id for signed in caught.value.evidence} == {said(step)[0].id, other.id}
     with pytest.raises(MisconductError):
@@ -342,16 +377,16 @@ def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
 
 def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
-    record = record_at(step + 5)
+    history = record_at(step + 5)
     other = sign(said(step)[0].message._replace(kind=Kind.RESIGN, body=()), MatchKey(b"x" * 32))
     with pytest.raises(RejectedMessageError, match="signature"):
-        record.add(other._replace(checked=False))
+        history.add(other._replace(checked=False))
 
 
 def test_the_identity_key_signs_nothing_in_a_match() -> None:
     """Whoever copied only that key can speak for its owner in the next match, and not in this one."""
     step = at(Purpose.DEAL, Kind.COMMIT)
-    record = record_at(step)
+    history = record_at(step)
     message = said(step)[0].message
     identity = Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", (1).to_bytes(8, "big"), 0))
     author = next(
@@ -359,17 +394,17 @@ def test_the_identity_key_signs_nothing_in_a_match() -> None:
         for author, entry in enumerate(WORLD.genesis.roster)
         if entry.join.identity == identity.public_key().public_bytes_raw()
     )
-    signed = spoken(record, author, message.kind, message.body)
+    signed = spoken(history, author, message.kind, message.body)
     with pytest.raises(RejectedMessageError, match="signature"):
-        record.add(signed._replace(signature=identity.sign(signed.data), checked=False))
+        history.add(signed._replace(signature=identity.sign(signed.data), checked=False))
 
 
 def test_a_message_out_of_turn_is_misconduct() -> None:
     step = at(Purpose.TURN, Kind.MOVE)
-    record = record_at(step)
-    author = next(each for each in range(3) if each not in record.position.owed)
+    history = record_at(step)
+    author = next(each for each in range(3) if each not in history.position.owed)
     with pytest.raises(MisconductError, match="out of turn") as caught:
-        record.add(spoken(record, author, Kind.MOVE, "1x1"))
+        history.add(spoken(history, author, Kind.MOVE, "1x1"))
     assert caught.value.author == author
 
 
@@ -390,92 +425,92 @@ WRONG: dict[str, tuple[Purpose, Kind, Kind, object]] = {
 def test_a_signed_wrong_message_is_misconduct_and_changes_nothing(
     purpose: Purpose, due: Kind, kind: Kind, body: object
 ) -> None:
-    record = record_at(at(purpose, due))
-    author = record.position.owed[0]
+    history = record_at(at(purpose, due))
+    author = history.position.owed[0]
     with pytest.raises(MisconductError) as caught:
-        record.add(spoken(record, author, kind, body))
+        history.add(spoken(history, author, kind, body))
     assert caught.value.author == author
-    assert record.held == {}
+    assert history.held == {}
     assert len(caught.value.evidence) == 1
 
 
 def test_a_message_that_does_not_belong_here_is_refused_and_blames_nobody() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
-    record = record_at(step)
+    history = record_at(step)
     good = said(step)[0]
     others, _ = genesis(CLASSIC, 3, b"another table")
     for bad in (
-        spoken(record, 0, Kind.LOCK, bytes(32)),
+        spoken(history, 0, Kind.LOCK, bytes(32)),
         sign(good.message._replace(match=bytes(32)), KEYS[good.message.author]),
         sign(good.message._replace(author=7), KEYS[0]),
         sign(good.message, KEYS[good.message.author - 1])._replace(checked=False),
         good._replace(signature=bytes(64), checked=False),
     ):
         with pytest.raises(RejectedMessageError):
-            record.add(bad)
-    assert record.held == {}
-    assert History(others.encoded()).match != record.match
+            history.add(bad)
+    assert history.held == {}
+    assert History(others.encoded()).match != history.match
 
 
 def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
-    record = record_at(step)
+    history = record_at(step)
     good = said(step)[0]
-    assert record.add(said(step + 1)[0]) is Outcome.FUTURE
-    assert record.add(said(step - 1)[0]) is Outcome.DUPLICATE
-    assert record.add(spoken(record, 0, Kind.LOCK, bytes(32), tip=bytes(32))) is Outcome.FOREIGN
-    assert record.add(good) is Outcome.ADDED
-    assert record.add(good) is Outcome.DUPLICATE
+    assert history.add(said(step + 1)[0]) is Outcome.FUTURE
+    assert history.add(said(step - 1)[0]) is Outcome.DUPLICATE
+    assert history.add(spoken(history, 0, Kind.LOCK, bytes(32), tip=bytes(32))) is Outcome.FOREIGN
+    assert history.add(good) is Outcome.ADDED
+    assert history.add(good) is Outcome.DUPLICATE
 
 
 # The end
 
 
 def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
-    record = record_at(len(CHAIN) - 1)
-    assert record.position.owed == ()
-    transcript = write_transcript(record)
+    history = record_at(len(CHAIN) - 1)
+    assert history.position.owed == ()
+    transcript = write_transcript(history)
     with pytest.raises(MisconductError, match="after the end"):
-        record.add(spoken(record, 0, Kind.LOCK, record.position.lock))
+        history.add(spoken(history, 0, Kind.LOCK, history.position.lock))
     with pytest.raises(RejectedMessageError, match="another end"):
-        record.add(spoken(record, 0, Kind.RESULT, bytes(32)))
+        history.add(spoken(history, 0, Kind.RESULT, bytes(32)))
     for author in range(3):
-        assert record.add(spoken(record, author, Kind.RESULT, record.position.lock)) is Outcome.ADDED
-    assert sorted(record.results) == [0, 1, 2]
-    assert write_transcript(record) == transcript
+        assert history.add(spoken(history, author, Kind.RESULT, history.position.lock)) is Outcome.ADDED
+    assert sorted(history.results) == [0, 1, 2]
+    assert write_transcript(history) == transcript
 
 
 def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
     for step in (0, 1, first(lambda position: position.kind is Kind.MOVE)):
-        record = record_at(step)
-        for place in record.chain:
-            receipt = spoken(record, 0, Kind.RESULT, bytes(32), step=place.step, tip=place.tip)
+        history = record_at(step)
+        for place in history.chain:
+            receipt = spoken(history, 0, Kind.RESULT, bytes(32), step=place.step, tip=place.tip)
             with pytest.raises(RejectedMessageError, match="before the end"):
-                record.hold(receipt)
+                history.hold(receipt)
 
 
 def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
     """No pair with the receipt, which is no message of the history: a proof of the pair would prove nothing."""
-    record = record_at(len(CHAIN) - 1)
-    assert record.hold(spoken(record, 0, Kind.RESULT, record.position.lock)) is Outcome.ADDED
+    history = record_at(len(CHAIN) - 1)
+    assert history.hold(spoken(history, 0, Kind.RESULT, history.position.lock)) is Outcome.ADDED
     with pytest.raises(MisconductError, match="after the end") as caught:
-        record.hold(spoken(record, 0, Kind.MOVE, "liar"))
+        history.hold(spoken(history, 0, Kind.MOVE, "liar"))
     assert len(caught.value.evidence) == 1
 
 
 def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_module, "STATES_APART", 7)
-    record = History(WORLD.data)
+    history = History(WORLD.data)
     for position in CHAIN[1:]:
         for signed in position.entries.values():
-            record.add(signed)
-        record.thin()
-    assert sum(position.state is not None for position in record.chain) <= len(CHAIN) // 7 + 2
+            history.add(signed)
+        history.drop_state()
+    assert sum(position.state is not None for position in history.chain) <= len(CHAIN) // 7 + 2
     for position in CHAIN:
-        assert record.full(position.step)._replace(entries={}) == position._replace(entries={})
+        assert history.full(position.step)._replace(entries={}) == position._replace(entries={})
     move = next(
         signed for position in CHAIN for signed in position.entries.values() if signed.message.kind is Kind.MOVE
     )
-    assert record.judge(move) is Outcome.DUPLICATE
-    assert record.judge(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
-    assert write_transcript(record) == WORLD.machines[0].transcript
+    assert history.judge(move) is Outcome.DUPLICATE
+    assert history.judge(move._replace(signature=bytes(64))) is Outcome.DUPLICATE
+    assert write_transcript(history) == WORLD.machines[0].transcript

@@ -230,7 +230,7 @@ def test_a_key_must_be_a_regular_file(tmp_path: Path, kind: str, monkeypatch: py
     else:
         monkeypatch.setattr(keys, "IDENTITY_FILE", "/dev/zero")
         path = Path("/dev/zero")
-    with pytest.raises(KeyFileError, match=rf"{path} is no file; move it away"):
+    with pytest.raises(KeyFileError, match=rf"{path} is not a file; move it away"):
         Identity.load_or_create(Path())
 
 
@@ -301,10 +301,10 @@ def test_two_processes_that_make_an_identity_at_once_get_the_same(
     assert (second.public, is_new) == (first.public, False)
 
 
-def test_an_encrypted_key_with_a_wrong_bit_is_called_unreadable(tmp_path: Path) -> None:
+def test_an_encrypted_key_with_a_wrong_bit_is_called_damaged(tmp_path: Path) -> None:
     path = tmp_path / IDENTITY_FILE
     path.write_bytes(DAMAGED)
     path.chmod(0o600)
-    with pytest.raises(KeyFileError, match="not a readable key"):
+    with pytest.raises(KeyFileError, match="or the file is damaged"):
         Identity.load_or_create(tmp_path, PASSPHRASE)
     assert path.read_bytes() == DAMAGED

@@ -2,29 +2,56 @@
 
 import pytest
 
-from protocol.consensus.kinds import RULES
-from protocol.consensus.kinds.rule import Rule
-from protocol.consensus.steps import SCRIPTS
-from protocol.wire.messages import ASIDE, VOTES, Kind
+from protocol.consensus.kinds import RULES, SCRIPTS, register
+from protocol.consensus.kinds.reveal import Reveal
+from protocol.consensus.kinds.rule import Rule, Slot
+from protocol.consensus.position import Purpose
+from protocol.wire.messages import VOTES, Kind
 
 IN_THE_HISTORY = {kind for script in SCRIPTS.values() for kind in script}
 
 
-@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
-def test_every_kind_has_one_rule_in_a_module_of_its_name(kind: Kind) -> None:
-    rule = RULES[kind]
-    assert rule.kind is kind
-    assert type(rule).__module__ == f"protocol.consensus.kinds.{kind.name.lower()}"
-    assert rule.shape
+def test_every_kind_has_one_rule_in_a_module_of_its_name() -> None:
+    assert {*Kind} <= {*RULES}
+    for kind, rule in RULES.items():
+        assert rule.kind == kind
+        assert kind not in [*Kind] or rule.name == Kind(kind).name
+        assert type(rule).__module__ == f"protocol.consensus.kinds.{rule.name.lower()}"
+        assert rule.shape
+
+
+def test_no_two_kinds_have_one_number() -> None:
+    with pytest.raises(AssertionError, match="REVEAL has the number of REVEAL"):
+        register(Reveal())
+
+
+def test_the_scripts_that_the_kinds_make_up_are_those_of_the_protocol() -> None:
+    roll = (Kind.COMMIT, Kind.LOCK, Kind.REVEAL)
+    assert {
+        Purpose.FORMING: (Kind.LOCK,),
+        Purpose.SEATING: roll,
+        Purpose.DEAL: roll,
+        Purpose.TURN: (Kind.MOVE,),
+        Purpose.PUBLIC_DIE: roll,
+        Purpose.STAKES: (Kind.COMMIT, Kind.LOCK, Kind.STAKE),
+        Purpose.SHOWDOWN: (Kind.LOCK, Kind.OPEN),
+        Purpose.END: (),
+    } == SCRIPTS
 
 
 def test_a_kind_is_part_of_a_script_or_fills_any_slot_or_stands_beside_the_history() -> None:
-    assert IN_THE_HISTORY | {Kind.RESIGN} | {*ASIDE} == {*Kind}
-    assert IN_THE_HISTORY.isdisjoint((*ASIDE, Kind.RESIGN))
+    slots = {slot: {kind for kind, rule in RULES.items() if rule.slot is slot} for slot in Slot}
+    assert slots == {
+        Slot.STEP: IN_THE_HISTORY,
+        Slot.ANY_STEP: {Kind.RESIGN},
+        Slot.END: {Kind.RESULT},
+        Slot.LOCK: {Kind.WITNESS},
+        Slot.VOTE: {*VOTES},
+    }
 
 
-@pytest.mark.parametrize("kind", sorted(IN_THE_HISTORY), ids=lambda kind: kind.name)
-def test_a_kind_in_a_script_says_how_it_is_judged_folded_and_made(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", sorted(IN_THE_HISTORY), ids=lambda kind: RULES[kind].name)
+def test_a_kind_in_a_script_says_how_it_is_judged_folded_and_made(kind: int) -> None:
     rule = type(RULES[kind])
     assert rule.judge is not Rule.judge
     assert rule.fold is not Rule.fold

@@ -11,6 +11,8 @@ import pytest
 
 from p2pdice import PRESETS
 from protocol import limits
+from protocol.consensus.history import Outcome
+from protocol.consensus.replica import Replica
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
@@ -42,6 +44,11 @@ def test_the_limits_are_those_that_were_promised() -> None:
     assert limits.NICKNAME_CHARACTERS == 20
     assert (limits.WORD_CHARACTERS, limits.WORD_BURST, limits.WORD_RATE) == (200, 5, 1)
     assert (limits.FLOOR_BURST, limits.FLOOR_RATE) == (20, 4)
+    assert (limits.JOIN_BURST, limits.JOIN_RATE) == (20, 2)
+    assert (limits.LOBBY_BURST, limits.LOBBY_RATE) == (100, 6)
+    assert limits.PROPOSALS == 16
+    assert (limits.CODE_TRIES, limits.CODE_BURST, limits.CODE_RATE) == (3, 10, 2)
+    assert (limits.CODE_BURST_PER_ADDRESS, limits.CODE_RATE_PER_ADDRESS, limits.CODE_SEARCH) == (5, 1, 20)
     assert limits.REPLACEMENT == 2
     assert limits.NEED_RATE == limits.NEED_BURST == 8
     assert (limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC) == (120, 15)
@@ -66,7 +73,7 @@ def finished() -> Match:
 
 
 def answers(match: Match, step: int, now: float, sender: int = 1, cursor: int = 0) -> list[Page]:
-    need = Need(match.record.match, step, match.record.chain[step].tip, cursor)
+    need = Need(match.history.match, step, match.history.chain[step].tip, cursor)
     effects: list[Effect] = match.handle(Needed(sender, need), now)
     frames = [effect.frame for effect in effects if isinstance(effect, Send)]
     return [frame for frame in frames if isinstance(frame, Page)]
@@ -80,6 +87,21 @@ def test_a_peer_is_answered_eight_times_a_second_whatever_it_asks_for() -> None:
     assert sum(len(answers(match, 3, now=101.1)) for _ in range(20)) == 8
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["first first", "last first"])
+def test_of_messages_for_later_steps_those_for_the_next_ones_are_kept(order: int) -> None:
+    match = finished()
+    replica = Replica(match.history.genesis_data, None)
+    said = [signed for position in match.history.chain[1:] for signed in position.entries.values()]
+    ahead = [signed for signed in said if signed.message.author == 0 and signed.message.step > 0]
+    for signed in ahead[: limits.FUTURE_PER_AUTHOR + 4][::order]:
+        assert replica.take(signed) is Outcome.FUTURE
+    for signed in said:
+        if signed.message.author != 0 or signed.message.step == 0:
+            replica.take(signed)
+            replica.close_steps()
+    assert replica.history.position.step == ahead[limits.FUTURE_PER_AUTHOR].message.step
+
+
 def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
     match = finished()
     shown: list[tuple[bytes, bytes]] = []
@@ -91,11 +113,11 @@ def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
         assert len(encode_frame(page)) <= limits.FRAME
         assert not page.cursor or len(encode_frame(page)) > limits.PAGE - 1024
         cursor, now = page.cursor, now + 1
-    history = [signed.wire for position in match.record.chain for signed in position.entries.values()]
+    history = [signed.wire for position in match.history.chain for signed in position.entries.values()]
     assert len(history) > limits.PAGE // limits.KIB
     assert shown[: len(history)] == history
-    witnessed = {signed.wire for known in match.record.countersigned.values() for signed in known.values()}
-    assert set(shown[len(history) :]) == witnessed | {signed.wire for signed in match.record.results.values()}
+    witnessed = {signed.wire for known in match.history.countersigned.values() for signed in known.values()}
+    assert set(shown[len(history) :]) == witnessed | {signed.wire for signed in match.history.results.values()}
 
 
 async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,11 +153,11 @@ BAD_WORDS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("changes", BAD_WORDS.values(), ids=BAD_WORDS.keys())
 def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) -> None:
     hosted, seat = seated()
-    before = seat.table
+    before = seat.shown
     word: Table = hosted.frame()._replace(**changes)  # type: ignore[arg-type]
     with pytest.raises(MalformedGenesisError):
         seat.update(word)
-    assert seat.table == before
+    assert seat.shown == before
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u202eb", "\u3164", " a"])

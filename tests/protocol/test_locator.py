@@ -82,7 +82,7 @@ def test_a_running_match_is_advertised_even_if_its_table_was_private_but_not_by_
     )
     match = Match(Genesis(table, CLASSIC, Patience(), tuple(roster)).encoded(), None, bytes(32))
     told = running_match(match, "Friday")
-    assert (told.name, told.id) == (f"match {match.record.match.hex()[:8]}", match.record.match.hex())
+    assert (told.name, told.id) == (f"match {match.history.match.hex()[:8]}", match.history.match.hex())
     said = " ".join(told.to_txt().values())
     assert not [secret for secret in ("Friday", "SECRET", "player", table.hex()) if secret in said]
     is_open = Match(Genesis(bytes(16), CLASSIC, Patience(), opened()).encoded(), None, bytes(32))
@@ -172,7 +172,7 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
         with pytest.raises(NodeError, match=f'no table called "{typed}"') as caught:
             await look(typed)
         assert (caught.value.code, caught.value.hint) == ("not-found", hint)
-        assert caught.value.choices == (("p2pdice tables", "See what is there"),)
+        assert caught.value.choices == (("p2pdice tables", "See the tables"),)
 
 
 async def test_an_unambiguous_beginning_of_a_name_is_enough(

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from itertools import islice
 from types import FrameType
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import pytest_asyncio
@@ -69,6 +69,14 @@ async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
     yield start
     await asyncio.gather(*(each.close() for each in opened))
     assert left_over == []
+
+
+@pytest.fixture
+def parsing(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Return what parses packets, which notes each call."""
+    parse = Mock(wraps=DNSIncoming)
+    monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
+    return parse
 
 
 async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]], bool]) -> tuple[Sighting, ...]:
@@ -508,25 +516,17 @@ async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypat
 
 
 async def test_packets_of_one_address_are_parsed_up_to_the_limit_and_others_are_heard(
-    opens: Opener, monkeypatch: pytest.MonkeyPatch
+    opens: Opener, parsing: Mock
 ) -> None:
-    parsed = 0
-
-    def parse(*arguments: Any, **options: Any) -> DNSIncoming:
-        nonlocal parsed
-        parsed += 1
-        return DNSIncoming(*arguments, **options)
-
-    monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
     loop = asyncio.get_running_loop()
     guest, begun = await opens(), loop.time()
     for packet in islice(forger.pointers(), 2000):
         guest._heard(Datagram(packet, "192.0.2.66", 0))
     most = HEARD_BURST_PER_ADDRESS + HEARD_RATE_PER_ADDRESS * (loop.time() - begun) + 1
-    assert HEARD_BURST_PER_ADDRESS <= parsed <= most
+    assert HEARD_BURST_PER_ADDRESS <= parsing.call_count <= most
     for packet in islice(forger.junk(), 0, 600, 6):  # which do not name the service
         guest._heard(Datagram(packet, "192.0.2.67", 0))
-    assert parsed <= most
+    assert parsing.call_count <= most
     name = forger.label("x") + forger.TYPE
     guest._heard(Datagram(forger.table(name, forger.label("x") + forger.LOCAL, "x", LOOPBACK, 7, "c0ffee00"), "y", 0))
     assert await find(guest, "x")
@@ -546,23 +546,13 @@ async def test_an_error_that_ends_discovery_is_logged(
     assert "tables are looked for no longer" in caplog.text
 
 
-async def test_packets_of_all_addresses_together_are_parsed_up_to_the_limit(
-    opens: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_packets_of_all_addresses_together_are_parsed_up_to_the_limit(opens: Opener, parsing: Mock) -> None:
     """Whoever sends from many addresses, or says so, has no more of each than is allowed to one."""
-    parsed = 0
-
-    def parse(*arguments: Any, **options: Any) -> DNSIncoming:
-        nonlocal parsed
-        parsed += 1
-        return DNSIncoming(*arguments, **options)
-
-    monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
     loop = asyncio.get_running_loop()
     guest, begun = await opens(), loop.time()
     for number, packet in enumerate(islice(forger.pointers(), 3 * HEARD_BURST)):
         guest._heard(Datagram(packet, f"192.0.2.{number % 200}", 0))
-    assert HEARD_BURST <= parsed <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
+    assert HEARD_BURST <= parsing.call_count <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
 
 
 async def test_all_tables_are_asked_for_again_after_a_flood(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

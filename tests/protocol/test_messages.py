@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.keys import MatchKey
-from protocol.limits import MOVE_CHARACTERS
+from protocol.limits import MOVE_CHARACTERS, PLAYERS
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.messages import Kind, MalformedMessageError, Message, message_id, sign
 
 KEY = MatchKey(bytes(32))
 HASH = b"h" * 32
-BODIES: dict[Kind, list[Value]] = {
+BODIES: dict[int, list[Value]] = {
     Kind.COMMIT: [(HASH,), (HASH, HASH)],
     Kind.LOCK: [HASH, HASH + b"\x01" + bytes(64) + b"\x03" + bytes(64)],
     Kind.REVEAL: [HASH],
@@ -102,6 +102,26 @@ def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
     ],
 )
 def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
+    with pytest.raises(MalformedMessageError, match=kind.name):
+        parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
+
+
+FIRST, THIRD = b"\x01" + bytes(64), b"\x03" + bytes(64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (Kind.LOCK, HASH + THIRD + THIRD),
+        (Kind.LOCK, HASH + THIRD + FIRST),
+        *((Kind.CLOSE, (number, (HASH,))) for number in (-1, 2**32)),
+        *((Kind.CLOSE, (0, entries)) for entries in ((), (HASH,) * (PLAYERS + 1), (HASH[1:],))),
+        *((Kind.ABSENT, (number, (HASH,), -1)) for number in (-1, 2**32)),
+        *((Kind.ABSENT, (0, entries, -1)) for entries in ((), (HASH,) * (PLAYERS + 1), (HASH[1:],))),
+        *((Kind.ABSENT, (1, (HASH,), newest)) for newest in (-2, 1, 2)),
+    ],
+)
+def test_the_first_value_beyond_each_bound_of_a_lock_or_vote_is_refused(kind: Kind, body: Value) -> None:
     with pytest.raises(MalformedMessageError, match=kind.name):
         parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
 

@@ -37,43 +37,43 @@ WHOLE = 400
 
 
 @cached_checks()
-def examine(history: FairMatch, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
+def examine(played: FairMatch, places: list[int], rng: Random, *, every_byte: bool) -> Counter[str]:
     """Check that every change at these messages gets the verdict that it deserves; return the changes by name."""
-    names = [record.join.nickname for record in history.genesis.roster]
+    names = [record.join.nickname for record in played.genesis.roster]
     done: Counter[str] = Counter()
     for place in places:
         for name, alteration in ALTERATIONS.items():
-            if name != "appended" and place == len(history.messages):
+            if name != "appended" and place == len(played.messages):
                 continue
-            changed = list(alteration(history, place, rng))
+            changed = list(alteration(played, place, rng))
             if name == "truncated" and not every_byte:
                 changed = rng.sample(changed, 4)
             for rest in changed:
-                expect(history, place, rest, None, rng, name)
+                expect(played, place, rest, None, rng, name)
             done[name] += len(changed)
         for name, offence in OFFENCES.items():
-            if name != "a message after the end" and place == len(history.messages):
+            if name != "a message after the end" and place == len(played.messages):
                 continue
-            for rest, author in offence(history, place, rng):
-                expect(history, place, rest, names[author], rng, name)
+            for rest, author in offence(played, place, rng):
+                expect(played, place, rest, names[author], rng, name)
                 done[name] += 1
-    for data in altered_headers(history, rng):
+    for data in altered_headers(played, rng):
         verdict = verify(data)
         assert (verdict.verdict, verdict.culprit) == (Judgement.ALTERED, None)
         done["altered header"] += 1
     return done
 
 
-def expect(history: FairMatch, place: int, rest: bytes, culprit: str | None, rng: Random, name: str) -> None:
-    verdict = (judge_end if name == "truncated" else judge)(history, place, rest)
+def expect(played: FairMatch, place: int, rest: bytes, culprit: str | None, rng: Random, name: str) -> None:
+    verdict = (judge_end if name == "truncated" else judge)(played, place, rest)
     verdicts = {Judgement.MISCONDUCT} if culprit else {Judgement.ALTERED, Judgement.INCOMPLETE}
     assert verdict.verdict in verdicts, (name, place, verdict)
     assert verdict.culprit == culprit, (name, place, verdict)
     # A proof behind the end of a match leaves its result standing.
     assert culprit or not verdict.winners
     if not rng.randrange(WHOLE):
-        whole = judge_whole(history, place, rest)
-        known = place if name == "truncated" else history.starts[history.step(place)]
+        whole = judge_whole(played, place, rest)
+        known = place if name == "truncated" else played.starts[played.step(place)]
         assert (whole.verdict, whole.culprit, whole.step) == (verdict.verdict, verdict.culprit, verdict.step)
         assert whole.signatures == known + verdict.signatures
 
@@ -85,53 +85,53 @@ FEW = ["classic", "joker", "motes", *thoroughly(name for name in PRESETS if name
 @pytest.mark.parametrize("preset", FEW)
 def test_a_sample_of_changes(preset: str, players: int) -> None:
     rng = Random(f"{preset} {players}")
-    history = play(PRESETS[preset], players, rng.randrange(2**32))
-    assert verify(history.data).verdict is Judgement.FAIR
-    end = len(history.messages)
+    played = play(PRESETS[preset], players, rng.randrange(2**32))
+    assert verify(played.data).verdict is Judgement.FAIR
+    end = len(played.messages)
     firsts = {
-        (history.position(place).purpose, each.message.kind): place
-        for place, each in reversed(list(enumerate(history.messages)))
+        (played.position(place).purpose, each.message.kind): place
+        for place, each in reversed(list(enumerate(played.messages)))
     }
     places = sorted({*firsts.values(), *rng.sample(range(end), 5), end - 1, end})
-    done = examine(history, places, rng, every_byte=False)
+    done = examine(played, places, rng, every_byte=False)
     assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - SPECIAL
-    assert "a stake above funds" in done or not history.genesis.ruleset.stakes
+    assert "a stake above funds" in done or not played.genesis.ruleset.stakes
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_changes_where_somebody_was_voted_out(preset: str) -> None:
     rng = Random(f"{preset} votes")
-    history = voted(preset, rng)
-    votes = [place for place, each in enumerate(history.messages) if each.message.kind is Kind.CLOSE]
-    steps = {history.step(place) for place in votes[:3]}
-    places = [place for place, each in enumerate(history.messages) if each.message.step in steps]
-    done = examine(history, places, rng, every_byte=False)
+    played = voted(preset, rng)
+    votes = [place for place, each in enumerate(played.messages) if each.message.kind is Kind.CLOSE]
+    steps = {played.step(place) for place in votes[:3]}
+    places = [place for place, each in enumerate(played.messages) if each.message.step in steps]
+    done = examine(played, places, rng, every_byte=False)
     assert set(done) >= {"changed votes", "more votes", "not named by the votes", "a vote against the own CLOSE"}
 
 
 def voted(preset: str, rng: Random) -> FairMatch:
     """Return a match in which somebody fell silent, and its votes."""
     while True:
-        history = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
-        if history.has_votes:
-            assert verify(history.data).verdict in (Judgement.FAIR, Judgement.UNPROVEN)
-            return history
+        played = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
+        if played.has_votes:
+            assert verify(played.data).verdict in (Judgement.FAIR, Judgement.UNPROVEN)
+            return played
 
 
 @pytest.mark.parametrize("preset", FEW)
 def test_proofs_and_what_looks_like_them(preset: str) -> None:
     rng = Random(f"{preset} proofs")
-    history = play(PRESETS[preset], 3, rng.randrange(2**32))
-    names = [record.join.nickname for record in history.genesis.roster]
-    for data, author in proofs(history, rng):
-        assert judged(history, data, rng) == (Judgement.MISCONDUCT, names[author])
-    for data in altered_proofs(history, rng):
-        assert judged(history, data, rng) == (Judgement.ALTERED, None)
+    played = play(PRESETS[preset], 3, rng.randrange(2**32))
+    names = [record.join.nickname for record in played.genesis.roster]
+    for data, author in proofs(played, rng):
+        assert judged(played, data, rng) == (Judgement.MISCONDUCT, names[author])
+    for data in altered_proofs(played, rng):
+        assert judged(played, data, rng) == (Judgement.ALTERED, None)
 
 
-def judged(history: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
+def judged(played: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
     """Return the verdict on a file and who is blamed; now and then it is also judged from its first byte on."""
-    verdict = judge_file(history, data)
+    verdict = judge_file(played, data)
     if not rng.randrange(10):
         whole = verify(data)
         assert (whole.verdict, whole.culprit, whole.step) == (verdict.verdict, verdict.culprit, verdict.step)
@@ -142,8 +142,8 @@ def judged(history: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_change_at_every_record_of_one_match(preset: str) -> None:
     rng = Random(f"{preset} thoroughly")
-    history = play(PRESETS[preset], 2, rng.randrange(2**32))
-    done = examine(history, list(range(len(history.messages) + 1)), rng, every_byte=False)
+    played = play(PRESETS[preset], 2, rng.randrange(2**32))
+    done = examine(played, list(range(len(played.messages) + 1)), rng, every_byte=False)
     assert set(done) >= (ALTERATIONS.keys() | OFFENCES.keys()) - SPECIAL
 
 
@@ -155,9 +155,9 @@ def test_every_change_at_every_record(preset: str, share: int) -> None:
     done: Counter[str] = Counter()
     for number in range(share, MATCHES, SHARES):
         rng = Random(f"{preset} {number}")
-        history = play(PRESETS[preset], rng.choice((2, 2, 2, 3)), rng.randrange(2**32))
-        done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=True)
+        played = play(PRESETS[preset], rng.choice((2, 2, 2, 3)), rng.randrange(2**32))
+        done += examine(played, list(range(len(played.messages) + 1)), rng, every_byte=True)
         if not number % 4:
-            history = voted(preset, rng)
-            done += examine(history, list(range(len(history.messages) + 1)), rng, every_byte=False)
+            played = voted(preset, rng)
+            done += examine(played, list(range(len(played.messages) + 1)), rng, every_byte=False)
     print(preset, share, done.total(), dict(done))

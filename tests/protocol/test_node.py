@@ -12,7 +12,7 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
-from protocol.events import LobbyChanged, MatchOver, MatchStarted, TableJoined
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, TableJoined
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
 from protocol.net.addresses import format_address
 from protocol.net.advertisement import SERVICE_TYPE, Advertisement
@@ -60,9 +60,9 @@ async def test_a_guest_joins_by_the_join_line_and_plays_a_whole_match(people: Co
     players, _ = await people.table(seats)
     await agree(*players)
     for player in players:
-        assert player.told(MatchOver)[0].confirmed
+        assert player.told(MatchResult)[0].confirmed
         assert [event.is_me for event in player.told(MatchStarted)[0].players].count(True) == 1
-        (kept,), (end,) = player.node._store.matches(), player.told(MatchOver)
+        (kept,), (end,) = player.node._store.matches(), player.told(MatchResult)
         names = [record.join.nickname for record in parse_genesis(kept.genesis).roster]
         assert [names[author] for author in kept.winners] == [end.players[seat].name for seat in end.places[0]]
 
@@ -166,13 +166,13 @@ async def test_a_full_table_says_that_it_is_full(people: Company) -> None:
 
 def silence_towards(player: Player, *kinds: type[Frame]) -> None:
     """Let a node lose what it is sent."""
-    hear = player.node.peer_frame
+    hear = player.node._active.peer_frame
 
     def hear_some(identity: bytes, frame: Frame) -> None:
         if not isinstance(frame, kinds):
             hear(identity, frame)
 
-    player.node.peer_frame = hear_some  # type: ignore[method-assign]
+    player.node._active.peer_frame = hear_some  # type: ignore[method-assign]
 
 
 async def test_a_private_table_admits_only_guests_with_the_whole_join_line(people: Company) -> None:
@@ -289,13 +289,25 @@ async def test_nobody_at_the_address_is_unreachable_and_no_address_is_not_found(
 
 def told(host: Player, name: str = "Friday", table: bytes | None = None) -> Sighting:
     """Return what multicast tells of a host's table, or what somebody forged."""
-    assert host.node._hosting is not None
-    identifier = (table if table is not None else host.node._hosting.table.table).hex()
+    assert host.node._active.hosting is not None
+    identifier = (table if table is not None else host.node._active.hosting.table.id).hex()
     advertisement = Advertisement(identifier, name, "classic", 1, 3, "lobby", PROTOCOL_VERSION)
     return Sighting(advertisement, ((HOST, host.node.port),), "x")
 
 
 FRIDAY = TableSettings("Friday", CLASSIC, 3)
+
+
+async def two_hosts(people: Company, *, has_one_id: bool = True) -> tuple[Player, Player]:
+    """Return the host of a table, and one who opens another by the same name, under the same id unless told not to."""
+    right, wrong = await people.sit("Ada"), await people.sit("Eve")
+    for each in (right, wrong):
+        await each.node.host(FRIDAY)
+    assert right.node._active.hosting is not None
+    assert wrong.node._active.hosting is not None
+    if has_one_id:
+        wrong.node._active.hosting.table.id = right.node._active.hosting.table.id
+    return right, wrong
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
@@ -312,7 +324,7 @@ async def test_a_guest_of_one_table_is_not_seated_at_another(
         assert caught.value.code == "not-found"
         there = f'"Friday", hosted by Ada ({host.node.identity.fingerprint})'
         gone = f'"{sighting.advertisement.name}" is not at the address it advertises'
-        assert caught.value.reason == f"{gone}; that is {there}"
+        assert caught.value.reason == f"{gone}; that address belongs to {there}"
     assert guest.told(TableJoined) == []
     assert len(host.told(LobbyChanged)) == 1  # not for a moment
 
@@ -345,13 +357,7 @@ async def test_a_name_that_changes_its_key_while_one_looks_is_said_and_not_follo
     people: Company, enter: str, keeps_id: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody takes over the records of a table that lives. Whoever answers faster must not win."""
-    right, wrong = await people.sit("Ada"), await people.sit("Eve")
-    await right.node.host(FRIDAY)
-    await wrong.node.host(FRIDAY)
-    assert right.node._hosting is not None
-    assert wrong.node._hosting is not None
-    if keeps_id:
-        wrong.node._hosting.table.table = right.node._hosting.table.table
+    right, wrong = await two_hosts(people, has_one_id=keeps_id)
     guest = await people.sit("Ben", discovery=True)
     tables_are(monkeypatch, guest, told(wrong), once=(told(right),))
     with pytest.raises(NodeError) as caught:
@@ -374,12 +380,7 @@ async def test_a_name_whose_addresses_lead_to_two_keys_is_not_joined(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An address more in the records of a table is enough for that."""
-    right, wrong = await people.sit("Ada"), await people.sit("Eve")
-    for each in (right, wrong):
-        await each.node.host(FRIDAY)
-    assert right.node._hosting is not None
-    assert wrong.node._hosting is not None
-    wrong.node._hosting.table.table = right.node._hosting.table.table
+    right, wrong = await two_hosts(people)
     guest = await people.sit("Ben", discovery=True)
     both = replace(told(right), addresses=tuple((HOST, each.node.port) for each in (wrong, right)))
     tables_are(monkeypatch, guest, both)
@@ -464,12 +465,7 @@ async def test_no_record_crowds_out_the_addresses_of_another(
     people: Company, enter: str, sorts_first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forger tells of as many addresses as one may, and of one that every machine with containers has."""
-    right, wrong = await people.sit("Ada"), await people.sit("Eve")
-    for each in (right, wrong):
-        await each.node.host(FRIDAY)
-    assert right.node._hosting is not None
-    assert wrong.node._hosting is not None
-    wrong.node._hosting.table.table = right.node._hosting.table.table
+    right, wrong = await two_hosts(people)
     container = (HOST, 1)
     others = tuple((HOST, number) for number in range(2, ADDRESSES_PER_PEER))
     honest = replace(told(right), addresses=(container, (HOST, right.node.port)))
@@ -496,12 +492,12 @@ async def test_a_forger_of_the_records_of_a_table_gets_none_of_its_guests(people
         await each.node.host(TableSettings(name, CLASSIC, 3))
     guest = await people.sit("Ben", discovery=True)
     (seen,) = [each for each in await guest.node.tables(1.0) if each.advertisement.name == name]
-    assert wrong.node._hosting is not None
+    assert wrong.node._active.hosting is not None
     eve = AsyncServiceInfo(
         SERVICE_TYPE,
         f"{seen.instance}.{SERVICE_TYPE}",
         port=wrong.node.port,
-        properties=replace(seen.advertisement, id=wrong.node._hosting.table.table.hex()).to_txt(),
+        properties=replace(seen.advertisement, id=wrong.node._active.hosting.table.id.hex()).to_txt(),
         server="eve.local.",
         parsed_addresses=[HOST],
     )

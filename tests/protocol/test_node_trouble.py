@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +17,7 @@ from protocol.events import (
     Continued,
     LobbyChanged,
     MatchFormed,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     Overdue,
     PeerBack,
@@ -27,6 +28,7 @@ from protocol.events import (
     YourTurn,
 )
 from protocol.node.node import Node, NodeError, TableSettings
+from protocol.storage import archive
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Frame, Page
 from protocol.wire.genesis import Patience
@@ -39,39 +41,25 @@ from tests.protocol.test_node import multicast
 
 
 async def test_a_guest_who_leaves_frees_the_seat_for_another(people: Company) -> None:
-    (host, first), opened = await open_table(people, 3)
+    (host, first), opened = await people.table(3, "AB")
     await first.leave()
     assert first.told(TableClosed) == []  # it knows that it has left
     gone = await host.until(LobbyChanged, lambda event: bool(event.left))
     assert [player.name for player in gone.left] == ["B"]
     second, third = await people.sit("C"), await people.sit("D")
-    await second.node.join(opened)
-    await third.node.join(opened)
+    await second.node.join(opened.join_line)
+    await third.node.join(opened.join_line)
     await agree(host, second, third)
 
 
-async def open_table(people: Company, seats: int) -> tuple[tuple[Player, Player], str]:
-    host, guest = await people.sit("A"), await people.sit("B")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, seats))
-    await guest.node.join(opened.join_line)
-    return (host, guest), opened.join_line
-
-
 async def test_when_the_host_leaves_the_table_is_gone(people: Company) -> None:
-    (host, guest), _ = await open_table(people, 3)
+    (host, guest), _ = await people.table(3, "AB")
     await host.leave()
     closed = await guest.until(TableClosed)
     assert closed.code == "closed"
-    (other_host, _), line = await open_table_named(people, "E", "F")
-    await guest.node.join(line)
-    await agree(other_host, guest)
-
-
-async def open_table_named(people: Company, *names: str) -> tuple[tuple[Player, Player], str]:
-    host, guest = [await people.sit(name) for name in names]
-    opened = await host.node.host(TableSettings("Saturday", CLASSIC, 3))
+    (other_host, _), opened = await people.table(3, "EF")
     await guest.node.join(opened.join_line)
-    return (host, guest), opened.join_line
+    await agree(other_host, guest)
 
 
 async def test_the_host_may_start_before_all_seats_are_taken(people: Company) -> None:
@@ -79,8 +67,7 @@ async def test_the_host_may_start_before_all_seats_are_taken(people: Company) ->
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 5))
     with pytest.raises(NodeError, match="two players"):
         host.node.start_match()
-    guest = await people.sit("B")
-    await guest.node.join(opened.join_line)
+    (guest,) = await people.join(opened.join_line, "B")
     with pytest.raises(NodeError, match="only the host"):
         guest.node.start_match()
     host.node.start_match()
@@ -94,15 +81,14 @@ async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.node.host.FORMING_PATIENCE", 0.2)
-    (host, second), line = await open_table(people, 3)
+    (host, second), opened = await people.table(3, "AB")
     dying = await people.sit("C")
     say_nothing(dying)
-    await dying.node.join(line)
+    await dying.node.join(opened.join_line)
     await dying.until_true(lambda: dying.node.match is not None)
     await dying.kill()
     await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["C"])
-    late = await people.sit("D")
-    await late.node.join(line)
+    (late,) = await people.join(opened.join_line, "D")
     await agree(host, second, late)
     assert {player.name for player in late.told(MatchStarted)[0].players} == {"A", "B", "D"}
 
@@ -139,24 +125,24 @@ def say_nothing(player: Player) -> None:
 
 def lose_commitments(player: Player) -> None:
     """Let a node lose what it is sent of them."""
-    take = player.node.peer_frame
+    take = player.node._active.peer_frame
 
     def hear(identity: bytes, frame: Frame) -> None:
         messages = frame.messages if isinstance(frame, Page) else [frame] if isinstance(frame, Carried) else []
         if all(parse_signed(*signed).message.kind is not Kind.COMMIT for signed in messages):
             take(identity, frame)
 
-    player.node.peer_frame = hear  # type: ignore[method-assign]
+    player.node._active.peer_frame = hear  # type: ignore[method-assign]
 
 
 async def test_a_guest_who_died_just_before_the_match_was_formed_comes_back(
     people: Company,
 ) -> None:
     """For the others the match has begun: it must not be lost to its last signer."""
-    (host, second), line = await open_table(people, 3)
+    (host, second), opened = await people.table(3, "AB")
     dying = await people.sit("C")
     lose_commitments(dying)
-    await dying.node.join(line)
+    await dying.node.join(opened.join_line)
     await host.until(MatchFormed)
     await second.until(MatchFormed)
     assert dying.told(MatchFormed) == []
@@ -223,7 +209,7 @@ async def test_a_player_who_quits_in_the_middle_can_come_back(people: Company) -
     assert back.node.unfinished() == ()
 
 
-# The convenor, who is like anyone else once the match has begun
+# The host, who is like anyone else once the match has begun
 
 
 async def away(player: Player, is_killed: bool) -> Path:
@@ -258,13 +244,11 @@ async def test_quitting_is_told_apart_from_a_lost_link(people: Company) -> None:
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
-async def test_when_the_convenor_leaves_right_after_the_start_the_others_go_on(
-    people: Company, is_killed: bool
-) -> None:
-    (convenor, *others), _ = await people.table(3, patience=IMPATIENT)
-    await convenor.until(MatchFormed)
-    await away(convenor, is_killed)
-    ends = [await other.until(MatchOver) for other in others]
+async def test_when_the_host_leaves_right_after_the_start_the_others_go_on(people: Company, is_killed: bool) -> None:
+    (host, *others), _ = await people.table(3, patience=IMPATIENT)
+    await host.until(MatchFormed)
+    await away(host, is_killed)
+    ends = [await other.until(MatchResult) for other in others]
     assert ends[0].transcript.read_bytes() == ends[1].transcript.read_bytes()
     assert ends[0].places == ends[1].places
     assert [ends[0].players[seat].name for seat in ends[0].places[-1]] == ["A"]
@@ -273,13 +257,13 @@ async def test_when_the_convenor_leaves_right_after_the_start_the_others_go_on(
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
 @pytest.mark.parametrize("through", ["B", "C"])
-async def test_the_convenor_comes_back_through_any_other_player(people: Company, is_killed: bool, through: str) -> None:
+async def test_the_host_comes_back_through_any_other_player(people: Company, is_killed: bool, through: str) -> None:
     """One of the others is away at the time, and comes back later."""
-    (convenor, *others), _ = await people.table(3)
-    await convenor.until(MatchFormed)
+    (host, *others), _ = await people.table(3)
+    await host.until(MatchFormed)
     for player in others:
         player.hold()
-    home = await away(convenor, is_killed)
+    home = await away(host, is_killed)
     there = next(player for player in others if player.name == through)
     missing = next(player for player in others if player is not there)
     missing_home = await missing.kill()
@@ -317,12 +301,12 @@ async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Compa
     await in_mid_match(host, 1)
     say_nothing_more_at_the_end(host)
     host.go_on()
-    over = host.until(MatchOver)
+    over = host.until(MatchResult)
     await over
-    assert guest.told(MatchOver) == []
+    assert guest.told(MatchResult) == []
     home = await host.kill()
     back = await people.sit("A", home=home)
-    await back.node.resume(host.told(MatchOver)[0].match_id)
+    await back.node.resume(host.told(MatchResult)[0].match_id)
     await agree(back, guest)
 
 
@@ -363,38 +347,38 @@ async def test_after_sleep_all_links_are_made_anew(people: Company) -> None:
     await in_mid_match(guest)
     before = dict(host.node._mesh._peers)
     await asyncio.sleep(limits.REPLACEMENT)
-    await host.node._surroundings_changed()
+    await host.node._presence.surroundings_changed()
     await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
     guest.go_on()
     await agree(host, guest)
     assert host.told(PeerLost) == guest.told(PeerLost) == []
 
 
-# The convenor has no part in a match that others have not
+# The host has no part in a match that others have not
 
 
-async def test_when_the_convenor_quits_after_the_start_the_others_play_on(people: Company) -> None:
-    convenor = await people.sit("A")
+async def test_when_the_host_quits_after_the_start_the_others_play_on(people: Company) -> None:
+    host = await people.sit("A")
     settings = TableSettings("Friday", CLASSIC, 3, Patience(5, 5))
-    opened = await convenor.node.host(settings)
+    opened = await host.node.host(settings)
     guests = [await people.sit(name) for name in "BC"]
     for guest in guests:
         await guest.node.join(opened.join_line)
-    await in_mid_match(convenor)
-    await convenor.leave()
-    ends = [await guest.until(MatchOver) for guest in guests]
+    await in_mid_match(host)
+    await host.leave()
+    ends = [await guest.until(MatchResult) for guest in guests]
     (transcript,) = {end.transcript.read_bytes() for end in ends}
     assert verify(transcript).verdict == "unproven"  # that somebody was silent is a claim
     (seat,) = [seat for seat, player in enumerate(ends[0].players) if player.name == "A"]
     assert ends[0].places[-1] == (seat,)
 
 
-async def test_a_convenor_who_quit_is_let_back_in_by_any_player(people: Company) -> None:
-    (convenor, near, far), _ = await people.table(3, patience=Patience(120, 5))
+async def test_a_host_who_quit_is_let_back_in_by_any_player(people: Company) -> None:
+    (host, near, far), _ = await people.table(3, patience=Patience(120, 5))
     await in_mid_match(near)
-    await convenor.leave()
+    await host.leave()
     where = await far.kill()  # so that one player alone knows the way
-    back = await people.sit("A", home=convenor.node.home.path, port=free_port())
+    back = await people.sit("A", home=host.node.home.path, port=free_port())
     await back.node.resume()
     await back.until(MatchStarted)
     third = await people.sit("C", home=where, port=free_port())
@@ -412,7 +396,7 @@ async def test_conceding_ends_ones_match_and_nobody_elses(people: Company) -> No
     players[1].node.concede()
     await players[1].until(ConcedeAccepted)
     await agree(*players)
-    over = players[0].told(MatchOver)[0]
+    over = players[0].told(MatchResult)[0]
     (seat,) = [seat for seat, player in enumerate(over.players) if player.name == "B"]
     assert over.places[-1] == (seat,)
     assert over.confirmed
@@ -457,14 +441,14 @@ async def test_an_invalid_name_opens_no_node(tmp_path: Path, name: str) -> None:
 async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    (host, guest), line = await open_table(people, 3)
+    (host, guest), opened = await people.table(3, "AB")
     third = await people.sit("C")
 
     def fail(*_: object) -> None:
         raise StoreError("cannot write to the store: database or disk is full")
 
     monkeypatch.setattr(third.node._store, operation, fail)
-    await third.node.join(line)
+    await third.node.join(opened.join_line)
     stopped = await third.until(Stopped)
     assert "disk is full" in stopped.reason
     await third.leave()
@@ -480,3 +464,20 @@ async def test_a_table_takes_a_name_that_can_be_advertised(people: Company, name
     host = await people.sit("A")
     with pytest.raises(NodeError, match="table's name"):
         await host.node.host(TableSettings(name, CLASSIC, 2))
+
+
+@pytest.mark.parametrize("clock", [-5.0, 1e15])
+async def test_a_match_under_a_wrong_clock_is_played_to_its_end_and_locks_no_home(
+    people: Company, monkeypatch: pytest.MonkeyPatch, clock: float
+) -> None:
+    (ada,), opened = await people.table(2, ["Ada"], ruleset=CLASSIC.with_options({"dice": "1"}))
+    monkeypatch.setattr("protocol.node.session.time", SimpleNamespace(time=lambda: clock))
+    (ben,) = await people.join(opened.join_line, "Ben")
+    transcript = await agree(ada, ben)
+    await ada.leave()
+    again = await people.sit("Ada")
+    assert again.node.unfinished() == ()
+    (stored,) = again.node._store.matches()
+    assert stored.genesis
+    (path,) = archive.files_about(again.node.home, stored)
+    assert path.read_bytes() == transcript

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 import pytest
 
 from p2pdice import PRESETS
-from protocol.consensus.absence import Entries, Place, Vote
+from protocol.consensus.electorate import Entries, Place
 from protocol.consensus.history import History
-from protocol.consensus.votes import spell_vote
+from protocol.consensus.votes import Vote, spell_vote
 from protocol.crypto.keys import MatchKey
 from protocol.limits import RELAY
 from protocol.match.effects import Received
@@ -34,8 +34,8 @@ class Liar(Match):
 
     is_lying = False
 
-    def _vote(self) -> bool:
-        return not self.is_lying and super()._vote()
+    def _vote(self, rounds: list[tuple[bytes, float]]) -> bool:
+        return not self.is_lying and super()._vote(rounds)
 
 
 def silence(world: World, liar: int) -> None:
@@ -48,15 +48,15 @@ def silence(world: World, liar: int) -> None:
 def cast(world: World, liar: int, place: Place, number: int, entries: Entries, listeners: Collection[int]) -> None:
     """Have a player send an ABSENT."""
     vote = Vote(place.tip, liar, False, number, entries)
-    message = Message(world.machines[liar].match.record.match, place.step, place.tip, liar, *spell_vote(vote))
+    message = Message(world.machines[liar].match.history.match, place.step, place.tip, liar, *spell_vote(vote))
     signed = sign(message, MatchKey(world.seeds[liar]))
     for listener in listeners:
         world.send(liar, listener, Carried(*signed.wire))
 
 
-def deny(world: World, liar: int, record: History, step: int) -> None:
+def deny(world: World, liar: int, history: History, step: int) -> None:
     """Have a player tell all others that nothing came in a step."""
-    place = record.place(step)
+    place = history.place(step)
     cast(world, liar, place, 0, tuple(b"" for _ in place.owed), range(len(world.machines)))
 
 
@@ -69,21 +69,21 @@ class SilentTurn:
         while self.silent < 0:
             assert self.world.step()
             for me, machine in enumerate(self.world.machines):
-                position = machine.match.record.position
-                taken = sum(place.kind is Kind.MOVE for place in machine.match.record.chain[position.locked : -1])
+                position = machine.match.history.position
+                taken = sum(place.kind is Kind.MOVE for place in machine.match.history.chain[position.locked : -1])
                 if machine.turn is not None and taken == TURNS:
                     self.silent = me
         self.liar = (self.silent + 1) % players if is_other else self.silent
         self.others = [me for me in range(players) if me not in (self.silent, self.liar)]
         silence(self.world, self.liar)
-        self.record = self.world.machines[self.silent].match.record
-        self.closed = range(max(1, self.record.position.locked), self.record.position.step)
+        self.history = self.world.machines[self.silent].match.history
+        self.closed = range(max(1, self.history.position.locked), self.history.position.step)
         self.began = self.world.now
 
     def vote(self, step: int, number: int, listeners: Collection[int], *, truthfully: bool) -> None:
         """Have the liar vote on a step; untruthfully: that nothing came from the others who owed something."""
-        place = self.record.place(step)
-        entries = self.record.closed(step) or tuple(b"" for _ in place.owed)
+        place = self.history.place(step)
+        entries = self.history.closed(step) or tuple(b"" for _ in place.owed)
         if not truthfully:
             entries = tuple(e if a == self.liar else b"" for a, e in zip(place.owed, entries, strict=True))
         cast(self.world, self.liar, place, number, entries, listeners)
@@ -122,7 +122,7 @@ def test_a_vote_of_a_round_far_ahead_wins_a_silent_player_no_time(is_other: bool
 
 def test_an_early_vote_takes_no_time_from_the_player_on_turn() -> None:
     turn = SilentTurn(4, is_other=True)
-    turn.vote(turn.record.position.step, 0, range(4), truthfully=True)
+    turn.vote(turn.history.position.step, 0, range(4), truthfully=True)
     assert turn.until_out() == PATIENCE.human + RELAY
 
 
@@ -158,14 +158,14 @@ def test_an_objection_that_cannot_be_decided_without_its_author_holds_a_final_of
     while liar < 0:
         assert world.step()
         for me, machine in enumerate(world.machines):
-            position = machine.match.record.position
+            position = machine.match.history.position
             is_final = len(position.live) == 2 and len(position.base) == players
             if machine.turn is not None and is_final and position.step - position.locked >= 3:
                 liar = me
     silence(world, liar)
     began = world.now
-    record = world.machines[liar].match.record
-    deny(world, liar, record, record.position.step - 1)
+    history = world.machines[liar].match.history
+    deny(world, liar, history, history.position.step - 1)
     while not all(evictions(world, me) for me in range(players) if me != liar):
         world.machines[liar].turn = None
         assert world.step()
@@ -178,12 +178,12 @@ def test_an_objection_to_the_last_step_keeps_no_match_from_being_over(players: i
     world = World(rules, players, 3, patience=PATIENCE, kinds=dict.fromkeys(range(players), Liar))
     finalists: tuple[int, ...] = ()
     while not any(machine.match.is_ended for machine in world.machines):
-        finalists = world.machines[0].match.record.position.live
+        finalists = world.machines[0].match.history.position.live
         assert world.step()
     began, liar = world.now, finalists[0]
     silence(world, liar)
-    record = next(machine.match.record for machine in world.machines if machine.match.is_ended)
-    deny(world, liar, record, record.position.step - 1)
+    history = next(machine.match.history for machine in world.machines if machine.match.is_ended)
+    deny(world, liar, history, history.position.step - 1)
     while any(world.machines[me].confirmed is None for me in range(players) if me != liar):
         assert world.step()
     assert world.now - began <= 3 * ROUND
@@ -195,16 +195,16 @@ def test_nobody_calls_the_end_while_a_majority_votes_against_the_last_step() -> 
     while not any(machine.match.is_ended for machine in world.machines):
         assert world.step()
     me, match = next((me, machine.match) for me, machine in enumerate(world.machines) if machine.match.is_ended)
-    record, position = match.record, match.record.position
-    last, entries = record.place(position.step - 1), record.closed(position.step - 1)
+    history, position = match.history, match.history.position
+    last, entries = history.place(position.step - 1), history.closed(position.step - 1)
     assert entries is not None
     without_me = tuple(b"" if author == me else entry for author, entry in zip(last.owed, entries, strict=True))
     assert without_me != entries
     for place, kind, body in ((last, Kind.ABSENT, (0, without_me, -1)), (position, Kind.RESULT, position.lock)):
         for author in set(range(4)) - {me}:
-            message = Message(record.match, place.step, place.tip, author, kind, body)
+            message = Message(history.match, place.step, place.tip, author, kind, body)
             world.feed(me, Received(author, sign(message, MatchKey(world.seeds[author]))))
-    assert {*record.results} >= {*position.players}
+    assert {*history.results} >= {*position.players}
     world.links.clear()  # nothing else reaches anybody
     began = world.now
     while world.machines[me].confirmed is None:
@@ -218,8 +218,8 @@ def test_a_node_that_stands_still_for_a_vote_is_not_woken_to_warn() -> None:
     turn = SilentTurn(4)
     match = turn.world.machines[turn.others[0]].match
     now = match._timeouts.earliest
-    assert match._stall_notices.look(now, match._linked, True, False, ()) < math.inf
-    assert match._stall_notices.look(now, match._linked, True, True, ()) == math.inf
+    assert match._stall_notices.look(now, match._links.linked, True, False, ()) < math.inf
+    assert match._stall_notices.look(now, match._links.linked, True, True, ()) == math.inf
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

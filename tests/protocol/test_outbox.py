@@ -288,4 +288,4 @@ async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Ru
     await asyncio.sleep(0)
     assert (mesh.left, told, runtime.is_silent) == ([], [], True)
     assert isinstance(runtime.events.get_nowait(), Stopped)
-    await runtime.settled()
+    await runtime.tasks_done()

@@ -10,6 +10,25 @@ import pytest
 import protocol
 from protocol import LocalError, PeerError, ProtocolError
 
+OUR_FAULT = {
+    "BackupError",
+    "DamagedStoreError",
+    "DiscoveryUnavailable",
+    "HomeInUseError",
+    "KeyFileError",
+    "LocalError",
+    "LostStakeError",
+    "NicknameError",
+    "NodeError",
+    "PortError",
+    "StaleMoveError",
+    "StoreError",
+    "UnknownWordError",
+    "WordError",
+    "WrongPassphraseError",
+}
+"""The errors of the local family. All others are the fault of a peer, or of a file."""
+
 
 def test_importing_the_package_imports_none_of_its_modules() -> None:
     code = "import protocol, sys; print(*(name for name in sys.modules if name.startswith('protocol')))"
@@ -25,7 +44,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
         protocol.nothing  # noqa: B018
 
 
-def test_every_public_error_is_of_exactly_one_family() -> None:
+def test_every_public_error_is_of_exactly_one_family_and_the_right_one() -> None:
     modules = [import_module(each.name) for each in walk_packages(protocol.__path__, "protocol.")]
     errors = {
         value
@@ -36,3 +55,4 @@ def test_every_public_error_is_of_exactly_one_family() -> None:
     }
     assert len(errors) > 20
     assert [each for each in errors if issubclass(each, LocalError) == issubclass(each, PeerError)] == []
+    assert {each.__name__ for each in errors if issubclass(each, LocalError)} == OUR_FAULT

@@ -1,18 +1,20 @@
-"""A history that a peer shows in several pages, or otherwise than before, is followed all the same."""
+"""Who is asked for pages, and when; and a history is followed in how many pages, or how changed, a peer shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from p2pdice import PRESETS, Bid, view
+from p2pdice import PRESETS, view
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
-from protocol.crypto.keys import MatchKey
+from protocol.consensus.replica import Replica
+from protocol.match.catch_up import ANEW, COMPARE, CatchUp
 from protocol.match.effects import Linked, Paged, Send, Ticked
 from protocol.match.match import Match
-from protocol.wire.frames import Need, Page
-from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.protocol.scribe import due
+from protocol.wire.canonical import Value
+from protocol.wire.frames import Have, Need, Page
+from protocol.wire.messages import Kind, Signed
+from tests.protocol.scribe import due, signed_by
 from tests.simulation.world import World
 
 
@@ -22,28 +24,26 @@ class Parted:
     def __init__(self) -> None:
         self.world = World(PRESETS["classic"].with_options({"dice": "1"}), 5, seed=2)
         machine = self.world.machines[0]
-        while machine.match.record.position.purpose is not Purpose.TURN:
+        while machine.match.history.position.purpose is not Purpose.TURN:
             assert self.world.step()
-        record = machine.match.record
-        self.parting = record.position.step
-        self.others = record.fork(self.parting)
-        (self.cheat,) = record.position.owed
-        rolled = record.chain[record.position.locked + 1 :]
+        history = machine.match.history
+        self.parting = history.position.step
+        self.others = history.fork(self.parting)
+        (self.cheat,) = history.position.owed
+        rolled = history.chain[history.position.locked + 1 :]
         self.rolled = [signed for each in rolled for signed in each.entries.values()]
-        assert record.position.state is not None
-        bids = view(record.position.state, record.position.seats.index(self.cheat), ()).legal[:3]
+        assert history.position.state is not None
+        bids = view(history.position.state, history.position.seats.index(self.cheat), ()).legal[:3]
         told_me, self.told_peer, self.told_others = (
             self._say(self.others, self.cheat, Kind.MOVE, str(bid)) for bid in bids
         )
-        self.peer, self.me = [each for each in record.position.live if each != self.cheat][:2]
-        stored = [signed for each in record.chain[1:] for signed in each.entries.values()]
+        self.peer, self.me = [each for each in history.position.live if each != self.cheat][:2]
+        stored = [signed for each in history.chain[1:] for signed in each.entries.values()]
         self.match = Match(self.world.data, self.me, self.world.seeds[self.me], [*stored, told_me])
         self.match.handle(Linked(self.peer), 0.0)
 
-    def _say(self, history: History, author: int, kind: Kind, body: object) -> Signed:
-        position = history.position
-        message = Message(history.match, position.step, position.tip, author, kind, body)  # type: ignore[arg-type]
-        return sign(message, MatchKey(self.world.seeds[author]))
+    def _say(self, history: History, author: int, kind: Kind, body: Value) -> Signed:
+        return signed_by(history, author, self.world.seeds[author], kind, body)
 
     def part(self, told: Signed) -> None:
         """Have the others take this message of the cheat's."""
@@ -55,7 +55,7 @@ class Parted:
         """Have the others close their open step, by votes if these owe something."""
         others = self.others
         owed = others.position.owed
-        given = {each: due(others, each, self.world.seeds[each], self._move()) for each in owed if each not in missing}
+        given = {each: due(others, each, self.world.seeds[each]) for each in owed if each not in missing}
         self.shown += given.values()
         if len(given) == len(owed):
             for signed in given.values():
@@ -68,15 +68,6 @@ class Parted:
         certificate = [self._say(others, each, Kind.CLOSE, (0, entries)) for each in voters]
         others.close_without(certificate)
         self.shown += certificate
-
-    def _move(self) -> str:
-        """Return a move of the player on turn: one that ends the round, if possible."""
-        position = self.others.position
-        if position.purpose is not Purpose.TURN:
-            return ""
-        assert position.state is not None
-        legal = view(position.state, position.seats.index(position.owed[0]), ()).legal
-        return str(min(legal, key=lambda move: isinstance(move, Bid)))
 
     def until_lock(self) -> None:
         """Have the others go on to a complete LOCK."""
@@ -92,7 +83,7 @@ class Parted:
         for cursor, page in enumerate(pages, 1):
             assert any(isinstance(each, Send) and isinstance(each.frame, Need) for each in effects)
             wires = tuple(signed.wire for signed in page)
-            answer = Page(match.record.match, cursor if cursor < len(pages) else 0, wires)
+            answer = Page(match.history.match, cursor if cursor < len(pages) else 0, wires)
             effects = match.handle(Paged(peer, answer), 0.0)
 
 
@@ -104,7 +95,7 @@ def test_a_peer_that_has_gone_over_to_another_history_than_it_showed_is_followed
     table.part(table.told_others)
     table.until_lock()
     table.show(table.shown)
-    assert table.match.record.position.tip == table.others.position.tip
+    assert table.match.history.position.tip == table.others.position.tip
 
 
 def test_all_pages_of_an_answer_are_folded_also_those_that_hold_nothing_new() -> None:
@@ -113,4 +104,72 @@ def test_all_pages_of_an_answer_are_folded_also_those_that_hold_nothing_new() ->
     table.until_lock()
     known = len(table.rolled)
     table.show(table.shown[:known], table.shown[known:])
-    assert table.match.record.position.tip == table.others.position.tip
+    assert table.match.history.position.tip == table.others.position.tip
+
+
+class Asked:
+    """A node at the start of a match that is linked with one peer, and all that the peer is asked."""
+
+    def __init__(self) -> None:
+        self.world = World(PRESETS["classic"], 2, seed=1)
+        self.replica = Replica(self.world.data, 0)
+        self.catch_up = CatchUp(self.replica)
+        self.catch_up.linked(1, 0.0)
+        self.message = due(self.replica.history, 1, self.world.seeds[1])
+
+    def at(self, now: float) -> list[Need]:
+        return [need for _, need in self.catch_up.questions(now)]
+
+    def page(self, cursor: int) -> bool:
+        """Answer with a page; tell whether it was the last one."""
+        return self.catch_up.go_on(1, Page(self.replica.history.match, cursor, (self.message.wire,)), 0.0)
+
+    def told(self, have: Have, now: float) -> None:
+        self.catch_up.take(1, have, now)
+
+
+def test_a_page_that_does_not_go_on_is_the_last_one() -> None:
+    table = Asked()
+    table.catch_up.ask(1, 0.0)
+    assert [need.cursor for need in table.at(0.0)] == [0]
+    assert not table.page(5)
+    assert [need.cursor for need in table.at(0.0)] == [5]
+    assert table.page(5)
+    assert table.at(100.0) == []
+
+
+def test_a_peer_is_asked_because_of_votes_alone() -> None:
+    table = Asked()
+    mine = table.catch_up.have()
+    for votes, now in ((b"", 0.0), (b"v" * 32, 10.0)):
+        table.told(mine._replace(votes=votes), now)
+        assert len(table.at(now + COMPARE)) == bool(votes)
+
+
+def test_two_courses_of_questions_to_a_peer_begin_a_second_apart() -> None:
+    table = Asked()
+    more = table.catch_up.have()._replace(step=1)
+    table.told(more, 0.0)
+    assert len(table.at(0.0)) == 1
+    assert table.page(0)
+    table.told(more._replace(step=2), 0.1)
+    assert table.at(0.1 + COMPARE) == []
+    assert table.catch_up.due(0.1 + COMPARE) == ANEW
+    assert len(table.at(ANEW)) == 1
+
+
+def test_a_peer_that_has_shown_everything_is_asked_again_only_after_a_change() -> None:
+    """It may hold what this node does not take."""
+    table = Asked()
+    more = table.catch_up.have()._replace(held=b"h" * 32)
+    table.told(more, 0.0)
+    assert len(table.at(COMPARE)) == 1
+    assert table.page(0)
+    table.told(more, 10.0)
+    assert table.at(10.0 + COMPARE) == []
+    table.told(more._replace(held=b"i" * 32), 20.0)
+    assert len(table.at(20.0 + COMPARE)) == 1
+    assert table.page(0)
+    table.replica.take(table.message)
+    table.told(more._replace(held=b"i" * 32), 30.0)
+    assert len(table.at(30.0 + COMPARE)) == 1

@@ -55,7 +55,7 @@ class Table(World):
     def has_put_out(self, player: int) -> bool:
         """Whether any of the others has gone on without a player."""
         others = (machine for me, machine in enumerate(self.machines) if me != player and machine.is_up)
-        return any(player in machine.match.record.position.left for machine in others)
+        return any(player in machine.match.history.position.left for machine in others)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_programs_wait_for_a_person_whose_node_was_killed(patient: None, deliver
     world.restart(PERSON)
     world.run()
     assert {machine.transcript for machine in world.machines} == {world.machines[PERSON].transcript} != {b""}
-    assert PERSON not in world.machines[1].match.record.position.left
+    assert PERSON not in world.machines[1].match.history.position.left
 
 
 def test_at_a_table_of_people_a_person_whose_node_was_killed_is_put_out() -> None:
@@ -150,7 +150,7 @@ def test_a_party_without_the_person_at_the_table_waits_for_nobody() -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_player_who_is_back_alone_is_told_whom_the_match_waits_for(patient: None, players: int) -> None:
+def test_a_player_who_is_back_alone_is_told_the_names_of_the_others(patient: None, players: int) -> None:
     world = Table(players, seed=players)
     world.is_thinking = True
     world.run()
@@ -169,7 +169,7 @@ def test_a_player_who_is_back_alone_is_told_whom_the_match_waits_for(patient: No
         world.restart(me)
     world.run()
     assert world.told(PERSON, Continued)
-    assert PERSON in world.machines[1].match.record.position.left
+    assert PERSON in world.machines[1].match.history.position.left
 
 
 def test_a_player_who_gives_up_on_anothers_turn_is_told_whose_move_comes_first(patient: None) -> None:

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from p2pdice import PRESETS
+from protocol.consensus.kinds import stage_of
 from protocol.consensus.position import Purpose, Stage
 from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerInfo, Suspended, YourTurn
 from protocol.limits import OVERSLEPT
@@ -21,7 +22,7 @@ from tests.network.company import CLASSIC, Company, agree, in_mid_match
 from tests.simulation.world import World
 
 PATIENCE = Patience(20, 5)
-STAGES = {
+STAGES: dict[int | None, Stage] = {
     Kind.COMMIT: Stage.COMMIT,
     Kind.LOCK: Stage.LOCK,
     Kind.REVEAL: Stage.OPEN,
@@ -44,13 +45,13 @@ class Observed(World):
 
     def feed(self, me: int, item: MatchInput) -> None:
         match = self.machines[me].match
-        before, tip = match.clock(self.now), match.record.position.tip
+        before, tip = match.clock(self.now), match.history.position.tip
         had_voted, may_sign = match.replica.absence.has_voted(tip), not match.unheard
         super().feed(me, item)
         if self.silent is not None:
             self.machines[self.silent].turn = None
         self.look(match)
-        if match.record.position.tip != tip or not may_sign:
+        if match.history.position.tip != tip or not may_sign:
             return
         if match.replica.absence.has_voted(tip) and not had_voted:
             self.votes += 1
@@ -59,18 +60,18 @@ class Observed(World):
             assert match.replica.absence.has_voted(tip), "nothing is left, and nobody votes"
 
     def look(self, match: Match) -> None:
-        position, progress = match.record.position, match.progress
-        assert progress.step == position.step == len(match.record.chain) - 1
+        position, progress = match.history.position, match.progress
+        assert progress.step == position.step == len(match.history.chain) - 1
         assert progress.purpose is position.purpose
-        by_seat = [match.info[author] for author in position.seats or range(match.record.players)]
+        by_seat = [match.info[author] for author in position.seats or range(match.history.players)]
         told = (*progress.given, *progress.awaited)
         assert len(set(told)) == len(told)
         for players in (progress.given, progress.awaited):
             assert list(players) == [player for player in by_seat if player in players]
         if position.purpose is not Purpose.END:
             assert set(told) == {match.info[author] for author in position.owed}
-            assert set(progress.given) == {match.info[author] for author in match.record.held}
-        assert progress.stage is (Stage.CHOOSE if position.is_choice else STAGES[position.kind])
+            assert set(progress.given) == {match.info[author] for author in match.history.held}
+        assert progress.stage is (Stage.CHOOSE if stage_of(position) is Stage.CHOOSE else STAGES[position.kind])
         clock = match.clock(self.now)
         if clock is not None:
             assert clock.awaited == progress.awaited
@@ -88,7 +89,7 @@ def test_progress_says_who_has_sent_their_message_and_reading_it_changes_nothing
         world.run()
     assert worlds[0].machines[0].transcript == worlds[1].machines[0].transcript != b""
     confirmed = worlds[1].machines[0].match.progress
-    owed = len(worlds[1].machines[0].match.record.position.players)  # those of the last round
+    owed = len(worlds[1].machines[0].match.history.position.players)  # those of the last round
     assert (confirmed.stage, len(confirmed.given), confirmed.awaited) == (Stage.CONFIRM, owed, ())
 
 
@@ -169,7 +170,7 @@ def test_at_a_table_of_two_the_clock_runs_down_and_the_match_waits() -> None:
     wait_until(world, began + 21)
     assert [(clock.seconds, clock.goes_on) for clock in clocks(world)] == [(0, False)] * 2
     assert not any(isinstance(event, Overdue) for machine in world.machines for event in machine.shown)
-    assert all(machine.match.record.position.kind is Kind.MOVE for machine in world.machines)
+    assert all(machine.match.history.position.kind is Kind.MOVE for machine in world.machines)
 
 
 def test_a_silent_linked_player_suspends_a_match_that_needs_them() -> None:
@@ -200,7 +201,7 @@ def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_
     world.crash(gone)
     world.machines[gone].wake = None
     left = [machine for machine in world.machines if machine.is_up]
-    while len(left[0].match.record.position.base) > 2:
+    while len(left[0].match.history.position.base) > 2:
         assert world.step()
     on_turn(world)
     told = [len(machine.shown) for machine in left]
@@ -239,7 +240,7 @@ def test_after_a_sleep_there_is_the_whole_patience_again_before_anybody_has_noti
         world.feed(me, Ticked())
     assert [machine.match.clock(world.now) for machine in world.machines] == asleep
     assert {clock.seconds for clock in asleep if clock is not None} == {20}
-    tip = world.machines[slow].match.record.position.tip
+    tip = world.machines[slow].match.history.position.tip
     assert not any(machine.match.replica.absence.has_voted(tip) for machine in world.machines)
 
 

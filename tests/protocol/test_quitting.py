@@ -8,9 +8,8 @@ import pytest
 
 from p2pdice import PRESETS, settlement
 from p2pdice.events import HandsShown, PlayerOut, RoundVoid
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import RULES, SCRIPTS, parse_signed
 from protocol.consensus.position import Position, Purpose
-from protocol.consensus.steps import SCRIPTS
 from protocol.consensus.verifier import Judgement, verify
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
@@ -25,18 +24,18 @@ ROLLS = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
 MOTES = PRESETS["motes"]
 
 
-def named(phase: tuple[Purpose, Kind]) -> str:
-    return f"{phase[0].value}-{phase[1].name}"
+def named(phase: tuple[Purpose, int]) -> str:
+    return f"{phase[0].value}-{RULES[phase[1]].name}"
 
 
 class Silent(Match):
     """Says nothing any more once a message of this phase is owed and all others have sent theirs."""
 
-    phase: tuple[Purpose, Kind]
+    phase: tuple[Purpose, int]
     is_silent = False
 
     def _do_what_is_owed(self) -> bool:
-        position = self.record.position
+        position = self.history.position
         is_owed = (position.purpose, position.kind) == self.phase and self.me in position.owed
         if is_owed and (position.purpose is not Purpose.DEAL or self._may_go(position)):
             self.is_silent = True
@@ -47,11 +46,11 @@ class Silent(Match):
         assert position.state is not None
         return position.state.round > 1 or position.kind is Kind.COMMIT
 
-    def _vote(self) -> bool:
-        return not self.is_silent and super()._vote()
+    def _vote(self, rounds: list[tuple[bytes, float]]) -> bool:
+        return not self.is_silent and super()._vote(rounds)
 
 
-def play(phase: tuple[Purpose, Kind], quitters: tuple[int, ...], players: int) -> World:
+def play(phase: tuple[Purpose, int], quitters: tuple[int, ...], players: int) -> World:
     kind = type("Quitter", (Silent,), {"phase": phase})
     is_long = phase[0] in (Purpose.STAKES, Purpose.PUBLIC_DIE)
     rules = MOTES if is_long else PRESETS["classic"].with_options({"dice": "2"})
@@ -61,34 +60,34 @@ def play(phase: tuple[Purpose, Kind], quitters: tuple[int, ...], players: int) -
 
 
 def happened(world: World, me: int, kind: type) -> list[object]:
-    record = world.machines[me].match.record
-    return [event for position in record.chain for event, _ in position.happened if isinstance(event, kind)]
+    history = world.machines[me].match.history
+    return [event for position in history.chain for event, _ in position.happened if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize("phase", [each for each in PHASES if each not in FORMING], ids=named)
-def test_a_player_who_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, Kind]) -> None:
+def test_a_player_who_falls_silent_loses_and_the_others_finish(phase: tuple[Purpose, int]) -> None:
     world = play(phase, (1,), 3)
-    records = [world.machines[me].match.record for me in (0, 2)]
-    assert len({record.position.tip for record in records}) == 1
-    record = records[0]
-    state = record.position.state
-    assert record.position.purpose is Purpose.END
+    histories = [world.machines[me].match.history for me in (0, 2)]
+    assert len({history.position.tip for history in histories}) == 1
+    history = histories[0]
+    state = history.position.state
+    assert history.position.purpose is Purpose.END
     assert state is not None
-    quitter = record.position.seats.index(1)
+    quitter = history.position.seats.index(1)
     assert state.places[-1] == (quitter,)
-    assert record.position.left == (1,)
+    assert history.position.left == (1,)
     assert settlement(state).delta[quitter] <= 0
     verdict = verify(world.machines[0].transcript)
     assert (verdict.verdict, verdict.culprit) == (Judgement.UNPROVEN, None)
-    assert world.machines[1].match.record.genesis.roster[1].join.nickname in verdict.reason
+    assert world.machines[1].match.history.genesis.roster[1].join.nickname in verdict.reason
 
 
 @pytest.mark.parametrize("phase", [each for each in PHASES if each[0] in ROLLS and each not in FORMING], ids=named)
-def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tuple[Purpose, Kind]) -> None:
+def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tuple[Purpose, int]) -> None:
     """After the LOCK the one who leaves may know the outcome: nothing of that roll may be used again."""
     purpose, kind = phase
     world = play(phase, (1,), 3)
-    chain = world.machines[0].match.record.chain
+    chain = world.machines[0].match.history.chain
     (left,) = (place for place, position in enumerate(chain) if position.left and not chain[place - 1].left)
     before, after = chain[left - 1], chain[left]
     assert (before.purpose, before.kind) == phase
@@ -119,7 +118,7 @@ def test_m_sacrificed_seats_buy_their_friends_no_more_than_m_further_draws(quitt
     rules = PRESETS["classic"].with_options({"dice": "2"})
     world = World(rules, 5, seed=3, patience=HURRIED, kinds=dict.fromkeys(quitters, OneByOne))
     world.run()
-    chain = world.machines[0].match.record.chain
+    chain = world.machines[0].match.history.chain
     assert chain[-1].purpose is Purpose.END
     assert chain[-1].left == quitters
     draws: dict[int, int] = {}
@@ -135,7 +134,7 @@ def test_a_withheld_opening_makes_one_round_void_at_most_and_costs_the_seat() ->
     world = play((Purpose.SHOWDOWN, Kind.OPEN), (1,), 3)
     assert len(happened(world, 0, RoundVoid)) <= 1
     (out,) = [event for event in happened(world, 0, PlayerOut) if event.reason == "evicted"]  # type: ignore[attr-defined]
-    seats = world.machines[0].match.record.position.seats
+    seats = world.machines[0].match.history.position.seats
     assert out.seat == seats.index(1)  # type: ignore[attr-defined]
     shown = happened(world, 0, HandsShown)
     hidden = [event for event in shown if event.hands[seats.index(1)] is None]  # type: ignore[attr-defined]
@@ -145,19 +144,19 @@ def test_a_withheld_opening_makes_one_round_void_at_most_and_costs_the_seat() ->
 def test_two_players_never_deal_anew_without_each_other() -> None:
     """Of two nobody is a majority: the match waits, and is never won by whoever is still there."""
     world = play((Purpose.DEAL, Kind.REVEAL), (1,), 2)
-    record = world.machines[0].match.record
-    assert record.position.kind is Kind.REVEAL
-    assert record.position.left == ()
+    history = world.machines[0].match.history
+    assert history.position.kind is Kind.REVEAL
+    assert history.position.left == ()
     assert not world.machines[0].transcript
 
 
 @pytest.mark.parametrize("phase", FORMING, ids=named)
 def test_a_player_who_signs_no_genesis_only_keeps_the_match_from_beginning(
-    phase: tuple[Purpose, Kind],
+    phase: tuple[Purpose, int],
 ) -> None:
     world = play(phase, (1,), 3)
     for machine in world.machines:
-        position = machine.match.record.position
+        position = machine.match.history.position
         assert (position.purpose, position.kind) == phase
         assert not machine.match.is_formed
         assert not machine.proofs
@@ -182,7 +181,7 @@ def test_a_lying_majority_can_put_a_player_out_without_proof(players: int, liars
     world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
     world.run()
     honest = world.machines[0].match
-    assert honest.record.position.left == (0,)
+    assert honest.history.position.left == (0,)
     assert not any(machine.proofs for machine in world.machines)
     verdict = verify(world.machines[1].transcript)
     assert (verdict.verdict, verdict.culprit) == (Judgement.UNPROVEN, None)
@@ -200,7 +199,7 @@ def test_a_minority_that_calls_somebody_silent_is_left_behind(players: int, liar
     honest = [machine for me, machine in enumerate(world.machines) if me not in liars]
     while not all(machine.transcript for machine in honest):
         assert world.step()
-    assert {machine.match.record.position.left for machine in honest} == {liars}
+    assert {machine.match.history.position.left for machine in honest} == {liars}
 
 
 def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
@@ -213,7 +212,7 @@ def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
     def lossy(me: int, other: int, frame: object) -> None:
         nonlocal lost
         if me == 0 and isinstance(frame, Carried):
-            following = world.machines[0].match.record.position
+            following = world.machines[0].match.history.position
             is_move = parse_signed(*frame).message.kind is Kind.MOVE
             # One after which somebody is on turn who misses it: else what comes next would tell that it is missing.
             if not lost and is_move and following.purpose is Purpose.TURN and set(following.owed) <= set(losers):
@@ -234,6 +233,6 @@ def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
 def test_nobody_is_put_out_whose_message_a_connected_player_has(players: int, losers: tuple[int, ...]) -> None:
     """Neither its author, nor whoever was not shown it and so could not answer: who waits asks the others in time."""
     world = lose_one_message(players, losers)
-    assert len({machine.match.record.position.tip for machine in world.machines}) == 1
-    assert world.machines[0].match.record.position.purpose is Purpose.END
-    assert world.machines[0].match.record.position.left == ()
+    assert len({machine.match.history.position.tip for machine in world.machines}) == 1
+    assert world.machines[0].match.history.position.purpose is Purpose.END
+    assert world.machines[0].match.history.position.left == ()

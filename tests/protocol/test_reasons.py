@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli.bots.bot import PlayerBot
-from cli.bots.bot_seat import _follow
+from cli.bots.bot_seat import follow
 from cli.exits import ExitCode, Failure
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
@@ -73,11 +73,11 @@ GONE = {
     is_killed: "the host is gone (the ",  # other program ended the connection, or it broke, as the system has it
     falls_silent: "the host is gone (nothing was heard for 0.4 seconds).",
     sends_too_much: f"the host is gone ({BREACH}: it sent a frame of 4294967295 bytes, where 65536 are allowed).",
-    says(b"\x01"): f"the host is gone ({BREACH}: it sent what is no message (a frame is an array)).",
-    says(b"\x91\x07"): f"the host is gone ({BREACH}: it sent what is no message (a frame of type 7 is malformed)).",
+    says(b"\x01"): f"the host is gone ({BREACH}: it sent an invalid message (a frame is an array)).",
+    says(b"\x91\x07"): f"the host is gone ({BREACH}: it sent an invalid message (a frame of type 7 is malformed)).",
     says(
         b"\x91\xa1x"
-    ): f"the host is gone ({BREACH}: it sent what is no message (a frame without a type is malformed)).",
+    ): f"the host is gone ({BREACH}: it sent an invalid message (a frame without a type is malformed)).",
     says(WELCOME): f"the host is gone ({BREACH}: it greeted twice).",
     says(Refuse("closed", "we go to bed")): "we go to bed.",
     says(Table("Friday", (("x", "y"),), 3, (120, 15), ())): "what the host says cannot be accepted: ",
@@ -118,7 +118,7 @@ async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
     await guest.leave()
     guest.node._runtime.events.put_nowait(closed)
     with pytest.raises(Failure) as caught:
-        await _follow(guest.node, PlayerBot("Ben", OddsPlayer(Random(0))), lambda *_: None)
+        await follow(guest.node, PlayerBot("Ben", OddsPlayer(Random(0))), lambda *_: None)
     assert caught.value.what == "The table is closed: \\x1b[2Jgone."
     assert caught.value.code == ExitCode.FULL
     host.close()
@@ -161,7 +161,7 @@ async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company)
             await knock(at)
         return caught.value.reason
 
-    private = "this table is private: it takes the whole join line of its host"
+    private = "this table is private: you need the host's full join line"
     assert await refused(guest.node.join) == await refused(other.node.watch) == private
     await guest.node.join(opened.join_line)
     seated = "you already have a seat at this table, so you cannot watch it too"
@@ -208,7 +208,8 @@ GIVES_A_REASON = {
     *("drop", "close", "disconnect", "_displace", "_close", "_stop", "host_gone", "TableClosed"),
 }
 MACHINERY = re.compile(
-    r"\b(nodes?|peers?|links?|identit(y|ies)|genesis|join records?|convenors?|rosters?|hello|welcome|proposals?|TLS)\b",
+    r"(?<!p2pdice )\b"  # a command may be named
+    r"(nodes?|peers?|links?|identit(y|ies)|genesis|join records?|convenors?|rosters?|hello|welcome|proposals?|TLS)\b",
     re.IGNORECASE,
 )
 
@@ -219,8 +220,9 @@ VARIABLES = {"reason", "problem", "what", "hint"}
 
 def given(part: ast.AST) -> list[ast.expr]:
     """What a piece of source gives as a reason, or puts together to be given."""
-    if isinstance(part, ast.Assign):
-        return [part.value] if {getattr(each, "id", "") for each in part.targets} & VARIABLES else []
+    if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
+        targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+        return [part.value] if {getattr(each, "id", "") for each in targets} & VARIABLES else []
     if isinstance(part, ast.Call):
         name = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
         return [*part.args, *(each.value for each in part.keywords)] if name in GIVES_A_REASON else []

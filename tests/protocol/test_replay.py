@@ -20,7 +20,7 @@ from protocol.events import (
     DiceRolled,
     Happened,
     MatchFormed,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     Misbehaved,
     NodeEvent,
@@ -55,7 +55,7 @@ def told_live(world: World, me: int) -> list[NodeEvent]:
 
 
 def seats(world: World) -> tuple[int, ...]:
-    return world.machines[0].match.record.position.seats
+    return world.machines[0].match.history.position.seats
 
 
 def of_type(events: list[NodeEvent], kind: Any) -> list[Any]:
@@ -129,27 +129,27 @@ def test_told_from_any_round_on_it_is_the_end_of_the_whole_story(name: str) -> N
 
 def test_a_walk_gives_the_same_positions_as_the_history_that_was_never_thinned() -> None:
     world = run(SMALL, 3, 4)
-    live = world.machines[0].match.record
-    record = examine(world.machines[0].transcript).record
-    assert record is not None
-    assert any(position.is_thin for position in record.chain)
+    live = world.machines[0].match.history
+    history = examine(world.machines[0].transcript).history
+    assert history is not None
+    assert any(position.is_without_state for position in history.chain)
     for start in (0, 1, STATES_APART - 1, STATES_APART, STATES_APART + 1, len(live.chain) - 1):
-        assert list(record.walk(start)) == live.chain[start:]
+        assert list(history.walk(start)) == live.chain[start:]
 
 
 def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown() -> None:
     world = run(SMALL, 3, 4)
-    record = world.machines[0].match.record
+    history = world.machines[0].match.history
     whole = told(replayed(world.machines[0].transcript))
-    for step in range(0, len(record.chain) - 1, 3):
-        beginning = record.fork(step)
+    for step in range(0, len(history.chain) - 1, 3):
+        beginning = history.fork(step)
         if step > STATES_APART:
-            first = min(record.chain[step + 1].entries)
-            beginning.hold(record.chain[step + 1].entries[first])  # of some steps the first message is there
+            first = min(history.chain[step + 1].entries)
+            beginning.hold(history.chain[step + 1].entries[first])  # of some steps the first message is there
         replay = replayed(write_transcript(beginning))
         story = told(replay)
         assert replay.verdict.verdict == Judgement.INCOMPLETE
-        assert not of_type(story, MatchOver)
+        assert not of_type(story, MatchResult)
         assert of_type(story, Happened) == of_type(whole, Happened)[: len(of_type(story, Happened))]
         cups = list(zip(of_type(story, CupsSeen), of_type(whole, CupsSeen), strict=False))
         assert all(seen == all_of_it for seen, all_of_it in cups[:-1])
@@ -159,14 +159,14 @@ def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown()
 
 def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
     world = run(SMALL, 3, 4)
-    record = world.machines[0].match.record
-    step = next(position.step for position in record.chain if position.kind is Kind.OPEN)
-    beginning = record.fork(step)
-    author, opening = min(record.chain[step + 1].entries.items())
+    history = world.machines[0].match.history
+    step = next(position.step for position in history.chain if position.kind is Kind.OPEN)
+    beginning = history.fork(step)
+    author, opening = min(history.chain[step + 1].entries.items())
     beginning.hold(opening)
     replay = replayed(write_transcript(beginning))
     (seen,) = of_type(told(replay), CupsSeen)
-    seat = record.position.seats.index(author)
+    seat = history.position.seats.index(author)
     assert [cup is not None for cup in seen.hands] == [place == seat for place in range(3)]
     other = (seat + 1) % 3
     assert not of_type(told(replay, other), DiceRolled)
@@ -228,19 +228,19 @@ def test_misconduct_is_told_in_its_place_and_the_match_goes_on_without_the_culpr
     out = next(event for event in of_type(story, Happened) if isinstance(event.event, PlayerOut))
     assert out.eviction.misconduct == misbehaved.reason
     assert story.index(misbehaved) < story.index(out)
-    assert isinstance(story[-1], MatchOver)
+    assert isinstance(story[-1], MatchResult)
 
 
 def test_misconduct_that_ends_the_file_is_the_last_thing_told() -> None:
     world = World(SMALL, 2, seed=7)
     cheat = world.first_turn()
     forged = world.call_nothing(cheat)
-    replay = replayed(write_transcript(world.machines[cheat].match.record) + encode(forged.wire))
+    replay = replayed(write_transcript(world.machines[cheat].match.history) + encode(forged.wire))
     assert replay.verdict.verdict == Judgement.MISCONDUCT
     story = told(replay)
     assert isinstance(story[-1], Misbehaved)
     assert of_type(story, Happened)
-    assert not of_type(story, MatchOver)
+    assert not of_type(story, MatchResult)
 
 
 def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[World, int]) -> None:
@@ -249,11 +249,11 @@ def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[Wo
     data[-1] ^= 1
     with pytest.raises(NoMatchError, match="proves nothing"):
         replayed(bytes(data))
-    (*_, known) = world.machines[0].match.record.chain[1].entries.values()
+    (*_, known) = world.machines[0].match.history.chain[1].entries.values()
     second = sign(known.message._replace(kind=Kind.RESIGN, body=()), MatchKey(world.seeds[known.message.author]))
     error = MisconductError(known.message.author, 0, "signed two", (known, second))
     with pytest.raises(NoMatchError):
-        replayed(write_proof(world.machines[0].match.record, error))
+        replayed(write_proof(world.machines[0].match.history, error))
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"\x92"])
@@ -268,6 +268,6 @@ def test_a_story_is_told_as_it_is_asked_for() -> None:
     """No list of a whole match is made for its first line."""
     replay = replayed(run(PRESETS["classic"], 3, 2).machines[0].transcript)
     assert len(list(islice(replay.tell(), 3))) == 3
-    thin = [position.is_thin for position in replay._record.chain]
+    thin = [position.is_without_state for position in replay._history.chain]
     list(replay.tell())
-    assert [position.is_thin for position in replay._record.chain] == thin
+    assert [position.is_without_state for position in replay._history.chain] == thin

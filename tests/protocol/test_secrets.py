@@ -122,7 +122,7 @@ async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_pat
     opened = await host.node.host(TableSettings("../../../table", CLASSIC, 2))
     await guest.node.join(opened.join_line)
     await agree(host, guest)
-    match = host.node.match.record.match.hex()  # type: ignore[union-attr]
+    match = host.node.match.history.match.hex()  # type: ignore[union-attr]
     (stored,) = host.node._store.matches()
     assert stored.name == f"{date.fromtimestamp(stored.created)}-table"
     for player in (host, guest):

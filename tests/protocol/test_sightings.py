@@ -158,7 +158,7 @@ def test_where_more_changes_than_is_kept_nothing_is_told_until_it_is_over(what: 
         if what == "ids":
             forged[2] = told("abc", Advertisement(f"{number:08x}", "Friday", "classic", 1, 4, LOBBY, 1))
         seen.hear(forged, 0)
-    with pytest.raises(ValueError, match="more was told"):
+    with pytest.raises(ValueError, match="more tables were advertised"):
         seen.told(FORMER_LIFE - 1)
     assert len(seen.told(FORMER_LIFE + 1)) == 1
 

@@ -43,11 +43,11 @@ def begun(seed: int) -> World:
 def content(world: World) -> bytes:
     from protocol.consensus.transcript import write_transcript
 
-    return write_transcript(world.machines[0].match.record)
+    return write_transcript(world.machines[0].match.history)
 
 
 def match(world: World) -> bytes:
-    return world.machines[0].match.record.match
+    return world.machines[0].match.history.match
 
 
 def put(home: Home, world: World, name: str = "") -> Path:
@@ -118,6 +118,13 @@ def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: Wo
     assert transcript_named(home, names.get(named, named)) == path
 
 
+def test_the_last_match_is_the_newest_even_if_only_an_older_one_has_a_transcript(home: Home, played: World) -> None:
+    """``verify last`` judged another match than ``matches save last`` saved."""
+    last_written(put(home, begun(2)), 0)
+    with stored(home.path, played, 0, table="Friday"), pytest.raises(NodeError, match="last has no transcript yet"):
+        transcript_named(home, "last")
+
+
 def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played: World) -> None:
     path = put(home, played)
     assert not home.store.exists()
@@ -172,7 +179,7 @@ def test_by_its_table_a_match_is_found_and_one_without_a_transcript_is_said_to_h
     for each in (name, name.upper(), match(played).hex()[:8], "last"):
         with pytest.raises(NodeError, match="has no transcript yet") as caught:
             transcript_named(home, each)
-        assert caught.value.choices == ((f"p2pdice matches save {name}", "Write down what there is of the match"),)
+        assert caught.value.choices == ((f"p2pdice matches save {name}", "Write down the match so far"),)
     path = put(home, played)
     assert transcript_named(home, name) == path
     with pytest.raises(NodeError, match="no match here is called 2026-01-01-monday"):

@@ -57,7 +57,7 @@ def assemble(genesis: bytes, messages: list[Signed]) -> bytes:
 
 def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes) -> None:
     verdict = verify(fair)
-    state = world.machines[0].match.record.position.state
+    state = world.machines[0].match.history.position.state
     assert state is not None
     assert verdict.verdict == "fair"
     assert verdict.culprit is None
@@ -270,7 +270,7 @@ def test_a_transcript_without_its_proof_is_unproven() -> None:
     name = cheated.genesis.roster[cheat].join.nickname
     whole = verify(honest.transcript)
     assert (whole.verdict, whole.culprit) == ("misconduct", name)
-    cut = verify(write_transcript(honest.match.record))
+    cut = verify(write_transcript(honest.match.history))
     assert (cut.verdict, cut.culprit) == ("unproven", None)
     assert f"{name} was silent" in cut.reason
     (proof,) = honest.proofs
@@ -318,7 +318,7 @@ def test_an_unproven_message_beside_a_proof_is_not_tolerated(world: World, fair:
     assert verify(assemble(genesis, [*messages, *behind])).verdict == "altered"
 
 
-def test_a_receipt_before_the_end_blames_nobody(world: World, fair: bytes) -> None:
+def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     for kind in (Kind.LOCK, Kind.COMMIT, Kind.MOVE, Kind.OPEN):
         place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
@@ -372,7 +372,7 @@ def test_the_absent_is_no_witness_of_the_absence() -> None:
     silent = next(me for me, machine in enumerate(world.machines) if machine.turn)
     world.crash((silent - 2) % 4)  # without whom a majority takes the vote of the silent one
     world.machines[silent].turn = None  # the node is there and votes, but its owner never moves
-    while not world.machines[silent - 1].match.record.position.left:
+    while not world.machines[silent - 1].match.history.position.left:
         assert world.step()
         world.machines[silent].turn = None
     world.restart((silent - 2) % 4)

@@ -21,7 +21,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 def until_out(world: World, count: int) -> set[int]:
     """Play until so many are out of the game and all know the LOCK behind that; return who they are."""
     while True:
-        playing = {author for machine in world.machines for author in machine.match.record.position.players}
+        playing = {author for machine in world.machines for author in machine.match.history.position.players}
         if len(world.machines) - len(playing) >= count:
             return set(range(len(world.machines))) - playing
         assert world.step()
@@ -37,7 +37,7 @@ def test_finalists_go_on_at_once_when_all_earlier_players_are_gone(players: int)
     finalists = [machine.match for author, machine in enumerate(world.machines) if author not in out]
     while not all(match.is_ended for match in finalists):
         assert world.step()
-    chains = [match.record.chain for match in finalists]
+    chains = [match.history.chain for match in finalists]
     assert all(chain[-1].state is not None and chain[-1].state.winners for chain in chains)
     assert not any(position.certificate for chain in chains for position in chain)
     assert world.now - gone_at < 3
@@ -47,7 +47,7 @@ def test_a_witness_who_is_there_is_carried_in_the_next_lock_and_votes() -> None:
     world = World(CLASSIC, 4, seed=1)
     (out,) = until_out(world, 1)
     world.run()
-    chain = world.machines[0].match.record.chain
+    chain = world.machines[0].match.history.chain
     bodies = [
         signed.message.body
         for position in chain
@@ -63,9 +63,9 @@ def test_a_witness_who_is_gone_stays_in_the_base_for_two_segments_at_most() -> N
     world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=2)
     (out,) = until_out(world, 1)
     world.crash(out)
-    start = world.machines[(out + 1) % 4].match.record.position.locked
+    start = world.machines[(out + 1) % 4].match.history.position.locked
     world.run()
-    chain = world.machines[(out + 1) % 4].match.record.chain
+    chain = world.machines[(out + 1) % 4].match.history.chain
     bases = {position.locked: position.base for position in chain if position.locked >= start}
     assert [out in base for base in bases.values()][3:] == [False] * (len(bases) - 3)
     assert len(bases) > 3
@@ -74,55 +74,55 @@ def test_a_witness_who_is_gone_stays_in_the_base_for_two_segments_at_most() -> N
 def at_a_lock_with_a_witness() -> tuple[World, History, int]:
     world = World(CLASSIC, 4, seed=1)
     (out,) = until_out(world, 1)
-    record = world.machines[0].match.record
-    while record.position.kind is not Kind.LOCK:
+    history = world.machines[0].match.history
+    while history.position.kind is not Kind.LOCK:
         assert world.step()
-    return world, record.fork(record.position.step), out
+    return world, history.fork(history.position.step), out
 
 
-def said(world: World, record: History, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
-    position = record.chain[record.position.step if step is None else step]
-    return sign(Message(record.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
+def said(world: World, history: History, author: int, kind: Kind, body: bytes, step: int | None = None) -> Signed:
+    position = history.chain[history.position.step if step is None else step]
+    return sign(Message(history.match, position.step, position.tip, author, kind, body), MatchKey(world.seeds[author]))
 
 
 def test_carrying_a_false_witness_signature_is_misconduct() -> None:
-    world, record, out = at_a_lock_with_a_witness()
-    author = record.position.owed[0]
-    last = record.chain[record.position.locked]
-    right = said(world, record, out, Kind.WITNESS, last.lock, last.step).signature
-    assert record.judge(said(world, record, author, Kind.LOCK, record.position.lock)) is Outcome.ADDED
+    world, history, out = at_a_lock_with_a_witness()
+    author = history.position.owed[0]
+    last = history.chain[history.position.locked]
+    right = said(world, history, out, Kind.WITNESS, last.lock, last.step).signature
+    assert history.judge(said(world, history, author, Kind.LOCK, history.position.lock)) is Outcome.ADDED
     for witness, signature in ((out, bytes(64)), (author, right), (9, right)):
-        body = record.position.lock + bytes((witness,)) + signature
-        with pytest.raises(MisconductError, match="carried a signature of a witness that is none"):
-            record.judge(said(world, record, author, Kind.LOCK, body))
+        body = history.position.lock + bytes((witness,)) + signature
+        with pytest.raises(MisconductError, match="carried a signature that is not a witness's"):
+            history.judge(said(world, history, author, Kind.LOCK, body))
 
 
 def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
-    world, record, out = at_a_lock_with_a_witness()
-    record.countersigned = {}
-    assert record.countersign(said(world, record, out, Kind.WITNESS, record.position.lock)) is Outcome.ADDED
+    world, history, out = at_a_lock_with_a_witness()
+    history.countersigned = {}
+    assert history.countersign(said(world, history, out, Kind.WITNESS, history.position.lock)) is Outcome.ADDED
     for author, body, step in (
-        (record.position.owed[0], record.position.lock, record.position.step),
-        (out, bytes(32), record.position.step),
-        (out, record.position.lock, record.position.step - 1),
+        (history.position.owed[0], history.position.lock, history.position.step),
+        (out, bytes(32), history.position.step),
+        (out, history.position.lock, history.position.step - 1),
     ):
         with pytest.raises(RejectedMessageError):
-            record.countersign(said(world, record, author, Kind.WITNESS, body, step))
+            history.countersign(said(world, history, author, Kind.WITNESS, body, step))
 
 
 def test_a_player_who_left_is_no_witness() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
-    gone = world.machines[0].match.record.players - 1
-    record = world.machines[0].match.record
-    while record.position.purpose is not Purpose.TURN:
+    gone = world.machines[0].match.history.players - 1
+    history = world.machines[0].match.history
+    while history.position.purpose is not Purpose.TURN:
         assert world.step()
     world.crash(gone)
-    while not (gone in record.position.left and record.position.kind is Kind.LOCK and record.position.witnessed):
+    while not (gone in history.position.left and history.position.kind is Kind.LOCK and history.position.witnessed):
         assert world.step()
-    here, last = record.fork(record.position.step), record.chain[record.position.locked]
+    here, last = history.fork(history.position.step), history.chain[history.position.locked]
     signed = said(world, here, gone, Kind.WITNESS, last.lock, last.step)
     with pytest.raises(RejectedMessageError):
         here.countersign(signed)
     body = here.position.lock + bytes((gone,)) + signed.signature
-    with pytest.raises(MisconductError, match="carried a signature of a witness that is none"):
+    with pytest.raises(MisconductError, match="carried a signature that is not a witness's"):
         here.judge(said(world, here, here.position.owed[0], Kind.LOCK, body))

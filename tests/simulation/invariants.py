@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from p2pdice import Expect, State, settlement
 from p2pdice.events import DieGained, DieLost
 from protocol import limits
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.kinds.lock import carried
 from protocol.consensus.position import Position
 from protocol.consensus.steps import FORMED
@@ -26,7 +26,7 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 if TYPE_CHECKING:
     from protocol.consensus.history import History
-    from protocol.consensus.replica import Replica
+    from protocol.consensus.intake import Intake
     from tests.simulation.machine import Machine
     from tests.simulation.simulation import Simulation
 
@@ -101,7 +101,7 @@ def slot(message: Message) -> tuple[Any, ...]:
     place = (message.author, message.step, message.tip)
     if message.kind in VOTES:
         assert isinstance(message.body, tuple)
-        return (*place, message.kind.name, message.body[0])
+        return (*place, RULES[message.kind].name, message.body[0])
     return place
 
 
@@ -122,7 +122,7 @@ class Checks:
         self._restored: set[int] = set()
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
-        self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
+        self._had: WeakKeyDictionary[Intake, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
         """The first message of a cheat for each slot that a node has taken."""
         self._wakes: dict[int, tuple[int, int]] = {}
         """How often a node let itself be woken in which second."""
@@ -131,7 +131,7 @@ class Checks:
         self._bound: set[tuple[bytes, int]] = set()
         """Tips of the first COMMIT, with the authors of those that a node has taken."""
         self._declined: set[bytes] = set()
-        """Tips at which an honest convenor has resigned from a proposal."""
+        """Tips at which an honest host has resigned from a proposal."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
         """NEEDs sent, by node, peer and second."""
 
@@ -146,7 +146,7 @@ class Checks:
         """A node has taken an input."""
         if not machine.is_honest or machine.match is None:
             return
-        chain = machine.match.record.chain
+        chain = machine.match.history.chain
         tips = self._looked.get(machine.node, [])
         # T names all that came before: whatever is equal at one step is equal up to there.
         known = min(len(tips), len(chain))
@@ -213,18 +213,18 @@ class Checks:
             f"node {machine.node} blames {author} in step {accusation.step}: {accusation.reason}",
         )
 
-    def taken(self, replica: Replica, signed: Signed) -> None:
+    def taken(self, replica: Intake, signed: Signed) -> None:
         """A node has taken a message, or refused it.
 
         As soon as an honest node has two that contradict each other, it can prove it (SPEC.md §5). But it keeps of each
         author one message only of histories that it is not on, and one vote on what is final.
         """
-        message, me, record = signed.message, replica.absence.me, replica.record
-        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < record.players:
-            self._is_bound(record, signed)
-        is_foreign = message.step <= record.position.step and not record.goes_through(message)
-        is_past = message.kind in VOTES and message.step < record.position.locked
-        if me is None or is_foreign or is_past or message.match != record.match or message.kind is Kind.RESULT:
+        message, me, history = signed.message, replica.absence.me, replica.history
+        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < history.players:
+            self._is_bound(history, signed)
+        is_foreign = message.step <= history.position.step and not history.goes_through(message)
+        is_past = message.kind in VOTES and message.step < history.position.locked
+        if me is None or is_foreign or is_past or message.match != history.match or message.kind is Kind.RESULT:
             return
         if not self.world.is_honest(me) or self.world.is_honest(message.author):
             return
@@ -232,7 +232,7 @@ class Checks:
         first = had.setdefault(slot(message), signed)
         if first.id == signed.id:
             return
-        keys = record.keys[message.author]
+        keys = history.keys[message.author]
         if not keys.verifies(first.signature, first.data):
             had[slot(message)] = signed
         elif keys.verifies(signed.signature, signed.data) and not self._is_forgotten(had, message):
@@ -246,7 +246,7 @@ class Checks:
         """A node has written to its disk: votes of others do not make that grow (SPEC.md §6)."""
         if not machine.is_honest or machine.match is None or not machine.disk.votes:
             return
-        chain = machine.match.record.chain
+        chain = machine.match.history.chain
         grounds = {signed.id for position in chain for signed in position.certificate}
         size = sum(size for vote, size in machine.disk.votes.items() if vote not in grounds)
         self.world.bill.holds(size)
@@ -261,9 +261,9 @@ class Checks:
         rounds = sorted({read_vote(signed).round for signed in of_step})
         return bool(slot(message)[4] < rounds[-limits.VOTE_ROUNDS :][0])
 
-    def _is_bound(self, record: History, signed: Signed) -> None:
+    def _is_bound(self, history: History, signed: Signed) -> None:
         message = signed.message
-        if message.match == record.match and record.keys[message.author].verifies(signed.signature, signed.data):
+        if message.match == history.match and history.keys[message.author].verifies(signed.signature, signed.data):
             self._bound.add((message.tip, message.author))
 
     def restored(self, machine: Machine) -> None:
@@ -274,13 +274,13 @@ class Checks:
         """Nothing more will happen."""
         for machine in self.world.honest():
             if machine.match is not None:
-                record = machine.match.record
+                history = machine.match.history
                 books = (
-                    *(record.held, record.results, *record.countersigned.values()),
-                    *(place.entries for place in record.chain),
+                    *(history.held, history.results, *history.countersigned.values()),
+                    *(place.entries for place in history.chain),
                 )
                 told = {signed.id for book in books for signed in book.values()}
-                told.update(signed.id for place in record.chain for signed in place.certificate)
+                told.update(signed.id for place in history.chain for signed in place.certificate)
                 self.world.bill.holds(sum(size for kept, size in machine.disk.sizes.items() if kept not in told))
         if self.world.plan.is_calm:  # who is cut off from others is promised nothing
             dead = {machine.data for machine in self.world.honest() if machine.is_called_off}
@@ -291,7 +291,7 @@ class Checks:
                 "one node holds a match to be formed that another holds to be called off",
             )
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
-        ends = {machine.match.record.position.tip for machine in finished if machine.match is not None}
+        ends = {machine.match.history.position.tip for machine in finished if machine.match is not None}
         # A liar among honest players whom faults have cut off from each other can make a fork: it is no promise
         # (docs/threat-model.md).
         cheat = self.world.cheat
@@ -352,7 +352,7 @@ class Checks:
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
-        """What the convenor has withdrawn is formed by nobody (SPEC.md §5, "Forming")."""
+        """What the host has withdrawn is formed by nobody (SPEC.md §5, "Forming")."""
         self._hold(
             Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
             self._declined.isdisjoint(place.tip for place in chain[:FORMED]),
@@ -413,7 +413,7 @@ class Checks:
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         # A vote that is under way when the next LOCK is complete is forgotten with all others.
         assert machine.match is not None
-        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.record.position.locked
+        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.locked
         self._hold(
             Check.STORED_BEFORE_SENT,
             signed.id in machine.disk.own or is_given_back or is_settled,
@@ -426,7 +426,7 @@ class Checks:
 
     def _forms(self, machine: Machine, message: Message) -> None:
         """The COMMIT of the first roll binds, in one proposal at a time (SPEC.md §5, "Forming")."""
-        if message.kind is Kind.RESIGN and machine.author == self.world.convenor:
+        if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
         if message.kind is not Kind.COMMIT:
             return
@@ -453,18 +453,18 @@ class Checks:
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
         """Before a secret leaves, every live player has signed the same history (SPEC.md §5)."""
         assert machine.match is not None
-        chain = machine.match.record.chain
+        chain = machine.match.history.chain
         before = chain[message.step].entries.values() if message.step < len(chain) else ()
         self._hold(
             Check.NO_SECRET_BEFORE_A_LOCK,
             any(signed.message.kind is Kind.LOCK for signed in before),
-            f"node {machine.node} sends {message.kind.name} in step {message.step}",
+            f"node {machine.node} sends {RULES[message.kind].name} in step {message.step}",
         )
 
     def _secrets_stay(self, machine: Machine, data: bytes) -> None:
         """No share and no hand key is in any frame before the step that opens it."""
         assert machine.match is not None
-        position = machine.match.record.position
+        position = machine.match.history.position
         seed = self.world.seeds[machine.author]
         secrets = []
         for standing in (position.standing, position.riding):
@@ -498,7 +498,8 @@ class Checks:
         self._hold(
             Check.ONE_MESSAGE_PER_SLOT,
             known == signed.id,
-            f"node {machine.node} signed two messages for step {signed.message.step}, now {signed.message.kind.name}",
+            f"node {machine.node} signed two messages for step {signed.message.step}, "
+            f"now {RULES[signed.message.kind].name}",
         )
 
     def _votes_take_their_time(self, machine: Machine) -> None:
@@ -526,8 +527,8 @@ class Checks:
             if message in machine.disk.own:
                 return True
             if machine.match is not None:
-                record = machine.match.record
-                held = [*record.held.values(), *(each for place in record.chain for each in place.entries.values())]
+                history = machine.match.history
+                held = [*history.held.values(), *(each for place in history.chain for each in place.entries.values())]
                 if any(signed.id == message for signed in held):
                     return True
         return False
@@ -543,7 +544,7 @@ class Checks:
         self._hold(Check.BUFFERS_ARE_BOUNDED, aside <= 4, f"{aside} messages of one author are kept aside")
         if self.world.scheduler.events % 8:
             return
-        bound = 64 * self.world.plan.players + len(match.record.chain)
+        bound = 64 * self.world.plan.players + len(match.history.chain)
         for holder in (match, replica, replica.absence, *replica.absence.ballots.values()):
             names = getattr(type(holder), "__slots__", None) or vars(holder)
             for name in names:

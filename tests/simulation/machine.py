@@ -12,37 +12,32 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Final, cast
 
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, RulesError
+from p2pdice import Concede, RulesError
 from p2pdice.players import Player
+from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match.effects import (
     Accuse,
     Announce,
-    Announced,
     Broadcast,
     CalledOff,
-    Choose,
     Conceded,
     Ended,
     Formed,
-    Left,
     Linked,
     MatchInput,
-    Needed,
     Over,
-    Overheard,
-    Paged,
-    Persist,
     Played,
     Received,
-    Replace,
     Send,
-    Severed,
     Show,
+    StoreChoice,
     Ticked,
+    Unlinked,
     WakeAt,
     Withdrawn,
+    asked_or_told,
 )
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
@@ -52,6 +47,7 @@ from protocol.node.proposals import Proposals
 from protocol.storage.store import StoreError
 from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
+from tests.owners import decide
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
@@ -141,8 +137,8 @@ class Machine:
         self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
         self.is_running, self.is_asleep = True, False
         known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
-        convenes = self.author == world.convenor
-        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, convenes=convenes)
+        is_host = self.author == world.host
+        self.match = self.make_match(self.data, self.author, world.seeds[self.author], *known, is_host=is_host)
         self.proposals.add(cast("PlayerSession", self))
         self._feed(Ticked())
         world.network.dial_all(self.node)
@@ -257,7 +253,7 @@ class Machine:
     def link_down(self, author: int) -> None:
         """The link to a player is down."""
         if self.is_running:
-            self._run(lambda: self._feed(Left(author)))
+            self._run(lambda: self._feed(Unlinked(author)))
 
     def receive(self, author: int, data: bytes) -> None:
         """A frame came."""
@@ -265,7 +261,7 @@ class Machine:
 
     def _take(self, author: int, data: bytes) -> None:
         assert self.match is not None
-        match = self.match.record.match
+        match = self.match.history.match
         try:
             frame = self.world.decoded(data)
         except MalformedFrameError:
@@ -280,16 +276,8 @@ class Machine:
             if signed.message.match == match:
                 self._feed(Received(author, signed))
         elif isinstance(frame, Need | Page | Cut | Have):
-            if frame.match != match:
-                return
-            if isinstance(frame, Page):
-                self._feed(Paged(author, frame))
-            elif isinstance(frame, Cut):
-                self._feed(Severed(author, frame.authors))
-            elif isinstance(frame, Have):
-                self._feed(Announced(author, frame))
-            else:
-                self._feed(Needed(author, frame))
+            if frame.match == match:
+                self._feed(asked_or_told(author, frame))
         elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
             self.world.network.disconnect(self.node, author)
 
@@ -312,12 +300,11 @@ class Machine:
         try:
             for effect in effects:
                 match effect:
-                    case Choose():
+                    case StoreChoice():
                         self.disk.add_choice(effect.step, effect.text)
-                    case Persist():
-                        self._outbox.keep(effect.signed)
-                    case Overheard():
-                        pass
+                    case Learned():
+                        if effect.must_store:
+                            self._outbox.keep(effect.signed)
                     case Replace():
                         self._outbox.keep_only(effect.messages)
                     case Send():
@@ -399,7 +386,7 @@ class Machine:
                 self.proposals.called_off(cast("PlayerSession", self))
             case Ended():
                 self._point("before the transcript")
-                self.transcript = write_transcript(match.record, match.replica.proven.values())
+                self.transcript = write_transcript(match.history, match.replica.proven.values())
                 self.world.note("ended", self.node)
                 self._point("after the transcript")
             case Over():
@@ -425,8 +412,7 @@ class Machine:
         if self._turn is not turn:
             return
         self._turn = None
-        is_stake = turn.view.state.awaits is Expect.STAKES
-        move: Move = self.player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake else self.player.choose(turn.view)
+        move = decide(self.player, turn.view)
         self.world.note("move", self.node, turn.token, move)
         self.has_conceded = self.has_conceded or isinstance(move, Concede)
         try:

@@ -6,16 +6,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from protocol.consensus import verifier
-from protocol.consensus.absence import Absence, Ballot, Entries
+from protocol.consensus.absence import Absence
+from protocol.consensus.ballot import Ballot
+from protocol.consensus.electorate import Entries, Place
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.history import History, Outcome
+from protocol.consensus.holdings import Holdings
+from protocol.consensus.intake import Intake
 from protocol.consensus.position import Position
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Replica
+from protocol.consensus.tally import HistoryView
 from protocol.consensus.transcript import open_transcript, write_transcript
 from protocol.consensus.verifier import Verdict, verify
+from protocol.consensus.votes import Vote
 from protocol.match.effects import Over
-from protocol.match.match import RECEIPTS, Match
+from protocol.match.match import RESULT_WAIT, Match
 from protocol.match.stall_notices import StallNotices
 from protocol.match.voter import Voter
 from protocol.wire.messages import VOTES, Message, Signed
@@ -31,22 +36,22 @@ Mend = Callable[[Plant, bool], AbstractContextManager[None]]
 
 def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Who waits only for a vote about a cheat asks the others, who may have left the step behind."""
-    mended = Replica.is_astray
+    mended = Holdings.is_astray
 
-    def watched(replica: Replica) -> bool:
+    def watched(replica: Holdings) -> bool:
         unmended = replica.absence.round >= 0
-        if not unmended and replica.record.is_complete:
+        if not unmended and replica.history.is_complete:
             plant.runs()
-        return unmended or (replica.record.is_complete and not is_undone)
+        return unmended or (replica.history.is_complete and not is_undone)
 
-    return replaced_value(Replica, mended, property(watched))
+    return replaced_value(Holdings, mended, property(watched))
 
 
 def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """A proof by two votes counts also for who has that step behind a complete LOCK."""
-    take = Replica.take
+    take = Intake.take
 
-    def watched(replica: Replica, signed: Signed) -> Outcome:
+    def watched(replica: Intake, signed: Signed) -> Outcome:
         author = signed.message.author
         aside = replica._aside.get(author, {})
         last = aside.get((True, True))
@@ -56,7 +61,7 @@ def votes_behind_a_lock_are_compared(plant: Plant, is_undone: bool) -> AbstractC
                 del aside[True, True]
         return take(replica, signed)
 
-    return replaced(Replica, Replica.take, watched)
+    return replaced(Intake, Intake.take, watched)
 
 
 def _voters(ballot: Ballot, closed: Entries | None) -> set[int]:
@@ -119,43 +124,43 @@ def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> 
     """Nobody calls the end while those who are there vote about the last step."""
     mind = Match._mind_the_end
 
-    def watched(match: Match, wake: list[float]) -> None:
+    def watched(match: Match, wake: list[float], has_quorum: bool) -> None:
         was_over = match._over
-        mind(match, wake)
-        position = match.record.position
-        confirmed = {*position.base} - {*position.left} <= {*match.record.results}
+        mind(match, wake, has_quorum)
+        position = match.history.position
+        confirmed = {*position.base} - {*position.left} <= {*match.history.results}
         ended_at = match._timers.ended_at
         if was_over or match._over or ended_at is None:
             return
-        if confirmed or match._now >= ended_at + RECEIPTS:
+        if confirmed or match._now >= ended_at + RESULT_WAIT:
             plant.runs()
             if is_undone:
                 match._over = True
                 match._emit(Over(confirmed))
         elif is_undone:
-            wake.append(ended_at + RECEIPTS)
+            wake.append(ended_at + RESULT_WAIT)
 
     return replaced(Match, Match._mind_the_end, watched)
 
 
-def _is_dropped(record: History, error: MisconductError) -> bool:
-    return len(error.evidence) == 1 and not record.goes_through(error.evidence[0].message)
+def _is_dropped(history: History, error: MisconductError) -> bool:
+    return len(error.evidence) == 1 and not history.goes_through(error.evidence[0].message)
 
 
 def proofs_of_dropped_histories_are_left_out(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """A proof by one message, judged by a history that was taken back, is not written down."""
 
-    def watched(record: History, proven: Iterable[MisconductError] = ()) -> bytes:
+    def watched(history: History, proven: Iterable[MisconductError] = ()) -> bytes:
         errors = tuple(proven)
-        dropped = [error for error in errors if _is_dropped(record, error)]
+        dropped = [error for error in errors if _is_dropped(history, error)]
         if dropped:
             plant.runs()
         if not is_undone:
-            return write_transcript(record, errors)
+            return write_transcript(history, errors)
         with replaced(History, History.goes_through, always):
-            return write_transcript(record, errors)
+            return write_transcript(history, errors)
 
-    def always(record: History, place: Position | Message) -> bool:
+    def always(history: History, place: Position | Message) -> bool:
         return True
 
     return replaced(machine_module, write_transcript, watched)
@@ -195,3 +200,54 @@ def backups_are_forgotten_at_once(plant: Plant, is_undone: bool) -> AbstractCont
             disk.own = own
 
     return replaced(MemoryDisk, MemoryDisk.lose, watched)
+
+
+def voters_who_follow_stay_one_behind(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Who is an even number of rounds behind the others stops one before them, and does not go one beyond."""
+    next_round = Absence._next_round
+
+    def watched(
+        absence: Absence,
+        place: Place,
+        ballot: Ballot,
+        history: HistoryView,
+        expired: Collection[bytes],
+        settling: Collection[bytes],
+    ) -> int:
+        mended = next_round(absence, place, ballot, history, expired, settling)
+        target, _ = absence.target(history, absence.round, place.majority)
+        if 0 <= absence.round < mended == target - 1 and (target - absence.round) % 2 == 0:
+            plant.runs()
+            return target + 1 if is_undone else mended
+        return mended
+
+    return replaced(Absence, Absence._next_round, watched)
+
+
+def the_end_is_no_reason_to_stay_behind(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """Where no step is open or in doubt, a node follows others into a later round on a step that it has voted on."""
+    left_behind = Absence._left_behind
+
+    def watched(absence: Absence, history: HistoryView) -> Place | None:
+        mended = left_behind(absence, history)
+        if mended is not None:
+            plant.runs()
+        return None if is_undone else mended
+
+    return replaced(Absence, Absence._left_behind, watched)
+
+
+def a_cheat_alone_in_the_game_is_a_voice(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
+    """A majority that leaves only proven cheats in the game can be closed on."""
+    closes_due = Absence._closes_due
+
+    def watched(absence: Absence, me: int, history: HistoryView) -> list[Vote]:
+        mended = closes_due(absence, me, history)
+        for vote in mended:
+            (place,) = (place for place in history.tail() if place.tip == vote.tip)
+            if history.culprits() >= set(place.live) - place.leavers(vote.entries):
+                plant.runs()
+                return [] if is_undone else mended
+        return mended
+
+    return replaced(Absence, Absence._closes_due, watched)

@@ -36,25 +36,25 @@ class BentMatch(Match):
 
     cheat: Misbehaviour
 
-    def __init__(self, cheat: Misbehaviour, *arguments: Any, convenes: bool) -> None:
+    def __init__(self, cheat: Misbehaviour, *arguments: Any, is_host: bool) -> None:
         self.cheat = cheat
         self._given_up = -1
         """Step at which the cheat signed what its own node cannot accept."""
-        super().__init__(*arguments, convenes=convenes and not cheat.signs_early)
+        super().__init__(*arguments, is_host=is_host and not cheat.signs_early)
 
     def _do_what_is_owed(self) -> bool:
-        position = self.record.position
+        position = self.history.position
         if self._given_up == position.step or self.cheat.withholds(position):
             return False
         return super()._do_what_is_owed()
 
-    def _sign(self, kind: Kind, body: Value) -> None:
-        position = self.record.position
+    def _sign(self, kind: int, body: Value) -> None:
+        position = self.history.position
         body = self.cheat.body(self, kind, body)
         signed = self.cheat.sign(kind, body)
         try:
             if position.kind is not None:
-                self.record._judge(position, signed)
+                self.history._judge(position, signed)
         except (MisconductError, RejectedMessageError):
             self._given_up = position.step
             self._effects.append(Broadcast(Carried(*signed.wire)))
@@ -75,9 +75,9 @@ class Misbehaviour:
     may_stop: ClassVar = False
     """An honest majority may have to vote the culprit out before the match goes on."""
     hosts: ClassVar[bool | None] = None
-    """It takes the convenor, or a guest; None for either."""
+    """It takes the host, or a guest; None for either."""
     signs_early: ClassVar = False
-    """As a convenor it does not sign last what forms the match."""
+    """As a host it does not sign last what forms the match."""
     stands: int | None = None
     """The step that stands whatever it says."""
 
@@ -105,7 +105,7 @@ class Misbehaviour:
         """Tell whether nothing is signed in this step, or not yet."""
         return False
 
-    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+    def body(self, match: Match, kind: int, body: Value) -> Value:
         """Return what is signed instead."""
         return body
 
@@ -135,17 +135,17 @@ class Misbehaviour:
     @property
     def position(self) -> Position:
         """Its open step."""
-        return self.match.record.position
+        return self.match.history.position
 
     def has_come(self) -> bool:
         """Tell whether the opportunity is to be taken."""
         self.patient -= 1
         return self.patient < 0
 
-    def sign(self, kind: Kind, body: Value, *, at: tuple[int, bytes] | None = None, **changes: Any) -> Signed:
+    def sign(self, kind: int, body: Value, *, at: tuple[int, bytes] | None = None, **changes: Any) -> Signed:
         """Sign anything with the seat's key, for the open step or for ``at``."""
         step, tip = at or (self.position.step, self.position.tip)
-        message = Message(self.match.record.match, step, tip, self.machine.author, kind, body)._replace(**changes)
+        message = Message(self.match.history.match, step, tip, self.machine.author, kind, body)._replace(**changes)
         return sign(message, MatchKey(self.machine.world.seeds[self.machine.author]))
 
     def spread(self, data: Signed | Frame | bytes, to: Iterable[int] | None = None) -> None:
@@ -162,7 +162,7 @@ class Misbehaviour:
         """Return the node's own message of these kinds that a frame carries."""
         if not isinstance(frame, Carried):
             return None
-        signed = self.match.record.held.get(self.machine.author) or self.position.entries.get(self.machine.author)
+        signed = self.match.history.held.get(self.machine.author) or self.position.entries.get(self.machine.author)
         if signed is None or signed.wire != (frame.data, frame.signature) or signed.message.kind not in kinds:
             return None
         return signed.message
@@ -212,11 +212,11 @@ class _TwoFaced(Misbehaviour):
     def is_detectable(self) -> bool:
         """Both messages may come when all have closed the step without the author: then nobody ever takes either."""
         step, author = self._forged[0].message.step, self.machine.author
-        records = [machine.match.record for machine in self.machine.world.honest() if machine.match is not None]
+        histories = [machine.match.history for machine in self.machine.world.honest() if machine.match is not None]
         return any(
-            author in record.held if record.position.step == step else author in record.chain[step + 1].entries
-            for record in records
-            if record.position.step >= step
+            author in history.held if history.position.step == step else author in history.chain[step + 1].entries
+            for history in histories
+            if history.position.step >= step
         )
 
 
@@ -245,7 +245,7 @@ class TwoMoves(_TwoFaced):
     kinds = (Kind.MOVE,)
 
     def other(self, message: Message) -> tuple[Kind, Value]:
-        before = self.match.record.chain[message.step]
+        before = self.match.history.chain[message.step]
         assert before.state is not None
         legal = view(before.state, before.seats.index(message.author), self.match._hand_at(before)).legal
         others = [str(move) for move in legal if str(move) not in (message.body, "concede")]
@@ -259,11 +259,11 @@ class _WrongOnce(Misbehaviour):
     may_stop = True
     kinds: ClassVar[tuple[Kind, ...]]
 
-    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+    def other(self, match: Match, kind: int, body: Value) -> Value:
         """Return the body that is wrong."""
         raise NotImplementedError
 
-    def body(self, match: Match, kind: Kind, body: Value) -> Value:
+    def body(self, match: Match, kind: int, body: Value) -> Value:
         if kind not in self.kinds or self.acted or not self.has_come():
             return body
         self.acted += 1
@@ -275,7 +275,7 @@ class OtherShare(_WrongOnce):
 
     kinds = (Kind.REVEAL,)
 
-    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+    def other(self, match: Match, kind: int, body: Value) -> Value:
         return self.bytes()
 
 
@@ -284,7 +284,7 @@ class OtherHand(_WrongOnce):
 
     kinds = (Kind.OPEN,)
 
-    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+    def other(self, match: Match, kind: int, body: Value) -> Value:
         assert isinstance(body, tuple)
         return (self.bytes(), *body[1:])
 
@@ -294,8 +294,8 @@ class IllegalMove(_WrongOnce):
 
     kinds = (Kind.MOVE,)
 
-    def other(self, match: Match, kind: Kind, body: Value) -> Value:
-        position = match.record.position
+    def other(self, match: Match, kind: int, body: Value) -> Value:
+        position = match.history.position
         assert position.state is not None
         for text in ("liar", "1x2", "exact", "side accused"):
             try:
@@ -320,7 +320,7 @@ class WrongStateHash(_WrongOnce):
     kinds = (Kind.LOCK,)
     is_proven = False
 
-    def other(self, match: Match, kind: Kind, body: Value) -> Value:
+    def other(self, match: Match, kind: int, body: Value) -> Value:
         return self.bytes()
 
 
@@ -348,11 +348,11 @@ class StakeAboveFunds(Misbehaviour):
     def suits(cls, ruleset: Ruleset) -> bool:
         return ruleset.stakes
 
-    def body(self, match: Match, kind: Kind, body: Value) -> Value:
-        position = match.record.position
+    def body(self, match: Match, kind: int, body: Value) -> Value:
+        position = match.history.position
         salt = bytes(32)
         if kind is Kind.COMMIT and position.purpose is Purpose.STAKES:
-            context = Context(match.record.match, position.step, position.tip)
+            context = Context(match.history.match, position.step, position.tip)
             return (stake_commitment(context, self.machine.author, NEWCOMER_COINS + 1, 0, salt),)
         if kind is Kind.STAKE:
             self.acted += 1
@@ -398,7 +398,7 @@ class TwoTooLate(WithheldReveal):
         return position.step >= FORMED and super().withholds(position)  # before that nobody votes
 
     def noticed(self) -> None:
-        author, chain = self.machine.author, self.match.record.chain
+        author, chain = self.machine.author, self.match.history.chain
         for before, after in pairwise(chain if self.acted == 1 else ()):
             if before.kind is self.kind and author in before.owed and author not in after.entries:
                 place = before.step, before.tip
@@ -431,18 +431,18 @@ class CopiedCommitment(Misbehaviour):
     may_stop = True
 
     def withholds(self, position: Position) -> bool:
-        is_before = position.step < FORMED  # then a convenor waits, too, and there is no match
+        is_before = position.step < FORMED  # then a host waits, too, and there is no match
         return position.kind is Kind.COMMIT and not is_before and not self._originals(position)
 
     def _originals(self, position: Position) -> list[int]:
-        held = self.match.record.held if self.machine.match is not None else {}
+        held = self.match.history.held if self.machine.match is not None else {}
         return [author for author in position.owed if author in held and author != self.machine.author]
 
-    def body(self, match: Match, kind: Kind, body: Value) -> Value:
-        if kind is not Kind.COMMIT or match.record.position.step < FORMED:
+    def body(self, match: Match, kind: int, body: Value) -> Value:
+        if kind is not Kind.COMMIT or match.history.position.step < FORMED:
             return body
         self.acted += 1
-        return match.record.held[self._originals(match.record.position)[0]].message.body
+        return match.history.held[self._originals(match.history.position)[0]].message.body
 
 
 class LateCommitment(Misbehaviour):
@@ -452,12 +452,12 @@ class LateCommitment(Misbehaviour):
     may_stop = True
 
     def noticed(self) -> None:
-        position, record = self.position, self.match.record
-        if self.acted or position.kind is not Kind.REVEAL or not set(record.held) - {self.machine.author}:
+        position, history = self.position, self.match.history
+        if self.acted or position.kind is not Kind.REVEAL or not set(history.held) - {self.machine.author}:
             return
         assert position.standing is not None
         context = position.standing.context
-        first = record.chain[context.step + 1].entries.get(self.machine.author)
+        first = history.chain[context.step + 1].entries.get(self.machine.author)
         if first is None or not self.has_come():
             return
         message = first.message
@@ -479,7 +479,7 @@ class LateContradiction(Misbehaviour):
     may_stop = True
 
     def noticed(self) -> None:
-        position, chain = self.position, self.match.record.chain
+        position, chain = self.position, self.match.history.chain
         if self.acted or position.kind is not Kind.MOVE:
             return
         revealed = next((step for step in range(position.step, 0, -1) if chain[step - 1].kind is Kind.REVEAL), 0) - 1
@@ -518,15 +518,15 @@ class Replay(Misbehaviour):
     """Sends old messages again, its own and those of others, some of them as if from another match."""
 
     def noticed(self) -> None:
-        record = self.match.record
-        if len(record.chain) < 3 or self.acted > 30 or self.random.random() < 0.5:
+        history = self.match.history
+        if len(history.chain) < 3 or self.acted > 30 or self.random.random() < 0.5:
             return
-        entries = self.random.choice(record.chain[1:]).entries
+        entries = self.random.choice(history.chain[1:]).entries
         if not entries:
             return
         signed = entries[self.random.choice(sorted(entries))]
         self.spread(signed, [self.random.choice(self.others)])
-        mine = record.chain[1].entries[self.machine.author].message
+        mine = history.chain[1].entries[self.machine.author].message
         self.spread(self.sign(mine.kind, mine.body, match=self.bytes()), [self.random.choice(self.others)])
 
 
@@ -641,7 +641,7 @@ class FloodOfVotes(_Repeats):
     def again(self) -> None:
         for _ in range(2):
             place = self.random.choice(self.match.replica.tail())
-            entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
+            entries = self.match.history.closed(place.step) or (b"",) * len(place.owed)
             number = len(self._said)
             foreign = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, self.bytes()))
             vote = self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip))
@@ -696,7 +696,7 @@ class VotesBeforeWhatIsMissing(Misbehaviour):
         if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
             self.acted += 1
             place = self.match.replica.tail()[0]
-            entries = self.match.record.closed(place.step) or (b"",) * len(place.owed)
+            entries = self.match.history.closed(place.step) or (b"",) * len(place.owed)
             votes = tuple(
                 self.sign(Kind.ABSENT, (number, entries, -1), at=(place.step, place.tip)).wire
                 for number in range(20 * self.acted, 20 * (self.acted + 1))
@@ -799,7 +799,7 @@ class VotesAboutEverybody(BadVote):
         position = self.position
         if position.step < 1 or position.kind is None or self.acted >= 8 or self.random.random() < 0.7:
             return
-        held = self.match.record.held
+        held = self.match.history.held
         entries = tuple(
             held[author].id if author in held and not self.absent(author) else b"" for author in position.owed
         )
@@ -826,7 +826,7 @@ class SilentOnTurn(BadVote):
             return
         self._next = world.scheduler.now + world.plan.patience.automatic / 2
         for place in self.match.replica.tail():
-            entries = self.match.record.closed(place.step)
+            entries = self.match.history.closed(place.step)
             if entries:
                 self.spread(self.sign(Kind.ABSENT, (self._round, entries, -1), at=(place.step, place.tip)))
         self._round += 1
@@ -852,7 +852,7 @@ class VotesAfterResigning(BadVote):
         if position.tip == self._voted:
             return
         self._voted = position.tip
-        held = self.match.record.held
+        held = self.match.history.held
         entries = tuple(
             held[author].id if author in held and author != self.others[0] else b"" for author in position.owed
         )
@@ -868,7 +868,7 @@ class VotesAgainstOne(VotesAboutEverybody):
 
 
 class JoinsAgain(Misbehaviour):
-    """Lets only the convenor not see that it signs the proposal, and joins again with another record."""
+    """Lets only the host not see that it signs the proposal, and joins again with another record."""
 
     least = 3
     hosts = False
@@ -876,7 +876,7 @@ class JoinsAgain(Misbehaviour):
     @property
     def victim(self) -> int:
         """Who does not see it."""
-        return self.machine.world.convenor
+        return self.machine.world.host
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -902,9 +902,9 @@ class JoinsAgain(Misbehaviour):
             self.machine.world.propose_anew(self.machine.author)
 
     def can_propose(self) -> bool:
-        """Let the convenor withdraw the first proposal; tell whether it does."""
+        """Let the host withdraw the first proposal; tell whether it does."""
         world = self.machine.world
-        host = world.network.machines[world.convenor]
+        host = world.network.machines[world.host]
         if not host.is_listening or host.match is None or host.match.is_formed:
             return False
         world.withdraw()
@@ -912,7 +912,7 @@ class JoinsAgain(Misbehaviour):
 
 
 class ProposesAnew(JoinsAgain):
-    """As convenor, lets only one guest not see that it signs the proposal, and proposes another without a word."""
+    """As host, lets only one guest not see that it signs the proposal, and proposes another without a word."""
 
     hosts = True
     signs_early = True
@@ -927,7 +927,7 @@ class ProposesAnew(JoinsAgain):
 
 
 class ResignsToOne(Misbehaviour):
-    """As convenor, resigns from its proposal before one guest, and later binds itself to it before the others."""
+    """As host, resigns from its proposal before one guest, and later binds itself to it before the others."""
 
     least = 3
     may_stop = True
@@ -962,7 +962,7 @@ class LeavesAtOnce(Misbehaviour):
 
 
 class Proposal:
-    """A convenor who proposes another genesis than the lobby agreed on: no guest signs it, so there is no match."""
+    """A host who proposes another genesis than the lobby agreed on: no guest signs it, so there is no match."""
 
     least: ClassVar = 2
     hosts: ClassVar[bool | None] = None

@@ -13,21 +13,26 @@ from typing import Any, Final
 from p2pdice import Move, RulesError, State, View, Wager, check_wager, stakes
 from protocol import limits
 from protocol.consensus import history as history_module
-from protocol.consensus import replica as replica_module
+from protocol.consensus import intake as intake_module
 from protocol.consensus import steps as steps_module
 from protocol.consensus.absence import Absence
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
+from protocol.consensus.holdings import Holdings
+from protocol.consensus.intake import Intake
+from protocol.consensus.kinds import SCRIPTS
 from protocol.consensus.kinds import stake as stake_module
+from protocol.consensus.news import Learned
 from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.replica import Heard, Replica
-from protocol.consensus.steps import SCRIPTS, advance, next_stage
+from protocol.consensus.replica import Replica
+from protocol.consensus.steps import advance, next_stage
+from protocol.consensus.tally import Tally
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
 from protocol.match import signer as signer_module
 from protocol.match.catch_up import CatchUp
-from protocol.match.effects import Choose, Effect, MatchInput, Over, Persist
+from protocol.match.effects import Effect, MatchInput, Over, StoreChoice
 from protocol.match.match import Match
 from protocol.match.timeouts import Timeouts
 from protocol.node.outbox import Do, Outbox, Send, Sent, Write
@@ -50,7 +55,7 @@ def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
     def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
         kept: list[Effect] = []
         for effect in handle(match, item, now):
-            if isinstance(effect, Persist) and effect.signed.message.author == match.me:
+            if isinstance(effect, Learned) and effect.must_store and effect.signed.message.author == match.me:
                 plant.runs()
             else:
                 kept.append(effect)
@@ -84,7 +89,7 @@ def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
     def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
         kept: list[Effect] = []
         for effect in handle(match, item, now):
-            if isinstance(effect, Choose):
+            if isinstance(effect, StoreChoice):
                 plant.runs()
             else:
                 kept.append(effect)
@@ -150,9 +155,9 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
 
     judge, send = History._judge, Match._send
 
-    def lenient(record: History, position: Position, signed: Signed) -> Transition | None:
+    def lenient(history: History, position: Position, signed: Signed) -> Transition | None:
         try:
-            return judge(record, position, signed)
+            return judge(history, position, signed)
         except MisconductError:
             plant.runs()
             return None
@@ -193,7 +198,7 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
     """Signatures of messages in pages are not checked."""
     take_page = Match._take_page
 
-    def believe(record: History, signed: Signed) -> Signed:
+    def believe(history: History, signed: Signed) -> Signed:
         plant.runs()
         return signed._replace(checked=True)
 
@@ -208,8 +213,8 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
     """A message that comes twice counts as two messages for one slot."""
     hold = History.hold
 
-    def bad(record: History, signed: Signed) -> Outcome:
-        outcome = hold(record, signed)
+    def bad(history: History, signed: Signed) -> Outcome:
+        outcome = hold(history, signed)
         if outcome is Outcome.DUPLICATE:
             plant.runs()
             message = signed.message
@@ -224,9 +229,9 @@ def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     """Two messages for one slot are no matter: one of them is dropped."""
     hold = History.hold
 
-    def bad(record: History, signed: Signed) -> Outcome:
+    def bad(history: History, signed: Signed) -> Outcome:
         try:
-            return hold(record, signed)
+            return hold(history, signed)
         except MisconductError as error:
             if len(error.evidence) == 1:
                 raise
@@ -236,16 +241,16 @@ def the_first_of_two_messages_counts(plant: Plant) -> Iterator[None]:
     def blind(first: Signed, second: Signed) -> str:
         return ""
 
-    with replaced(History, History.hold, bad), replaced(replica_module, contradiction, blind):
+    with replaced(History, History.hold, bad), replaced(intake_module, contradiction, blind):
         yield
 
 
 def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
     judge = History._judge
 
-    def bad(record: History, position: Position, signed: Signed) -> Transition | None:
+    def bad(history: History, position: Position, signed: Signed) -> Transition | None:
         try:
-            return judge(record, position, signed)
+            return judge(history, position, signed)
         except (MisconductError, RejectedMessageError):
             if signed.message.kind is kind and signed.message.author in position.owed and kind is position.kind:
                 plant.runs()
@@ -289,7 +294,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
     """All messages for later steps are kept, however many."""
 
-    def bad(replica: Replica, signed: Signed, vote_round: int) -> Outcome:
+    def bad(replica: Intake, signed: Signed, vote_round: int) -> Outcome:
         message = signed.message
         kept = replica._later.setdefault(message.author, {})
         kept.setdefault((message.step, int(message.kind) if message.kind in VOTES else 0, vote_round), signed)
@@ -297,7 +302,7 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
             plant.runs()
         return Outcome.FUTURE
 
-    return replaced(Replica, Replica._keep_for_later, bad)
+    return replaced(Intake, Intake._keep_for_later, bad)
 
 
 def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
@@ -329,10 +334,10 @@ def every_page_is_the_first(plant: Plant) -> Iterator[None]:
 def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
     """Messages of a step are kept in the order in which they came."""
 
-    def bad(record: History) -> None:
-        if [*record.held] != sorted(record.held):
+    def bad(history: History) -> None:
+        if [*history.held] != sorted(history.held):
             plant.runs()
-        record._close(dict(record.held), ())
+        history._close(dict(history.held), ())
 
     return replaced(History, History.close, bad)
 
@@ -341,8 +346,8 @@ def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all have signed the result."""
     mind = Match._mind_the_end
 
-    def bad(match: Match, wake: list[float]) -> None:
-        mind(match, wake)
+    def bad(match: Match, wake: list[float], has_quorum: bool) -> None:
+        mind(match, wake, has_quorum)
         if Over(False) in match._effects:
             plant.runs()
             match._effects.remove(Over(False))
@@ -383,32 +388,32 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
 
 def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
     """Who has voted in a step acts as if they had not: they close it when everything is there, and vote once more."""
-    has_voted = Absence.has_voted
+    has_voted = Tally.has_voted
 
-    def bad(absence: Absence, tip: bytes) -> bool:
-        if has_voted(absence, tip):
+    def bad(tally: Tally, tip: bytes) -> bool:
+        if has_voted(tally, tip):
             plant.runs()
         return False
 
-    return replaced(Absence, Absence.has_voted, bad)
+    return replaced(Tally, Tally.has_voted, bad)
 
 
 @contextmanager
 def a_culprits_message_is_taken(plant: Plant) -> Iterator[None]:
     """Who is proven to have cheated plays on."""
-    settle = Replica.settle
+    close_steps = Replica.close_steps
 
     def bad(replica: Replica) -> None:
         proven, replica.proven = replica.proven, {}
         if proven:
             plant.runs()
-        settle(replica)
+        close_steps(replica)
         replica.proven = {**proven, **replica.proven}
 
-    def nothing(replica: Replica) -> Iterator[bytes]:
+    def nothing(replica: Holdings) -> Iterator[bytes]:
         return iter(())
 
-    with replaced(Replica, Replica.settle, bad), replaced(Replica, Replica.tainted, nothing):
+    with replaced(Replica, Replica.close_steps, bad), replaced(Holdings, Holdings.tainted, nothing):
         yield
 
 
@@ -417,11 +422,11 @@ def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
     decide = Replica._decide
 
     def bad(replica: Replica) -> bool:
-        before = len(replica.record.chain)
+        before = len(replica.history.chain)
         decided = decide(replica)
-        position = replica.record.position
-        if decided and position.certificate and len(replica.record.chain) > before:
-            for author in set(replica.record.chain[-2].owed) - set(position.entries):
+        position = replica.history.position
+        if decided and position.certificate and len(replica.history.chain) > before:
+            for author in set(replica.history.chain[-2].owed) - set(position.entries):
                 plant.runs()
                 replica._prove(MisconductError(author, position.step - 1, "was silent", position.certificate[:1]))
         return decided
@@ -443,11 +448,11 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
 def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
     """A message that has no place in the history is not compared with what its author says next."""
 
-    def bad(replica: Replica, signed: Signed) -> Outcome:
+    def bad(replica: Intake, signed: Signed) -> Outcome:
         plant.runs()
-        return Outcome.DUPLICATE if replica.record.goes_through(signed.message) else Outcome.FOREIGN
+        return Outcome.DUPLICATE if replica.history.goes_through(signed.message) else Outcome.FOREIGN
 
-    with replaced(Replica, Replica._put_aside, bad):
+    with replaced(Intake, Intake._put_aside, bad):
         yield
 
 
@@ -456,8 +461,8 @@ def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
 
     def bad(replica: Replica, draft: History, since: int) -> None:
         plant.runs()
-        replica.record.adopt(draft)
-        replica._forget()
+        replica.history.adopt(draft)
+        replica._drop_final()
 
     return replaced(Replica, Replica._go_over, bad)
 
@@ -468,9 +473,9 @@ def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
 
     def bad(match: Match) -> None:
         for item in match.replica.news:
-            if isinstance(item, Heard):
+            if isinstance(item, Learned) and not item.must_store:
                 plant.runs()
-                match._emit(Persist(item.signed))
+                match._emit(Learned(item.signed))
         fetch_news(match)
 
     return replaced(Match, Match._fetch_news, bad)
@@ -490,19 +495,19 @@ def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
 def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[None]:
     """Who has not signed COMMIT of the first roll is voted absent."""
 
-    def bad(replica: Replica) -> bool:
+    def bad(replica: Holdings) -> bool:
         plant.runs()
-        return replica.record.position.step > 0
+        return replica.history.position.step > 0
 
-    return replaced_value(Replica, Replica.may_vote, property(bad))
+    return replaced_value(Holdings, Holdings.may_vote, property(bad))
 
 
 def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]:
     """A RESIGN before the match is formed is one like any other."""
     declined = History.declined
 
-    def bad(record: History) -> tuple[int, ...]:
-        if declined.__get__(record):
+    def bad(history: History) -> tuple[int, ...]:
+        if declined.__get__(history):
             plant.runs()
         return ()
 

@@ -113,9 +113,9 @@ def _run(plan: Plan) -> _Tapped:
 def targets(world: Simulation) -> list[Target]:
     """Return every secret that somebody committed to in a deal that came to its end."""
     found: dict[Target, None] = {}
-    record = world.honest()[0].match
-    assert record is not None
-    for position in record.record.chain:
+    match = world.honest()[0].match
+    assert match is not None
+    for position in match.history.chain:
         if position.standing is not None:
             for author, commitments in position.standing.commitments.items():
                 found[Target(author, position.standing.context, "share")] = None

@@ -14,8 +14,8 @@ from typing import Final
 from p2pdice import Concede, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.history import Outcome
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.replica import Replica
+from protocol.consensus.intake import Intake
+from protocol.consensus.kinds import RULES, parse_signed
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
@@ -132,16 +132,16 @@ class Simulation:
     # Before the match
 
     def _sit_down(self) -> tuple[Genesis, tuple[bytes, ...]]:
-        """Let everybody sit down at a table as in the lobby; return what the convenor proposes, and all match seeds."""
+        """Let everybody sit down at a table as in the lobby; return what the host proposes, and all match seeds."""
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
         records = [join_record(seed, number) for number in range(plan.players)]
         by_author = sorted(records, key=lambda record: record.join.identity)
-        self.convenor = by_author.index(records[0])
+        self.host = by_author.index(records[0])
         kind = MISBEHAVIOURS.get(plan.misbehaviour)
-        if kind is not None and kind.hosts is not None and (self.convenor == plan.culprit) is not kind.hosts:
-            self.convenor = plan.culprit if kind.hosts else (plan.culprit + 1) % plan.players
-        host = by_author[self.convenor]
+        if kind is not None and kind.hosts is not None and (self.host == plan.culprit) is not kind.hosts:
+            self.host = plan.culprit if kind.hosts else (plan.culprit + 1) % plan.players
+        host = by_author[self.host]
         guests = [record for record in records if record is not host]
         settings = TableSettings("table", plan.ruleset, plan.players, plan.patience)
         table = HostedTable(settings, TABLE, host, "")
@@ -172,11 +172,11 @@ class Simulation:
         machine = self.network.machines[self.plan.culprit]
         machine.is_honest = False
         cheat = self.cheat = kind(machine, self.streams.misbehaviour)
-        machine.make_match = lambda *arguments, convenes: BentMatch(cheat, *arguments, convenes=convenes)
+        machine.make_match = lambda *arguments, is_host: BentMatch(cheat, *arguments, is_host=is_host)
 
     def withdraw(self) -> None:
-        """Let the convenor resign from the match that it has proposed, unless that is formed."""
-        host = self.network.machines[self.convenor]
+        """Let the host resign from the match that it has proposed, unless that is formed."""
+        host = self.network.machines[self.host]
         if host.is_called_off or (host.match is not None and host.match.is_formed):
             return
         if host.is_listening:
@@ -184,7 +184,7 @@ class Simulation:
         self.scheduler.after(1.0, self.withdraw)  # what it has not signed when its process dies it has forgotten
 
     def propose_anew(self, author: int) -> None:
-        """Let the convenor propose another match among the same players, of whom one has signed on anew."""
+        """Let the host propose another match among the same players, of whom one has signed on anew."""
         records = list(self.genesis.roster)
         join = records[author].join
         nonce = bytes(32)
@@ -285,16 +285,16 @@ class Simulation:
         def parse(data: bytes, signature: bytes) -> Signed:
             return self.parsed(data, signature)
 
-        taken = Replica.take
+        taken = Intake.take
 
-        def take(replica: Replica, signed: Signed) -> Outcome:
+        def take(replica: Intake, signed: Signed) -> Outcome:
             try:
                 return taken(replica, signed)
             finally:
                 self.checks.taken(replica, signed)
 
         # Pages repeat what was said.
-        with self._resources, replaced(match, parse_signed, parse), replaced(Replica, taken, take):
+        with self._resources, replaced(match, parse_signed, parse), replaced(Intake, taken, take):
             self._run()
         return self.figures
 
@@ -317,7 +317,7 @@ class Simulation:
         figures.checks = self.checks.counts
 
     def _propose(self, kind: type[Proposal]) -> None:
-        """Let every guest judge what the convenor proposes."""
+        """Let every guest judge what the host proposes."""
         for identity, seat in sorted(self._seats.items()):
             try:
                 seat.check_proposal(kind.bend(self.genesis, identity, self.streams.misbehaviour))
@@ -365,7 +365,7 @@ class Simulation:
 
     def _progress(self) -> int:
         return sum(
-            machine.match.record.position.step + (machine.confirmed is not None)
+            machine.match.history.position.step + (machine.confirmed is not None)
             for machine in self.honest()
             if machine.match is not None
         )
@@ -381,7 +381,7 @@ class Simulation:
     def _has_majority(self) -> bool:
         """Tell whether more than half of the base are honest, still in the match and not gone for good."""
         present = {machine.author for machine in self.honest() if not (machine.is_gone or machine.is_called_off)}
-        positions = [machine.match.record.position for machine in self.honest() if machine.match is not None]
+        positions = [machine.match.history.position for machine in self.honest() if machine.match is not None]
         if not positions:
             return False
         newest = max(positions, key=lambda position: position.locked)
@@ -414,7 +414,10 @@ class Simulation:
             figures.finished += 1
         elif ended:
             figures.unformed += 1  # all have called it off
-        elif self._may_stop() and not any(machine.match and machine.match.is_formed for machine in self.honest()):
+        elif not any(machine.match and machine.match.is_formed for machine in self.honest()) and (
+            self._may_stop() or any(machine.match and machine.match.replica.is_silent for machine in self.honest())
+        ):
+            # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
         elif self._may_stop() and not self._has_majority():
             figures.suspended += 1
@@ -428,13 +431,13 @@ class Simulation:
                 raise Violation(Check.THE_CULPRIT_IS_NAMED, f"nobody found out about {plan.misbehaviour}")
         self.checks.at_the_end()
         figures.steps = max(
-            (machine.match.record.position.step for machine in self.honest() if machine.match is not None), default=0
+            (machine.match.history.position.step for machine in self.honest() if machine.match is not None), default=0
         )
 
     def _where(self, machine: Machine) -> str:
         if machine.match is None:
             return "down"
-        record = machine.match.record
-        position = record.position
-        kind = position.kind.name if position.kind is not None else "nothing"
-        return f"step {position.step} ({position.purpose.value}, {kind}) awaiting {record.missing()}"
+        history = machine.match.history
+        position = history.position
+        kind = RULES[position.kind].name if position.kind is not None else "nothing"
+        return f"step {position.step} ({position.purpose.value}, {kind}) awaiting {history.missing()}"

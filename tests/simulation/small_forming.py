@@ -26,19 +26,19 @@ from p2pdice import PRESETS
 from protocol import limits
 from protocol.consensus import history as history_module
 from protocol.consensus.history import History
-from protocol.consensus.kinds import parse_signed
+from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.steps import FORMED
 from protocol.crypto.keys import MatchKey
 from protocol.match.effects import (
     Broadcast,
     CalledOff,
     Formed,
-    Left,
     Linked,
     MatchInput,
     Received,
     Send,
     Ticked,
+    Unlinked,
     Withdrawn,
 )
 from protocol.match.match import Match
@@ -80,7 +80,7 @@ class Proposal:
         self.node, self.number, self.now = node, number, 0.0
         roster = world.rosters[number]
         secret = match_seed(seed(number), me)
-        self.match = Match(world.genesis[number], roster.index(me), secret, convenes=me == world.host)
+        self.match = Match(world.genesis[number], roster.index(me), secret, is_host=me == world.host)
 
     def feed(self, item: MatchInput) -> None:
         world, number = self.node.world, self.number
@@ -108,14 +108,14 @@ class Proposal:
     @property
     def state(self) -> object:
         """All that what comes next can depend on."""
-        match, replica, record = self.match, self.match.replica, self.match.record
+        match, replica, history = self.match, self.match.replica, self.match.history
         return (
-            record.position.tip,
-            frozenset(signed.id for signed in record.held.values()),
+            history.position.tip,
+            frozenset(signed.id for signed in history.held.values()),
             replica.is_called_off,
             match._timers.declined_at is not None,
             match.signer.is_withdrawn,
-            frozenset(match._linked),
+            frozenset(match._links.linked),
             frozenset(signed.id for kept in replica._later.values() for signed in kept.values()),
             frozenset(signed.id for kept in replica._aside.values() for signed in kept.values()),
             frozenset(signed.id for signed in replica._second.values()),
@@ -158,7 +158,7 @@ class Node:
                 self.linked.discard(person)
                 for proposal in self.known.values():
                     if person in self.world.rosters[proposal.number]:
-                        proposal.feed(Left(self.world.rosters[proposal.number].index(person)))
+                        proposal.feed(Unlinked(self.world.rosters[proposal.number].index(person)))
             case "withdraw", int(number), int():
                 self._withdraw(number)
             case _:
@@ -307,23 +307,23 @@ class World:
         roster = self.rosters[number]
         if self.liar not in roster:
             return
-        record = History(self.genesis[number])
+        history = History(self.genesis[number])
         secrets = [match_seed(seed(number), person) for person in roster]
         nodes = [Match(self.genesis[number], author, secrets[author]) for author in range(len(roster))]
         author = roster.index(self.liar)
 
         def by_liar(kind: Kind, body: Any) -> int:
-            place = record.position
-            message = Message(record.match, place.step, place.tip, author, kind, body)
+            place = history.position
+            message = Message(history.match, place.step, place.tip, author, kind, body)
             return self.number(sign(message, MatchKey(secrets[author])))
 
-        yield by_liar(Kind.LOCK, record.position.lock)
+        yield by_liar(Kind.LOCK, history.position.lock)
         if 0 in self.steps:
             yield by_liar(Kind.RESIGN, ())
         for node in nodes:
             for effect in node.handle(Ticked(), 0.0):
                 if isinstance(effect, Broadcast) and isinstance(effect.frame, Carried):
-                    record.add(parse_signed(effect.frame.data, effect.frame.signature))
+                    history.add(parse_signed(effect.frame.data, effect.frame.signature))
         if 1 in self.steps:
             yield by_liar(Kind.RESIGN, ())
         for commit in range(self.commits):
@@ -341,13 +341,13 @@ class World:
             self._known[key] = len(self._nodes)
             self._nodes.append((node.me, trace))
             matches = {number: each.match for number, each in node.known.items()}
-            declined = tuple(number for number, match in matches.items() if match.record.declined)
+            declined = tuple(number for number, match in matches.items() if match.history.declined)
             self._standing.append(
                 Standing(
                     goes_on=tuple(number for number, each in node.known.items() if each.goes_on),
                     bound=tuple(number for number, match in matches.items() if match.is_bound or match.is_formed),
                     waiting=tuple(
-                        (number, matches[number].record.position.step)
+                        (number, matches[number].history.position.step)
                         for number in declined
                         if not matches[number].replica.is_called_off
                     ),
@@ -482,7 +482,7 @@ class World:
             return item
         signed, number = self.messages[item[1]]
         author = self._author(item[1])
-        return f"{signed.message.kind.name} of {author} for step {signed.message.step} of proposal {number}"
+        return f"{RULES[signed.message.kind].name} of {author} for step {signed.message.step} of proposal {number}"
 
     def _arrives(self, state: State, number: int) -> State:
         """Let the next thing on a way arrive."""

@@ -38,7 +38,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from protocol import limits
-from protocol.consensus.absence import Absence, Ballot, ContradictionError, Entries, Place, Vote, elect
+from protocol.consensus.absence import Absence
+from protocol.consensus.ballot import Ballot
+from protocol.consensus.electorate import Entries, Place, elect
+from protocol.consensus.votes import ContradictionError, Vote
 
 FIRST = b"k"
 """The tip of the first step."""
@@ -393,12 +396,12 @@ class Node:
                 ballot = self.absence.ballots.get(vote.tip)
                 if vote.is_close and vote.tip not in closing:
                     assert ballot is not None
-                    certificate = ballot.certificates[vote.round]
+                    certificate = ballot.majorities[vote.round]
                     self.show(certificate)
                     self.closing = vote.tip, tuple(self.table.number(each) for each in certificate)
                     return
-                if vote.newest >= 0 and ballot is not None and vote.newest in ballot.certificates:
-                    self.show(ballot.certificates[vote.newest])
+                if vote.newest >= 0 and ballot is not None and vote.newest in ballot.majorities:
+                    self.show(ballot.majorities[vote.newest])
                 self.say(vote)
                 closing = ()
         raise ViolationError("every node makes up its mind", "one changes it without end")
@@ -441,7 +444,7 @@ class Node:
                     self.others |= {tip}
                     continue
                 self.final = tip
-                self.absence.forget({tip})
+                self.absence.keep_only({tip})
                 self._go_over_to(tip)
         led: tuple[Entries, ...] = ()
         for ballot in self.absence.leaders() if self.final is None else ():

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from protocol.consensus.replica import Replica
+from protocol.consensus.intake import Intake
 from protocol.wire.messages import Signed
 from tests.simulation.replacing import replaced
 from tests.simulation.small_forming import ViolationError, World
@@ -42,19 +42,19 @@ def test_a_guest_who_lies_from_the_first_step_on() -> None:
 def going_on_alone() -> AbstractContextManager[None]:
     """What was signed beside a resignation counts, whoever else has heard of that."""
 
-    def bad(self: Replica) -> bool:
+    def bad(self: Intake) -> bool:
         return True
 
-    return replaced(Replica, Replica._is_taken_further, bad)
+    return replaced(Intake, Intake._is_taken_further, bad)
 
 
 def first_word_counts() -> AbstractContextManager[None]:
     """A resignation that comes behind a commitment is kept as a proof and no more."""
 
-    def bad(self: Replica, signed: Signed) -> None:
+    def bad(self: Intake, signed: Signed) -> None:
         """Do nothing."""
 
-    return replaced(Replica, Replica._hold_to, bad)
+    return replaced(Intake, Intake._hold_to, bad)
 
 
 def test_a_node_that_forgets_a_resignation_behind_a_commitment_is_found() -> None:

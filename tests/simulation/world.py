@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Concede, Expect, Move, Ruleset
+from p2pdice import Concede, Ruleset
 from p2pdice.players import OddsPlayer, Player
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.news import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import Identity, MatchKey
@@ -23,31 +24,27 @@ from protocol.events import Misbehaved, NodeEvent, YourTurn
 from protocol.match.effects import (
     Accuse,
     Announce,
-    Announced,
     Broadcast,
-    Choose,
     Conceded,
     Ended,
-    Left,
     Linked,
     MatchInput,
-    Needed,
     Over,
-    Paged,
-    Persist,
     Played,
     Received,
-    Replace,
     Send,
-    Severed,
     Show,
+    StoreChoice,
     Ticked,
+    Unlinked,
     WakeAt,
+    asked_or_told,
 )
 from protocol.match.match import Match
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.owners import decide
 
 E = TypeVar("E")
 
@@ -159,7 +156,7 @@ class World:
         del self.links[one, other], self.links[other, one]
         for me, peer in ((one, other), (other, one)):
             if self.machines[me].is_up:
-                self.feed(me, Left(peer))
+                self.feed(me, Unlinked(peer))
 
     def crash(self, me: int) -> None:
         """Kill a node: its memory and everything not yet on its disk are gone."""
@@ -188,7 +185,7 @@ class World:
         machine = self.machines[me]
         effects = machine.match.handle(item, self.now)
         for effect in effects:
-            if isinstance(effect, Persist):
+            if isinstance(effect, Learned) and effect.must_store:
                 machine.unwritten.append(effect.signed)
             elif isinstance(effect, Replace):
                 machine.disk, machine.unwritten = [], list(effect.messages)
@@ -215,10 +212,10 @@ class World:
                         machine.turn = effect.event
                 case WakeAt():
                     machine.wake = effect.time
-                case Choose():
+                case StoreChoice():
                     machine.choices[effect.step] = effect.text
                 case Ended():
-                    machine.transcript = write_transcript(machine.match.record, machine.match.replica.proven.values())
+                    machine.transcript = write_transcript(machine.match.history, machine.match.replica.proven.values())
                 case Over():
                     machine.confirmed = effect.confirmed
 
@@ -255,14 +252,8 @@ class World:
         match frame:
             case Carried():
                 self.feed(receiver, Received(sender, parse_signed(frame.data, frame.signature)))
-            case Have():
-                self.feed(receiver, Announced(sender, frame))
-            case Need():
-                self.feed(receiver, Needed(sender, frame))
-            case Page():
-                self.feed(receiver, Paged(sender, frame))
-            case Cut():
-                self.feed(receiver, Severed(sender, frame.authors))
+            case Need() | Page() | Have() | Cut():
+                self.feed(receiver, asked_or_told(sender, frame))
             case _:
                 raise AssertionError(frame)
 
@@ -271,10 +262,7 @@ class World:
         machine = self.machines[me]
         turn, machine.turn = machine.turn, None
         assert turn is not None
-        is_stake = turn.view.state.awaits is Expect.STAKES
-        move: Move = (
-            machine.player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS) if is_stake else machine.player.choose(turn.view)
-        )
+        move = decide(machine.player, turn.view)
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
 
     def first_turn(self) -> int:
@@ -285,9 +273,9 @@ class World:
 
     def call_nothing(self, cheat: int) -> Signed:
         """Let the player on turn call a lie where there is no bid: sign that for all others, and return it."""
-        record = self.machines[cheat].match.record
-        place = record.position
-        message = Message(record.match, place.step, place.tip, cheat, Kind.MOVE, "liar")
+        history = self.machines[cheat].match.history
+        place = history.position
+        message = Message(history.match, place.step, place.tip, cheat, Kind.MOVE, "liar")
         forged = sign(message, MatchKey(self.seeds[cheat]))
         self.machines[cheat].turn = None
         for other in range(len(self.machines)):

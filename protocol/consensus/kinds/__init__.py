@@ -1,53 +1,61 @@
 """The kinds of messages: one module each, with everything that the protocol knows about that kind.
 
-A new kind takes a number in :class:`~protocol.wire.messages.Kind`, a module here with its :class:`Rule`, and a line in
-:data:`RULES`. If it is part of the history, :data:`protocol.consensus.steps.SCRIPTS` says in which steps.
+``docs/architecture.md`` says what to touch for a new kind.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Final
 
-from protocol.consensus.kinds.absent import Absent
-from protocol.consensus.kinds.close import Close
-from protocol.consensus.kinds.commit import Commit
-from protocol.consensus.kinds.lock import Lock
-from protocol.consensus.kinds.move import Move
-from protocol.consensus.kinds.open import Open
-from protocol.consensus.kinds.resign import Resign
-from protocol.consensus.kinds.result import Result
-from protocol.consensus.kinds.reveal import Reveal
 from protocol.consensus.kinds.rule import Rule, is_hash
-from protocol.consensus.kinds.stake import Stake
-from protocol.consensus.kinds.witness import Witness
+from protocol.consensus.position import Position, Purpose, Stage
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.limits import MESSAGE, STEPS
 from protocol.wire.canonical import NotCanonicalError, decode
 from protocol.wire.messages import MESSAGE_TAG, MalformedMessageError, Message, Signed, message_id
 
-RULES: Final[dict[int, Rule[Any]]] = {
-    int(rule.kind): rule
-    for rule in (
-        Commit(),
-        Lock(),
-        Reveal(),
-        Move(),
-        Open(),
-        Resign(),
-        Result(),
-        Stake(),
-        Absent(),
-        Close(),
-        Witness(),
-    )
-}
+RULES: Final[dict[int, Rule[Any]]] = {}
 """The rule of each kind, by its number on the wire."""
+SCRIPTS: Final[dict[Purpose, tuple[int, ...]]] = dict.fromkeys(Purpose, ())
+"""The kinds of message that each purpose takes, in order."""
+
+
+def register(rule: Rule[Any]) -> None:
+    """Make a kind part of the protocol."""
+    assert rule.kind not in RULES, f"{rule.name} has the number of {RULES[rule.kind].name}"
+    RULES[rule.kind] = rule
+    for purpose in rule.purposes:
+        SCRIPTS[purpose] = tuple(sorted((*SCRIPTS[purpose], rule.kind), key=_place))
+
+
+def _place(kind: int) -> tuple[int, int]:
+    """Return the sort key of a kind in a script."""
+    return _STAGES.index(RULES[kind].stage), kind
+
+
+_STAGES: Final = tuple(Stage)
+
+# Every module of this folder is a kind, so that a new one is taken up by being there.
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+for _rule in Rule.__subclasses__():
+    register(_rule())
+
+
+def stage_of(position: Position) -> Stage:
+    """Return the stage of the open step: the duty of each player who owes it a message."""
+    if position.kind is None:
+        return Stage.CONFIRM
+    rule = RULES[position.kind]
+    return Stage.CHOOSE if position.purpose in rule.choices else rule.stage
 
 
 def statement(message: Message) -> str:
-    """Return what the author of a message did by signing it, as a sentence that begins with their name goes on.
+    """Return what the author of a message did by signing it, to follow the author's name in a sentence.
 
-    What is quoted is the author's own text: whoever shows it escapes it.
+    It may quote text by the author: escape it before it is shown.
     """
     return RULES[message.kind].statement(message.body)
 
@@ -76,6 +84,6 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
     if rule is None:
         raise MalformedMessageError(f"there is no kind {kind}")
     if not rule.fits(body):
-        raise MalformedMessageError(f"the body of {rule.kind.name} must be: {rule.shape}")
+        raise MalformedMessageError(f"the body of {rule.name} must be: {rule.shape}")
     message = Message(match, step, tip, author, rule.kind, body)
     return Signed(data, signature, message, message_id(data))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from protocol.consensus.absence import Entries
-from protocol.consensus.kinds.rule import Rule, are_entries, is_round, listed
+from protocol.consensus.electorate import Entries
+from protocol.consensus.kinds.rule import Rule, Slot, are_entries, is_round, listed
 from protocol.wire.messages import Kind
 
 Body = tuple[int, Entries, int]
 
 
 class Absent(Rule[Body]):
-    """(round, ids, newest): names what to close the step with; an empty id stands for an absent author.
+    """(round, ids, newest): the ids of the messages to close the step with, empty for an absent author.
 
-    ``newest`` is the latest round with a majority of identical votes that the voter knows, or -1. What becomes of the
-    votes is said in :mod:`protocol.consensus.absence`.
+    ``newest`` is the latest round in which the voter knows a majority of identical votes, or -1. See
+    :mod:`protocol.consensus.absence`.
     """
 
     kind = Kind.ABSENT
+    slot = Slot.VOTE
     shape = "array of a round, an array of byte strings of 32 or 0 bytes, and an earlier round or -1"
 
     def fits(self, body: object) -> bool:

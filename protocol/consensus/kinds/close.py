@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from protocol.consensus.absence import Entries
-from protocol.consensus.kinds.rule import Rule, are_entries, is_round, listed
+from protocol.consensus.electorate import Entries
+from protocol.consensus.kinds.rule import Rule, Slot, are_entries, is_round, listed
 from protocol.wire.messages import Kind
 
 Body = tuple[int, Entries]
 
 
 class Close(Rule[Body]):
-    """(round, ids): closes the step with what a majority of ABSENTs of this round has named."""
+    """(round, ids): closes the step with the messages that a majority of ABSENTs of this round has named."""
 
     kind = Kind.CLOSE
+    slot = Slot.VOTE
     shape = "array of a round and an array of byte strings of 32 or 0 bytes"
 
     def fits(self, body: object) -> bool:

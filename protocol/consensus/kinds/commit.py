@@ -35,7 +35,9 @@ class Commit(Rule[tuple[bytes, ...]]):
 
     kind = Kind.COMMIT
     shape = "array of 1 or 2 byte strings of 32 bytes"
+    purposes = tuple(COMMITMENTS)
     stage = Stage.COMMIT
+    choices = (Purpose.STAKES,)
     task = "commit"
 
     def fits(self, body: object) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
+from p2pdice import State
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError, OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, short
-from protocol.consensus.position import Position, Stage
+from protocol.consensus.position import Position, Purpose, Stage
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import SIGNATURE_BYTES
 from protocol.wire.messages import Kind, Signed
@@ -20,7 +20,7 @@ CARRIED: Final = 1 + SIGNATURE_BYTES
 def carried(body: bytes) -> dict[int, bytes]:
     """Return the signatures in the body of a LOCK, by roster index."""
     pairs = range(HASH_BYTES, len(body), CARRIED)
-    return {body[place]: body[place + 1 : place + CARRIED] for place in pairs}
+    return {body[index]: body[index + 1 : index + CARRIED] for index in pairs}
 
 
 def _witnesses(body: bytes) -> bytes:
@@ -29,38 +29,51 @@ def _witnesses(body: bytes) -> bytes:
 
 
 class Lock(Rule[bytes]):
-    """The hash of the engine's state: its author has the same history and draws the same conclusion.
+    """The hash of the engine's state: its author has the same history, and has come to the same state.
 
-    Behind it stand the signatures that the author has of witnesses under the LOCK before.
+    The witnesses' signatures that the author has for the LOCK before follow the hash.
     """
 
     kind = Kind.LOCK
     shape = "byte string of 32 bytes, and 65 for each signature, ascending by roster index"
+    purposes = (
+        Purpose.FORMING,
+        Purpose.SEATING,
+        Purpose.DEAL,
+        Purpose.PUBLIC_DIE,
+        Purpose.STAKES,
+        Purpose.SHOWDOWN,
+    )
     stage = Stage.LOCK
     task = "confirm the history"
 
     def fits(self, body: object) -> bool:
         if type(body) is not bytes or len(body) < HASH_BYTES or (len(body) - HASH_BYTES) % CARRIED:
             return False
-        return all(one < other for one, other in pairwise(_witnesses(body)))
+        witnesses = _witnesses(body)
+        return witnesses == bytes(sorted({*witnesses}))
 
     def statement(self, body: bytes) -> str:
         return f"locked the state {short(body)}"
+
+    def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
+        """Return all who owe a LOCK: also those who went out since the LOCK before."""
+        return players
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
         if body[:HASH_BYTES] != position.lock:
             raise OtherStateError
         for witness, signature in carried(body).items():
             if not history.is_countersigned(position, witness, signature):
-                raise MisconductError.of(signed, "carried a signature of a witness that is none")
+                raise MisconductError.of(signed, "carried a signature that is not a witness's")
 
     def fold(self, closing: Closing[bytes]) -> None:
-        """Begin a segment: who votes in it, and whose vote the next LOCK can keep."""
+        """Begin a segment, with the authors who may vote in it and those who stay in the base after it."""
         position = closing.position
         closing.base = tuple(sorted({*position.players, *position.present}.difference(position.left)))
         witnesses = b"".join([_witnesses(body) for body in closing.bodies.values()])
         closing.present = tuple(sorted({*position.players, *witnesses}))
-        closing.players = position.live
+        closing.players = tuple(author for author in position.live if author not in closing.left)
         closing.locked = position.step
         closing.witnessed = position.tip + position.lock
 

@@ -1,18 +1,18 @@
-"""MOVE: what a player says in their turn."""
+"""MOVE: a player's bid or call, on their turn."""
 
 from __future__ import annotations
 
-from p2pdice import Bid, Concede, Play, RulesError, apply, parse_move
+from p2pdice import Bid, Concede, Play, RulesError, State, apply, parse_move
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets
-from protocol.consensus.position import Position, Stage, Transition
+from protocol.consensus.position import Position, Purpose, Stage, Transition
 from protocol.limits import MOVE_CHARACTERS
 from protocol.wire.messages import Kind, Signed
 
 
 def play(position: Position, author: int, text: str) -> Transition:
-    """Return what a move makes of the game.
+    """Return the transition that a move causes in the game.
 
     :raises RulesError: if it is illegal or spelled otherwise than canonically.
     """
@@ -30,6 +30,7 @@ class Move(Rule[str]):
 
     kind = Kind.MOVE
     shape = f"text of 1 to {MOVE_CHARACTERS} characters"
+    purposes = (Purpose.TURN,)
     stage = Stage.CHOOSE
     task = "move"
 
@@ -43,6 +44,11 @@ class Move(Rule[str]):
             is_bid = False
         return f"bid {body}" if is_bid else f'said "{body}"'
 
+    def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the player on turn."""
+        assert state is not None
+        return (seats[state.turn],)
+
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: str) -> Transition:
         try:
             return play(position, signed.message.author, body)
@@ -50,8 +56,8 @@ class Move(Rule[str]):
             raise MisconductError.of(signed, f"illegal move: {error}") from None
 
     def fold(self, closing: Closing[str]) -> None:
-        if closing.transition is not None:
-            closing.follow(closing.transition)
+        for author, text in closing.bodies.items():
+            closing.follow(closing.transition or play(closing.position, author, text))
 
     def produce(self, position: Position, secrets: Secrets) -> str | None:
         return secrets.move(position)

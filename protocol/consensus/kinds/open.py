@@ -1,4 +1,4 @@
-"""OPEN: shows a hand at a showdown, and commits to the next deal."""
+"""OPEN: shows a player's hand at a showdown, and commits to the next deal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from protocol.wire.messages import Kind, Signed
 
 
 class Open(Rule[tuple[bytes, ...]]):
-    """(hand key, commitments to the next deal…): a player's dice, at a showdown."""
+    """(hand key, commitments to the next deal…)."""
 
     kind = Kind.OPEN
     shape = "array of 3 byte strings of 32 bytes"
+    purposes = (Purpose.SHOWDOWN,)
     stage = Stage.OPEN
     task = "open the dice"
 
@@ -49,3 +50,6 @@ class Open(Rule[tuple[bytes, ...]]):
         assert position.deal is not None
         hand_key = secrets.secret(position.deal.context, "hand")
         return hand_key, *dice_commitments(position, secrets, COMMITMENTS[Purpose.DEAL])
+
+    def hand_key(self, body: tuple[bytes, ...]) -> bytes:
+        return body[0]

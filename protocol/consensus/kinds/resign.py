@@ -1,8 +1,8 @@
-"""RESIGN: leaves the match."""
+"""RESIGN: its author leaves the match."""
 
 from __future__ import annotations
 
-from protocol.consensus.kinds.rule import Rule, Secrets
+from protocol.consensus.kinds.rule import Rule, Secrets, Slot
 from protocol.consensus.position import Position
 from protocol.wire.messages import Kind
 
@@ -11,6 +11,7 @@ class Resign(Rule[tuple[()]]):
     """(): fills any slot that its author owes; the author is out when the step closes."""
 
     kind = Kind.RESIGN
+    slot = Slot.ANY_STEP
     shape = "empty array"
 
     def fits(self, body: object) -> bool:

@@ -1,17 +1,18 @@
-"""RESULT: the receipt that its author has the end of the match."""
+"""RESULT: its author has seen the end of the match."""
 
 from __future__ import annotations
 
 from protocol.consensus.errors import RejectedMessageError
-from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
+from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, Slot, is_hash, short
 from protocol.consensus.position import Position, Purpose
 from protocol.wire.messages import Kind, Signed
 
 
 class Result(Rule[bytes]):
-    """The hash of the last state, outside the history. A wrong receipt says that one of two programs has a bug."""
+    """The hash of the last state, outside the history. A wrong hash shows that a program has a bug."""
 
     kind = Kind.RESULT
+    slot = Slot.END
     shape = "byte string of 32 bytes"
 
     def fits(self, body: object) -> bool:

@@ -6,7 +6,7 @@ from p2pdice import Roll, Rolled
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, is_hash, short
-from protocol.consensus.position import Deal, Position, Purpose, Stage
+from protocol.consensus.position import ROLLS, Deal, Position, Purpose, Stage
 from protocol.crypto.joint_randomness import beacon, public_die, seating, share_commitment
 from protocol.wire.messages import Kind, Signed
 
@@ -16,6 +16,7 @@ class Reveal(Rule[bytes]):
 
     kind = Kind.REVEAL
     shape = "byte string of 32 bytes"
+    purposes = ROLLS
     stage = Stage.OPEN
     task = "reveal a share of the dice"
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
+from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeGuard
 
-from p2pdice import Stake
+from p2pdice import Stake, State
 from protocol.consensus.closing import Body, Closing
-from protocol.consensus.position import Position, Stage, Transition
+from protocol.consensus.position import Position, Purpose, Stage, Transition
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context
 from protocol.errors import LocalError
 from protocol.limits import PLAYERS
-from protocol.wire.messages import Kind, Signed
+from protocol.wire.messages import Signed
 
 
 class Countersigned(Protocol):
-    """What a rule asks of the history."""
+    """The history, as far as a rule asks about it."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Tell whether an author is a witness and has signed the last complete LOCK before ``position`` so."""
+        """Tell whether an author is a witness, and this is their signature for the last complete LOCK before a
+        position."""
 
 
 class Secrets(Protocol):
-    """What the bodies of a node's own messages are made of."""
+    """The secrets and choices from which a node makes the bodies of its own messages."""
 
     @property
     def author(self) -> int:
@@ -36,35 +39,62 @@ class Secrets(Protocol):
         """Return the node's secret for a purpose: ``share``, ``hand`` or ``stake``."""
 
     def move(self, position: Position) -> str | None:
-        """Return the owner's move; None while there is none: then the owner is asked."""
+        """Return the owner's move; None if there is none yet, and then the owner is asked."""
 
     def stake(self, position: Position) -> Stake | None:
-        """Return the owner's stake to commit to; None while there is none: then the owner is asked."""
+        """Return the owner's stake to commit to; None if there is none yet, and then the owner is asked."""
 
     def sealed(self, context: Context) -> Stake | None:
         """Return the stake that the node committed to; None if the store lost it."""
 
     def countersignatures(self) -> bytes:
-        """Return the signatures of witnesses under the last complete LOCK, as the next LOCK carries them."""
+        """Return the witnesses' signatures for the last complete LOCK, as the next LOCK carries them."""
 
 
 class LostStakeError(LocalError):
-    """The store lost the stake that was committed to, so it cannot be opened: its author can only resign."""
+    """The store lost a stake that the node has committed to, so the node can only resign."""
+
+
+class Slot(Enum):
+    """The slot that messages of a kind fill."""
+
+    STEP = "step"
+    """That of a step whose script takes the kind."""
+    ANY_STEP = "any step"
+    """Any step in which its author owes a message."""
+    END = "end"
+    """Outside the history: one after the last step."""
+    LOCK = "lock"
+    """Outside the history: one beside each LOCK, for a player who does not owe it."""
+    VOTE = "vote"
+    """Outside the history: one in each round of votes on a step."""
 
 
 class Rule(ABC, Generic[Body]):
-    """What is true of every message of one kind.
+    """The rule of all messages of one kind.
 
-    Kinds that no step takes, such as votes, need no ``stage``, ``task`` and ``fold``.
+    Kinds that no script takes, such as votes, need no ``purposes``, ``stage``, ``task`` and ``fold``.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[int]
+    """The number on the wire. :class:`~protocol.wire.messages.Kind` names those that other modules mention."""
+    slot: ClassVar[Slot] = Slot.STEP
     shape: ClassVar[str]
     """The shape of the body in words."""
+    purposes: ClassVar[Collection[Purpose]] = ()
+    """The purposes whose scripts take this kind. A script has its kinds in the order of their stages, then of their
+    numbers."""
     stage: ClassVar[Stage]
-    """What a step that takes this kind wants of each player."""
+    """The duty of each player in a step that takes this kind. Players may resign instead, unless it is an opening."""
+    choices: ClassVar[Collection[Purpose]] = ()
+    """The purposes for which a person has to choose first, whatever the stage."""
     task: ClassVar[str]
-    """What a player whose message is missing still has to do, in words."""
+    """The duty of a player whose message is missing, in words: ``move``."""
+
+    @property
+    def name(self) -> str:
+        """The name of the kind: that of the class, in capital letters."""
+        return type(self).__name__.upper()
 
     @abstractmethod
     def fits(self, body: object) -> bool:
@@ -72,12 +102,20 @@ class Rule(ABC, Generic[Body]):
 
     @abstractmethod
     def statement(self, body: Body) -> str:
-        """Return what an author did by signing the body. The sentence begins with the author's name."""
+        """Return what an author did by signing the body, to follow the author's name in a sentence."""
+
+    def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the authors who each owe a step a message of this kind, ascending: those who are in the game.
+
+        :param seats: author by seat.
+        :param players: those who owe the next LOCK.
+        """
+        return players if state is None else tuple(sorted([seats[seat] for seat in state.live]))
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: Body) -> Transition | None:
-        """Hold a message against the position before its step; return what a move makes of the game.
+        """Judge a message of an author who owes one of this kind, by the position before its step.
 
-        It is by an author who owes a message of this kind.
+        Return the transition that a move causes in the game; None for other kinds.
 
         :raises RejectedMessageError: if it does not belong there.
         :raises MisconductError: if it breaks a rule.
@@ -85,13 +123,17 @@ class Rule(ABC, Generic[Body]):
         return None
 
     def fold(self, closing: Closing[Body]) -> None:
-        """Change what the messages of a step change when it closes."""
+        """Apply the messages of a step that closes."""
 
     def produce(self, position: Position, secrets: Secrets) -> Body | None:
-        """Return the body of the message that a node owes; None as long as its owner has to decide. No vote is owed.
+        """Return the body of the message that a node owes; None if its owner has to choose first. No vote is owed.
 
         :raises LostStakeError: if a stake cannot be opened.
         """
+        return None
+
+    def hand_key(self, body: Body) -> bytes | None:
+        """Return the key of its author's hand that a body shows; None for kinds that show none."""
         return None
 
 
@@ -111,7 +153,7 @@ def is_round(value: object) -> bool:
 
 
 def are_entries(value: object) -> bool:
-    """Tell whether a value can say what a step is closed with: the id of a message, or nothing, by owing author."""
+    """Tell whether a value can be the entries of a vote: an id or nothing for each author who owes a message."""
     return (
         type(value) is tuple
         and 0 < len(value) <= PLAYERS
@@ -121,7 +163,7 @@ def are_entries(value: object) -> bool:
 
 def short(value: object) -> str:
     """Return the start of a hash, key or share, enough to tell two of them apart."""
-    return f"{value.hex()[:8]}…" if isinstance(value, bytes) and value else "nobody"
+    return f"{value.hex()[:8]}…" if isinstance(value, bytes) and value else "nothing"
 
 
 def listed(values: tuple[bytes, ...]) -> str:

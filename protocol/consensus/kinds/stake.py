@@ -1,4 +1,4 @@
-"""STAKE: opens the commitment to what a player bets on the match."""
+"""STAKE: opens the commitment to a player's stake."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from p2pdice import Expect, RulesError, Stakes, check_wager, newcomer_wager
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError
 from protocol.consensus.kinds.rule import Countersigned, LostStakeError, Rule, Secrets, is_hash, short
-from protocol.consensus.position import Position, Stage
+from protocol.consensus.position import Position, Purpose, Stage
 from protocol.crypto.joint_randomness import stake_commitment
 from protocol.wire.messages import Kind, Signed
 
@@ -18,6 +18,7 @@ class Stake(Rule[Body]):
 
     kind = Kind.STAKE
     shape = "array of two integers from 0 to 2^63-1 and a byte string of 32 bytes"
+    purposes = (Purpose.STAKES,)
     stage = Stage.OPEN
     task = "open a stake"
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from protocol.consensus.kinds.rule import Rule, Secrets, is_hash, short
+from protocol.consensus.kinds.rule import Rule, Secrets, Slot, is_hash, short
 from protocol.consensus.position import Position
 from protocol.wire.messages import Kind
 
 
 class Witness(Rule[bytes]):
-    """The hash that a LOCK signs, outside the history, by an author who is out: still there, and able to vote."""
+    """The hash that a LOCK signs, outside the history. Its author is out of the game, but still there to vote."""
 
     kind = Kind.WITNESS
+    slot = Slot.LOCK
     shape = "byte string of 32 bytes"
 
     def fits(self, body: object) -> bool:

@@ -1,0 +1,74 @@
+"""The links of one node to the other players of a match, and the messages that it passes on between them. Sans-I/O.
+
+Every player tells the others which players it cannot reach (CUT). They pass those players' messages on to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocol.consensus.history import History
+from protocol.consensus.steps import FORMED
+from protocol.match.effects import Broadcast, Effect, Send
+from protocol.wire.frames import Carried, Cut
+from protocol.wire.messages import Signed
+
+
+class Links:
+    """The links of one node.
+
+    :param me: this node's index in the roster, None for a spectator.
+    :param emit: takes what is to be sent.
+    """
+
+    def __init__(self, history: History, me: int | None, emit: Callable[[Effect], None]) -> None:
+        self.linked: set[int] = set()
+        """The players who are linked."""
+        self._history = history
+        self._me = me
+        self._emit = emit
+        self._cut: dict[int, tuple[int, ...]] = {}
+        """The players that a linked peer cannot reach, by peer."""
+        self._told_cut: tuple[int, ...] = ()
+        """The players that this node last said it cannot reach."""
+
+    def has_quorum(self) -> bool:
+        """Tell whether more than half of the base are here, so that a vote can come to something."""
+        position = self._history.position
+        return len({self._me, *self.linked}.intersection(position.base)) >= position.majority
+
+    def reaches_half(self) -> bool:
+        """Tell whether this node, the linked and the resigned players are half of the genesis or more.
+
+        Then those who may not have heard that somebody has resigned are no majority.
+        """
+        reached = {*self.linked, *self._history.declined} | ({self._me} if self._me is not None else set())
+        return 2 * len(reached) >= self._history.players
+
+    def lost(self, author: int) -> None:
+        """A link is down."""
+        self.linked.discard(author)
+        self._cut.pop(author, None)
+
+    def severed(self, sender: int, authors: tuple[int, ...]) -> None:
+        """A peer says which players it cannot reach."""
+        self._cut[sender] = tuple(sorted(set(authors)))
+
+    def tell_cut(self, newcomer: int | None = None) -> None:
+        """Tell the linked players whom this node cannot reach, if that has changed; a newcomer in any case."""
+        if self._me is None or self._history.position.step < FORMED:
+            return
+        cut = tuple(author for author in range(self._history.players) if author not in (self._me, *self.linked))
+        if cut != self._told_cut:
+            self._told_cut = cut
+            self._emit(Broadcast(Cut(self._history.match, cut)))
+        elif newcomer is not None and cut:
+            self._emit(Send(newcomer, Cut(self._history.match, cut)))
+
+    def pass_on(self, signed: Signed) -> None:
+        """Forward a new message to the peers that cannot hear its author."""
+        author = signed.message.author
+        if author != self._me:
+            for peer, cut in sorted(self._cut.items()):
+                if author in cut and peer != author:
+                    self._emit(Send(peer, Carried(signed.data, signed.signature)))

@@ -1,0 +1,115 @@
+"""Being found: where a node listens, what it advertises, and what it does when the network has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from ipaddress import ip_address
+
+from protocol.errors import ErrorCode, NodeError
+from protocol.events import TableMoved
+from protocol.net.addresses import hosts_to_listen_at
+from protocol.net.join_line import JoinLine
+from protocol.net.listener import EVERYWHERE
+from protocol.net.network_changes import mind_surroundings
+from protocol.node.activities import Activities
+from protocol.node.locator import open_table, running_match
+
+log = logging.getLogger(__name__)
+
+
+class Presence:
+    """How others find one node.
+
+    :param interface: name or address of the only interface to use.
+    """
+
+    def __init__(self, activities: Activities, interface: str | None) -> None:
+        self._active = activities
+        self._runtime = activities.runtime
+        self._mesh = activities.mesh
+        self._interface = interface
+        self._told_line = ""
+        """The join line that the owner knows."""
+        self._minding: asyncio.Task[None] | None = None
+
+    @property
+    def join_line(self) -> str:
+        """The join line of the table that this node hosts; empty if it hosts none."""
+        if self._active.hosting is None:
+            return ""
+        own = self._runtime.identity.fingerprint
+        return str(JoinLine(self._mesh.addresses[:1], own, self._active.hosting.table.token))
+
+    def tell_join_line(self) -> str:
+        """Return the join line, which the owner is told now."""
+        self._told_line = self.join_line
+        return self._told_line
+
+    @property
+    def is_reachable(self) -> bool:
+        """This node listens at an address that other machines may reach."""
+        return not ip_address(self._mesh.addresses[0][0]).is_loopback
+
+    async def listen(self, port: int) -> None:
+        """Listen, unless this node does so already.
+
+        :raises NodeError: if that is not possible.
+        """
+        if self._mesh.port:
+            return
+        self.mind_surroundings()
+        try:
+            hosts = hosts_to_listen_at(self._interface) if self._interface else EVERYWHERE
+            if not hosts:
+                problem = f"this machine has no network interface {self._interface}"
+                raise NodeError(ErrorCode.FAILED, problem, "omit --interface")
+            await self._mesh.listen(port, hosts)
+        except OSError as error:
+            problem = f"cannot listen: {error.strerror or error}"
+            raise NodeError(ErrorCode.FAILED, problem, "choose another --port or --interface") from None
+
+    def mind_surroundings(self) -> None:
+        """Watch from now on whether this machine sleeps or its addresses change."""
+        if self._minding is None:
+            work = mind_surroundings(self._interface, self.surroundings_changed)
+            self._minding = self._runtime.in_background(work)
+
+    async def surroundings_changed(self) -> None:
+        """Dial all peers again, and look for tables again."""
+        log.warning("this machine slept or its addresses have changed: all are dialled again")
+        self._tell_where_the_table_is()
+        self._mesh.dial_anew()
+        if self._active.watching is not None:
+            self._active.watching.dial_anew()
+        await self._runtime.locator.interfaces_changed()
+
+    def _tell_where_the_table_is(self) -> None:
+        """Tell the owner the new join line; without a network no join line would help anybody."""
+        if self._active.hosting is None or self._active.hosting.has_begun:
+            return
+        before = self._told_line
+        if self.join_line != before and self.is_reachable:
+            self._runtime.tell(TableMoved(self._active.hosting.table.settings.name, self.tell_join_line()))
+
+    def advertise(self) -> None:
+        """Advertise the match that is played, or the open table."""
+        playing, hosting = self._active.formed, self._active.hosting
+        if playing is not None:
+            advertisement = running_match(playing.match, playing.occasion.table_name)
+        elif hosting is not None and (hosting.desk.code is not None or not hosting.table.settings.private):
+            code = hosting.desk.code
+            advertisement = open_table(hosting.table, code.number if code is not None else 0)
+        else:
+            return
+        self._runtime.in_background(self._runtime.locator.advertise(advertisement, self._mesh.port))
+
+    async def be_found(self) -> None:
+        """Start discovery, and advertise."""
+        await self._runtime.locator.start()
+        self.advertise()
+
+    def close(self) -> None:
+        """Watch the network no more."""
+        if self._minding is not None:
+            self._minding.cancel()
