@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice import PRESETS, Bid
 from p2pdice.events import HandsShown
 from p2pdice.players import OddsPlayer
-from protocol.events import Happened, MatchOver, MatchStarted, TableOpened, YourTurn
+from protocol.events import Happened, MatchResult, MatchStarted, TableOpened, YourTurn
 from protocol.net.link import Link
 from protocol.net.loop import loop_factory
 from protocol.node.node import Node, TableSettings
@@ -91,7 +91,7 @@ async def play(home: Path, name: str, players: int, dice: int, target: str) -> d
                 if not isinstance(move, Bid):
                     called[number] = time.monotonic()
                 node.play(move, event.token)
-            case MatchOver():
+            case MatchResult():
                 cpu, wall = time.process_time() - cpu - thinking, time.perf_counter() - wall
                 transcript = event.transcript.read_bytes()
                 break

@@ -1,10 +1,12 @@
 """The game: pure rules, no I/O, no clock, no randomness.
 
-The names below are loaded when they are first used, so that importing the package costs nothing.
+The names below are loaded when they are first used, so that importing the package costs nothing. So are the events
+that only one mote causes: :data:`p2pdice.powers.EVENTS`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from p2pdice.facade import homes, load
 
 if TYPE_CHECKING:
     from p2pdice.engine import apply, legal_moves, new_match
@@ -12,26 +14,22 @@ if TYPE_CHECKING:
     from p2pdice.events import (
         AccusationVoid,
         BidMade,
-        BlockEnded,
         ChallengeCalled,
-        DieDestroyed,
         DieGained,
         DieLost,
         Event,
         HandsShown,
-        ImmunityGained,
         Judged,
         LeadPassed,
         MatchOver,
         PalificoBegins,
         Passed,
         PhaseBegun,
-        PlayerBlocked,
         PlayerOut,
         Pledged,
+        PowerEvent,
         PowerFailed,
         PowerPlayed,
-        PowerStopped,
         PrizeDrawn,
         RoundStarted,
         RoundVoid,
@@ -65,14 +63,13 @@ if TYPE_CHECKING:
     from p2pdice.state import Challenge, Exit, Expect, Expectation, StandingBid, State, plain
     from p2pdice.views import View, state_json, view
 
-_HOME = {
-    name: module
-    for module, names in {
+_HOME = homes(
+    {
         "engine": "apply legal_moves new_match",
         "errors": "IllegalMove MalformedMove RulesError RulesetError UnexpectedInput",
-        "events": "AccusationVoid BidMade BlockEnded ChallengeCalled DieDestroyed DieGained DieLost Event"
-        " HandsShown ImmunityGained Judged LeadPassed MatchOver PalificoBegins Passed PhaseBegun"
-        " PlayerBlocked PlayerOut Pledged PowerFailed PowerPlayed PowerStopped PrizeDrawn"
+        "events": "AccusationVoid BidMade ChallengeCalled DieGained DieLost Event"
+        " HandsShown Judged LeadPassed MatchOver PalificoBegins Passed PhaseBegun"
+        " PlayerOut Pledged PowerEvent PowerFailed PowerPlayed PrizeDrawn"
         " RoundStarted RoundVoid Sided StakesOpened StakesPaid TicketsEarned TwinSoulJoined",
         "inputs": "Evict Hand Hands Input Play Pledges Roll Rolled Stakes Wager",
         "mischief": "Mischief",
@@ -84,9 +81,8 @@ _HOME = {
         "stakes": "NEWCOMER_COINS NEWCOMER_TICKETS Settlement check_wager newcomer_wager settlement",
         "state": "Challenge Exit Expect Expectation StandingBid State plain",
         "views": "View state_json view",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 
 __all__ = [
     "GROUPS",
@@ -100,13 +96,11 @@ __all__ = [
     "AccusationVoid",
     "Bid",
     "BidMade",
-    "BlockEnded",
     "Challenge",
     "ChallengeCalled",
     "Concede",
     "Crown",
     "Die",
-    "DieDestroyed",
     "DieGained",
     "DieLost",
     "Event",
@@ -120,7 +114,6 @@ __all__ = [
     "Hands",
     "HandsShown",
     "IllegalMove",
-    "ImmunityGained",
     "Input",
     "Judged",
     "LeadPassed",
@@ -137,14 +130,13 @@ __all__ = [
     "Passed",
     "PhaseBegun",
     "Play",
-    "PlayerBlocked",
     "PlayerOut",
     "Pledged",
     "Pledges",
     "Power",
+    "PowerEvent",
     "PowerFailed",
     "PowerPlayed",
-    "PowerStopped",
     "PrizeDrawn",
     "Roll",
     "Rolled",
@@ -183,8 +175,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        value: object = getattr(import_module(f"p2pdice.{_HOME[name]}"), name)
-        globals()[name] = value  # so that the next use does not come here
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME and name[:1].isupper():
+        from p2pdice.powers import EVENTS
+
+        if name in EVENTS:
+            return EVENTS[name]
+    return load(__name__, _HOME, name)

@@ -76,6 +76,12 @@ def lowest_raise(state: State) -> int:
     return min(filter(None, lowest), default=0)
 
 
+def highest_listed(state: State) -> int:
+    """Return the quantity up to which bids are listed: the dice in play, or more where only a bid is possible."""
+    dice, motes = sum(state.dice), state.motes
+    return dice if motes is None or not motes.must_raise else max(dice, lowest_raise(state))
+
+
 def menu(state: State) -> tuple[Move, ...]:
     """Return the listed moves of a bidding turn: bids up to the dice in play, the calls, dice to be played."""
     bids, motes = state.bids, state.table.motes
@@ -85,7 +91,7 @@ def menu(state: State) -> tuple[Move, ...]:
     standing = bids[-1] if bids else _NO_BID
     listed = menus[standing.quantity, standing.face]
     if motes is not None and motes.must_raise:
-        higher = menus.up_to(max(sum(state.dice), lowest_raise(state)))
+        higher = menus.up_to(highest_listed(state))
         listed = tuple(move for move in higher[standing.quantity, standing.face] if type(move) is Bid)
     if menus.order == "either" and bids:
         made = {(bid.quantity, bid.face) for bid in bids}
@@ -137,6 +143,6 @@ def _refusal(state: State, move: Bid) -> str:
     allowed = raises(order(state), standing.quantity, standing.face)
     lowest = {face: f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]}
     is_same_face = list(lowest) == [standing.face]
-    what = f"more {FACE_NAMES[standing.face - 1]}" if is_same_face else RAISES_IN_WORDS[order(state)]
-    advice = f"bid {what} (at least {', '.join(lowest.values())}){or_call}" if lowest else "nothing does, so call liar"
+    raised = f"more {FACE_NAMES[standing.face - 1]}" if is_same_face else RAISES_IN_WORDS[order(state)]
+    advice = f"bid {raised} (at least {', '.join(lowest.values())}){or_call}" if lowest else "no bid does, so call liar"
     return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"

@@ -1,4 +1,4 @@
-"""Raise orders and counting: what may follow a bid, and how many dice stand for it.
+"""Raise orders and counting: the bids that may follow a bid, and the number of dice that stand for it.
 
 Every raise order says, for a standing bid and a new face, which quantities raise it: a range. Legality, the list of
 moves and the advice in an error message are all read from that.
@@ -67,7 +67,7 @@ RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType
     }
 )
 """By value of the option ``raise``: from the standing bid (quantity, face) and a new face to the quantities that raise
-it. ``either`` also refuses what was bid before in the round, which takes more than the standing bid to know.
+it. ``either`` also refuses the earlier bids of the round, which the standing bid does not tell.
 """
 
 RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -80,7 +80,7 @@ RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "double-ones": "more dice, or as many of a higher face, where ones count double",
     }
 )
-"""What raises a bid, by value of the option ``raise``."""
+"""The bids that raise another, in words, by value of the option ``raise``."""
 
 _ANY: Final = (_from(1),) * len(FACES)
 

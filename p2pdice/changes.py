@@ -1,8 +1,8 @@
-"""What each event changes by itself: dice, cups, graveyard and stack, who is live, and what holds for whom.
+"""The change that each event makes by itself: to dice, cups, graveyard, stack, live seats and effects on players.
 
-The sections of dice with powers make their states with :func:`after`, event by event. A table that tells
-events one by one gets the states in between from it, too. No event says whose turn it is or what comes next: only the
-state that the engine returns does.
+An event that only one mote causes says itself what it changes: see :class:`p2pdice.events.PowerEvent`. The sections of
+dice with powers make their states with :func:`after`, event by event. A table that tells events one by one gets the
+states in between from it, too. No event tells the turn or the next phase: only the state that the engine returns does.
 """
 
 from __future__ import annotations
@@ -12,20 +12,16 @@ from typing import Any, Final
 
 from p2pdice.events import (
     AccusationVoid,
-    BlockEnded,
-    DieDestroyed,
     DieGained,
     DieLost,
     Event,
-    ImmunityGained,
     PhaseBegun,
-    PlayerBlocked,
     PlayerOut,
+    PowerEvent,
     PowerFailed,
     PowerPlayed,
-    PowerStopped,
 )
-from p2pdice.mischief import Blocked, Effect, Mischief
+from p2pdice.mischief import Effect, Mischief
 from p2pdice.powers import POWERS
 from p2pdice.state import State
 
@@ -36,7 +32,11 @@ def after(state: State, event: Event) -> State:
     if kind in _OF_STATE:
         state = _OF_STATE[kind](state, event)
     motes = state.table.motes
-    return state if motes is None or kind not in _OF_MOTES else state.with_motes(_OF_MOTES[kind](motes, event))
+    if motes is None:
+        return state
+    if isinstance(event, PowerEvent):
+        return state.with_motes(event.after(motes.popped() if event.resolves else motes))
+    return state.with_motes(_OF_MOTES[kind](motes, event)) if kind in _OF_MOTES else state
 
 
 def _dice_left(state: State, event: DieLost | DieGained) -> State:
@@ -82,44 +82,21 @@ def _played(motes: Mischief, event: PowerPlayed) -> Mischief:
 
 
 def _popped(motes: Mischief, _event: PowerFailed) -> Mischief:
-    return motes._replace(stack=motes.stack[:-1])
-
-
-def _stopped(motes: Mischief, event: PowerStopped) -> Mischief:
-    return motes._replace(stack=tuple(effect for effect in motes.stack[:-1] if effect.die != event.die))
-
-
-def _destroyed(motes: Mischief, event: DieDestroyed) -> Mischief:
-    return motes._replace(stack=motes.stack[:-1]).remove(event.die)
-
-
-def _blocked(motes: Mischief, event: PlayerBlocked) -> Mischief:
-    blocked = (*motes.blocked, Blocked(event.target, event.group, event.seat))
-    return motes._replace(stack=motes.stack[:-1], blocked=blocked)
-
-
-def _unblocked(motes: Mischief, event: BlockEnded) -> Mischief:
-    ended = Blocked(event.target, event.group, event.seat)
-    return motes._replace(blocked=tuple(blocked for blocked in motes.blocked if blocked != ended))
-
-
-def _immune(motes: Mischief, event: ImmunityGained) -> Mischief:
-    return motes._replace(immune=tuple(sorted((*motes.immune, event.seat))))
+    return motes.popped()
 
 
 def _accused_in_vain(motes: Mischief, event: AccusationVoid) -> Mischief:
-    immune = tuple(seat for seat in motes.immune if seat != event.bidder)
-    return motes._replace(immune=immune, must_raise=True)
+    lasting = tuple(each for each in motes.lasting if each.seat != event.bidder or not each.voids_accusations)
+    return motes._replace(lasting=lasting, must_raise=True)
 
 
 def _without(motes: Mischief, event: PlayerOut) -> Mischief:
-    """Take a player's effects off the stack, and end their immunity and the Reds by and on them."""
+    """Take a player's effects off the stack, and end the lasting ones by and on them."""
     seat = event.seat
     return motes._replace(
         stack=tuple(effect for effect in motes.stack if effect.by != seat),
         waiting=tuple(other for other in motes.waiting if other != seat),
-        immune=tuple(other for other in motes.immune if other != seat),
-        blocked=tuple(blocked for blocked in motes.blocked if seat not in (blocked.seat, blocked.by)),
+        lasting=tuple(each for each in motes.lasting if seat not in (each.seat, each.by)),
     )
 
 
@@ -128,11 +105,6 @@ _OF_MOTES: Final[Mapping[type, Callable[[Mischief, Any], Mischief]]] = {
     DieGained: _gained,
     PowerPlayed: _played,
     PowerFailed: _popped,
-    PowerStopped: _stopped,
-    DieDestroyed: _destroyed,
-    PlayerBlocked: _blocked,
-    BlockEnded: _unblocked,
-    ImmunityGained: _immune,
     AccusationVoid: _accused_in_vain,
     PlayerOut: _without,
 }

@@ -22,9 +22,7 @@ def end_match(state: State) -> tuple[State, tuple[Event, ...]]:
     state = clear_table(state)
     motes = state.motes
     if motes is not None:
-        motes = motes._replace(
-            stack=(), actor=NOBODY, waiting=(), immune=(), blocked=(), must_raise=False, successor=NOBODY
-        )
+        motes = motes._replace(stack=(), actor=NOBODY, waiting=(), lasting=(), must_raise=False, successor=NOBODY)
         state = state.with_motes(motes)
         cup = motes.cups[state.live[0]] if state.live and motes.cups else ()
         if len(cup) > 1:

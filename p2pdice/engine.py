@@ -1,4 +1,4 @@
-"""The engine: a pure function from a state and an input to the next state and what happened.
+"""The engine: a pure function from a state and an input to the next state and the events.
 
 Theory of operation
 -------------------
@@ -12,7 +12,7 @@ Where dice have powers, a round is a turn of its leader, with windows (⟲) in w
     sunset ⟲ ──▶ deal ──Rolled──▶ night ⟲ ──▶ bidding ⟲ ──Liar──▶ showdown ──Hands──▶ discard ──Lose──▶ sunrise ⟲
                                                           sunset of the next turn, or crown ──Crown──▶ over ◀──┘
 
-At night and in the bidding a die that is played opens a window of answers of its own, and a Red waits for a ``Roll``.
+At night and in the bidding a die that is played opens a window of answers of its own, and some wait for a ``Roll``.
 Before the first round come ``Pledges`` and the ``Roll`` for the prize, if dice have powers, and between them
 ``Stakes``, if players bet.
 
@@ -31,13 +31,13 @@ event.
 :mod:`p2pdice.rounds`          rolling, the passing of the lead, the end of a round
 :mod:`p2pdice.turns`           the phases of a turn, windows and the stack, the prize, the die that is lost
 :mod:`p2pdice.graveyard`       which of its dice may be played, and Redeemed ones that are played
-:mod:`p2pdice.powers`          what each of the six motes does, one module for each
+:mod:`p2pdice.powers`          the powers of the six motes, one module for each
 :mod:`p2pdice.bidding`         bids, palifico's limits, the menu of moves
 :mod:`p2pdice.challenge`       liar, exact, void accusations, taking sides
 :mod:`p2pdice.showdown`        counting, the verdict also with unopened cups, dice lost and gained, palifico's start
 :mod:`p2pdice.departure`       eviction and conceding
 :mod:`p2pdice.ending`          the end of the match and the winning die
-:mod:`p2pdice.stakes`          what stakes are possible, and what they pay
+:mod:`p2pdice.stakes`          the possible stakes, and their payment
 =============================  ===================================================================================
 
 A section asks for options of the ruleset, never for its name. An illegal input raises a :class:`RulesError`. States
@@ -51,15 +51,13 @@ from typing import Any, Final
 
 from p2pdice import bidding, challenge, departure, ending, graveyard, opening, showdown, turns
 from p2pdice.errors import IllegalMove, UnexpectedInput
-from p2pdice.events import Event
 from p2pdice.inputs import Evict, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
 from p2pdice.mischief import Mischief
 from p2pdice.moves import PASS, SIDES, Bid, Concede, Crown, Exact, Liar, Lose, Move, Pass, Power, Side
-from p2pdice.powers import POWERS
+from p2pdice.powers import CROWN_EXAMPLE, LOSE_EXAMPLE, POWERS
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, NOBODY, Expect, Phase, State, Table
-
-Transition = tuple[State, tuple[Event, ...]]
+from p2pdice.turns import Transition
 
 _Section = Callable[[State, int, Any], Transition]
 
@@ -72,13 +70,13 @@ _MOVES: Final[Mapping[Phase, Mapping[type, _Section]]] = {
     "discard": {Lose: turns.lost},
     "crown": {Crown: ending.crowned},
 }
-"""What the player on turn may do, by phase."""
+"""The moves that each phase takes, with their sections."""
 
 _ANSWERS: Final[Mapping[type, _Section]] = {
     Power: turns.power_stacked,
     Pass: turns.passed,
 }
-"""What the player on turn may do while something is on the stack, whatever the phase."""
+"""The moves that are taken while something is on the stack, in any phase."""
 
 _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
     Pledges: (Expect.PLEDGES, opening.pledged),
@@ -87,7 +85,7 @@ _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] 
     Rolled: (Expect.ROLLED, turns.rolled),
     Hands: (Expect.HANDS, showdown.hands_opened),
 }
-"""What the table does, and when."""
+"""The inputs of the whole table, each with the expectation that it meets and its section."""
 
 _MOVE: Final = Expect.MOVE  # looked up once: a member of an enum costs more than a global
 
@@ -107,11 +105,11 @@ _CHOICES: Final[Mapping[Phase, str]] = {
     "sunset": _WINDOW,
     "night": _WINDOW,
     "sunrise": _WINDOW,
-    "discard": "name the die that you lose, as in lose red@1",
-    "crown": "name the winning die, as in crown dark@1",
+    "discard": f"name the die that you lose, as in {LOSE_EXAMPLE}",
+    "crown": f"name the winning die, as in {CROWN_EXAMPLE}",
 }
 _ANSWERS_IN_WORDS: Final = " or ".join(
-    f"a {power.mote.capitalize()}, as in {power.example}" for power in POWERS.values() if power.is_answer
+    f"{power.one}, as in {power.example}" for power in POWERS.values() if power.is_answer
 )
 
 

@@ -1,22 +1,26 @@
 """Events: the engine's account of one input. Each can be told as a sentence without a look at the state.
 
 ``to_json`` gives ``{"type": …}`` and the fields; a hand that was never opened is null, and a die is its text.
+
+Events that only one mote causes are in its module of :mod:`p2pdice.powers`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from p2pdice.motes import Die, Group, Mote
 
 if TYPE_CHECKING:
     from p2pdice.inputs import Hand, Wager
+    from p2pdice.mischief import Mischief
     from p2pdice.state import Call, Phase, Reason
 
 
 class _Event:
-    """What events have in common."""
+    """The base of all events."""
 
     __slots__ = ()
     type: ClassVar[str]
@@ -33,6 +37,39 @@ def _json(value: object) -> object:
     if isinstance(value, Die):
         return str(value)
     return [_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+class Names(Protocol):
+    """The players as a sentence speaks of them. One of them may be its reader, who is called *you*."""
+
+    @property
+    def me(self) -> int | None:
+        """The seat of the reader."""
+
+    def who(self, seat: int) -> str:
+        """Return ``you`` or ``Ada``."""
+
+    def whose(self, seat: int) -> str:
+        """Return ``your`` or ``Ada's``."""
+
+    def does(self, seat: int, verb: str, mine: str) -> str:
+        """Return the start of a sentence: ``Ada bids`` from ``bids``, or ``You bid`` from ``bid``."""
+
+
+class PowerEvent(_Event):
+    """The base of all events that only one mote causes."""
+
+    __slots__ = ()
+    resolves: ClassVar[bool] = False
+    """Whether it takes the top off the stack. The last event of a Cursed die that takes effect does, and no other."""
+
+    @abstractmethod
+    def after(self, motes: Mischief) -> Mischief:
+        """Return the table as this event leaves it; the stack is as :attr:`resolves` says already."""
+
+    @abstractmethod
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it; names may begin it in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +149,7 @@ class Judged(_Event):
 
 @dataclass(frozen=True, slots=True)
 class RoundVoid(_Event):
-    """No verdict holds whatever the unopened cups hide: nobody loses, and the round is led again."""
+    """The unopened cups hide the verdict: nobody loses, and the round is led again."""
 
     type: ClassVar[str] = "void"
     round: int
@@ -223,14 +260,6 @@ class Passed(_Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ImmunityGained(_Event):
-    """The next accusation against this player will be void."""
-
-    type: ClassVar[str] = "immune"
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
 class AccusationVoid(_Event):
     """The bidder was immune. That is spent now: no cup opens, and the accuser must raise."""
 
@@ -240,52 +269,10 @@ class AccusationVoid(_Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PowerStopped(_Event):
-    """A Blue took away the effect of another die."""
-
-    type: ClassVar[str] = "stopped"
-    seat: int
-    """The player of the Blue."""
-    die: Die
-    """The die that has no effect now."""
-
-
-@dataclass(frozen=True, slots=True)
 class PowerFailed(_Event):
     """A die did nothing: its target was gone when it was to take effect."""
 
     type: ClassVar[str] = "failed"
-    seat: int
-    die: Die
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerBlocked(_Event):
-    """The die of a Red was rolled: ``target`` may play no dice of ``group`` for now."""
-
-    type: ClassVar[str] = "blocked"
-    seat: int
-    """The player of the Red; it lasts until they lead again."""
-    target: int
-    face: int
-    group: Group
-
-
-@dataclass(frozen=True, slots=True)
-class BlockEnded(_Event):
-    """The player of a Red leads again, so it forbids nothing any more."""
-
-    type: ClassVar[str] = "unblocked"
-    seat: int
-    target: int
-    group: Group
-
-
-@dataclass(frozen=True, slots=True)
-class DieDestroyed(_Event):
-    """A Dark took a die out of the game."""
-
-    type: ClassVar[str] = "destroyed"
     seat: int
     die: Die
 
@@ -352,13 +339,9 @@ Event = (
     | PhaseBegun
     | PowerPlayed
     | Passed
-    | ImmunityGained
     | AccusationVoid
-    | PowerStopped
     | PowerFailed
-    | PlayerBlocked
-    | BlockEnded
-    | DieDestroyed
+    | PowerEvent
     | TwinSoulJoined
     | TicketsEarned
     | StakesPaid

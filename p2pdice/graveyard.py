@@ -1,4 +1,4 @@
-"""The section of the graveyard: which of its dice a player may play now, and the Redeemed ones that are played.
+"""The section of the graveyard: the dice that a player may play from it, and the effects of Redeemed ones.
 
 Source: the rule text of Motes of Mischief. What each die does is in :mod:`p2pdice.powers`; Cursed dice go on the stack:
 see :mod:`p2pdice.turns`.
@@ -29,12 +29,12 @@ GROUP_IN: Final[Mapping[Phase, Group]] = {
 
 
 def playable(state: State, seat: int) -> Iterator[Power]:
-    """Yield what this live player may play now, in the order of the graveyard, and of it or the seats as targets."""
+    """Yield the plays of this live player that are possible now, in the order of the graveyard, then of the targets."""
     motes = state.motes
     group = GROUP_IN.get(state.phase)
     if motes is None or not motes.graveyard or group is None:
         return
-    if motes.blocked and motes.is_blocked(seat, group):
+    if motes.lasting and motes.obstacle(seat, group):
         return
     if motes.stack and motes.stack[-1].by == seat:
         return
@@ -50,7 +50,7 @@ def playable(state: State, seat: int) -> Iterator[Power]:
 def check_playable(state: State, seat: int, power: Power) -> Mischief:
     """Return the table on which this power may be played now.
 
-    :raises IllegalMove: if it may not; it says what stands in the way.
+    :raises IllegalMove: if it may not; the text names the obstacle.
     """
     motes = state.motes
     if motes is None:
@@ -69,8 +69,8 @@ def _obstacle(state: State, motes: Mischief, seat: int, die: Die) -> str:
         return f"{die} was sent to the graveyard by somebody else"
     if now != group:
         return f"{group} dice are not played in this phase"
-    if motes.is_blocked(seat, group):
-        return f"a Red forbids you to play {group} dice for now"
+    if obstacle := motes.obstacle(seat, group):
+        return f"{POWERS[obstacle.mote].one} forbids you to play {group} dice for now"
     return f"a die of {die.mote} {power.hint.format(example=power.example)}"
 
 

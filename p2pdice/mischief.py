@@ -1,14 +1,16 @@
-"""What dice with powers add to a state: cups, graveyard, stack, immunity and what a Red forbids.
+"""The part of a state for dice with powers: cups, graveyard, stack, and the effects that last.
 
 Source: the rule text of Motes of Mischief.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from p2pdice.motes import Die, Group, Mote
-from p2pdice.powers import MOTES
+from p2pdice.powers import MOTES, POWERS
+from p2pdice.powers.power import Lasting
 from p2pdice.souls import TwinSoul, twin_soul
 
 
@@ -29,16 +31,8 @@ class Effect(NamedTuple):
     """A seat, a die in the graveyard, or the die whose effect an answer is to stop."""
 
 
-class Blocked(NamedTuple):
-    """What a Red forbids, until just before the Sunset of the next turn that ``by`` leads."""
-
-    seat: int
-    group: Group
-    by: int
-
-
 class Mischief(NamedTuple):
-    """What dice with powers add to a state."""
+    """The part of a state for dice with powers."""
 
     pledges: tuple[Group, ...] = ()
     """By seat; () until they are told."""
@@ -56,10 +50,8 @@ class Mischief(NamedTuple):
     """The seat that played the effect at the bottom of the stack; -1 while it is empty."""
     waiting: tuple[int, ...] = ()
     """Seats to be asked after the one on turn: in this window, or for an answer to the top of the stack."""
-    immune: tuple[int, ...] = ()
-    """Seats whose next accuser has to raise instead, ascending."""
-    blocked: tuple[Blocked, ...] = ()
-    """In order of arising."""
+    lasting: tuple[Lasting, ...] = ()
+    """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arising."""
     must_raise: bool = False
     """Whether the player to bid has accused in vain, and so has to raise."""
     successor: int = -1
@@ -94,9 +86,33 @@ class Mischief(NamedTuple):
         """Return the seat that sent a die to the graveyard; None if it is not there."""
         return next((buried.sent_by for buried in self.graveyard if buried.die == die), None)
 
-    def is_blocked(self, seat: int, group: Group) -> bool:
-        """Whether a seat may play no dice of a group."""
-        return any(blocked.seat == seat and blocked.group == group for blocked in self.blocked)
+    def popped(self) -> Mischief:
+        """Take the top off the stack."""
+        return self._replace(stack=self.stack[:-1])
+
+    def with_lasting(self, effect: Lasting) -> Mischief:
+        """Add an effect that lasts."""
+        lasting = sorted((*self.lasting, effect), key=lambda each: (MOTES.index(each.mote), each.rank))
+        return self._replace(lasting=tuple(lasting))
+
+    def without_lasting(self, effect: Lasting) -> Mischief:
+        """End an effect, and those that are equal to it."""
+        return self._replace(lasting=tuple(each for each in self.lasting if each != effect))
+
+    def lasting_by_name(self) -> Iterator[tuple[str, list[Lasting]]]:
+        """Yield for each power with lasting effects their name in the public state, and the effects there are."""
+        for power in POWERS.values():
+            if power.lasting is not None:
+                yield power.lasting.name, [each for each in self.lasting if each.mote == power.mote]
+
+    @property
+    def immune(self) -> tuple[int, ...]:
+        """Seats whose next accuser has to raise instead, ascending."""
+        return tuple(sorted({each.seat for each in self.lasting if each.voids_accusations}))
+
+    def obstacle(self, seat: int, group: Group) -> Lasting | None:
+        """Return the first effect for which a seat may play no dice of a group; None without one."""
+        return next((each for each in self.lasting if each.seat == seat and each.forbids(group)), None)
 
     @property
     def soul(self) -> TwinSoul | None:

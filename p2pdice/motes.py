@@ -1,4 +1,4 @@
-"""The names of motes and of the dice that bear them. What each mote does is in :mod:`p2pdice.powers`.
+"""The names of motes and of the dice that bear them. Their powers are in :mod:`p2pdice.powers`.
 
 Source: the rule text of Motes of Mischief.
 """

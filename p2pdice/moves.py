@@ -9,12 +9,12 @@ from typing import Final, Literal
 
 from p2pdice.errors import MalformedMove
 from p2pdice.motes import Die
-from p2pdice.powers import ALIASES, MOTES, POWERS
+from p2pdice.powers import ALIASES, CROWN_EXAMPLE, LOSE_EXAMPLE, MOTES, POWERS
 
 MAX_QUANTITY: Final = 999
 """The wire's limit, above any number of dice: ten cups of 99 hold 990."""
 MAX_COINS: Final = 10**12
-"""Of coins, and of run tickets: sums over a table stay exact in any program that reads JSON."""
+"""The most coins, and the most run tickets: sums over a table stay exact in any program that reads JSON."""
 FACES: Final = (1, 2, 3, 4, 5, 6)
 FACE_NAMES: Final = ("ones", "twos", "threes", "fours", "fives", "sixes")
 
@@ -64,10 +64,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Play a die out of the graveyard.
-
-    >>> str(Power(Die("dark", 0), Die("light", 1))), str(Power(Die("red", 1), 2)), str(Power(Die("blue", 1)))
-    ('play dark@0 destroy light@1', 'play red@1 on 2', 'play blue@1')
+    """Play a die out of the graveyard. The record of its mote has an example.
 
     :raises MalformedMove: when made with a target of another kind than the mote has.
     """
@@ -199,8 +196,8 @@ def parse_move(text: str) -> Move:
     shown = text if len(text) <= 40 else text[:40] + "…"
     raise MalformedMove(
         f"{shown!a} is not a move: bid as in 3x5 (three fives, quantity 1 to {MAX_QUANTITY}, face 1 to 6), or say"
-        " liar, exact, accuser, accused or concede; with motes also pass, lose red@1, crown dark@1,"
-        f" {_EXAMPLES}; with stakes, stake 50 or stake 50 tickets 1"
+        " liar, exact, accuser, accused or concede; with motes also pass,"
+        f" {LOSE_EXAMPLE}, {CROWN_EXAMPLE}, {_EXAMPLES}; with stakes, stake 50 or stake 50 tickets 1"
     )
 
 

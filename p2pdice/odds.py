@@ -1,7 +1,8 @@
-"""Exact probabilities of a bid for a player who knows one hand: all other dice are independent and fair.
+"""Probabilities of a bid for a player who knows one hand: all other dice are independent and fair.
 
 An unknown die stands for a bid on its face with chance 1/6, or 1/3 where ones are wild and the bid is not on them; how
-many of n stand is binomial. All results are fractions, so they are exact for any number of dice.
+many of n stand is binomial. People are shown fractions, which are exact for any number of dice. Who weighs many bids
+looks them up in a row of floats instead, each of which is the nearest to its fraction.
 """
 
 from __future__ import annotations
@@ -33,6 +34,36 @@ def exactly(quantity: int, face: int, hand: Hand, unknown: int, ones_wild: bool)
     Fraction(5, 18)
     """
     return at_least(quantity, face, hand, unknown, ones_wild) - at_least(quantity + 1, face, hand, unknown, ones_wild)
+
+
+@lru_cache(maxsize=4096)
+def rows(hand: Hand, unknown: int, ones_wild: bool) -> tuple[tuple[float, ...], ...]:
+    """Return a :func:`row` for each face: by quantity the chance that a bid is true, :func:`at_least` as a number.
+
+    Face 0 is empty. A row ends with a chance of 0, and so has every higher quantity.
+
+    >>> rows((1, 5), 3, ones_wild=True)[5]
+    (1.0, 1.0, 1.0, 0.7037037037037037, 0.25925925925925924, 0.037037037037037035, 0.0)
+    """
+    return (
+        (),
+        *(row(count((hand,), face, ones_wild), unknown, face, ones_wild) for face in range(1, 7)),
+    )
+
+
+def in_row(row: tuple[float, ...], quantity: int) -> float:
+    """Return the chance of a quantity out of one of the :func:`rows`."""
+    return row[quantity] if quantity < len(row) else 0.0
+
+
+@lru_cache(maxsize=4096)
+def row(counted: int, unknown: int, face: int, ones_wild: bool) -> tuple[float, ...]:
+    """Return by quantity the chance that a bid is true for a player with so many dice that stand for it.
+
+    It ends with a chance of 0, and never rises.
+    """
+    tails, total = _tails(unknown, _against(face, ones_wild))
+    return (1.0,) * counted + tuple(tail / total for tail in tails)
 
 
 def _against(face: int, ones_wild: bool) -> int:

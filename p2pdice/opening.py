@@ -14,7 +14,7 @@ from p2pdice.state import Exit, Expect, Phase, State
 
 
 def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
-    """Return the first phase of a match, and what it waits for."""
+    """Return the first phase of a match, and its expectation."""
     if ruleset.motes:
         return "pledges", Expect.PLEDGES
     return ("stakes", Expect.STAKES) if ruleset.stakes else ("bidding", Expect.ROLLED)

@@ -27,7 +27,7 @@ def shake(state: State) -> tuple[State, tuple[Event, ...]]:
 
 
 def clear_cups(state: State) -> State:
-    """Take the dice of players who are out from the game."""
+    """Remove the dice of players who are out."""
     table = state.table
     if len(table.live) == table.players:
         return state

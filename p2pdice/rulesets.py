@@ -207,7 +207,7 @@ _REFUSED: Final[tuple[tuple[Callable[[Ruleset], bool], str], ...]] = (
     (
         lambda rules: rules.motes and any(getattr(rules, name) != value for name, value in _MOTES_NEED.items()),
         "motes=yes needs dice=5, exact=none, goal=last-standing, palifico=no, siding=no and verdict=loser-loses-die:"
-        " a player has one die of each of five motes, and to lose one is to be able to play it",
+        " a player has one die of each of five motes, and plays the dice that they lose",
     ),
     (
         lambda rules: rules.verdict == "right-side-discards" and rules.exact != "none",

@@ -112,10 +112,7 @@ def _settle(
     judgement = _judged(caller, call, bidder, bid_true, call_right, right, wrong)
     leader, dice, live, number, _, dropped, _, _, exits, rules, players, motes, wagers = table
 
-    hit = call_right and call == "exact"
-    change = 1 if hit and rules.exact == "gain" else -1
-    changed = _hit(state, caller) if hit else right if rules.verdict == "right-side-discards" else (loser,)
-    changed = tuple([seat for seat in changed if seat in live])  # players who have left lose and gain nothing more
+    change, changed = affected(state, call, caller, loser, right)
     following = loser
     if rules.next_leader != "loser":
         following = changed[0] if rules.next_leader == "affected" and len(changed) == 1 else caller
@@ -157,6 +154,19 @@ def _settle(
     if len(live) == players:
         return settled, tuple(events)
     return clear_cups(settled), tuple(events)
+
+
+def affected(state: State, call: Call, caller: int, loser: int, right: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Return by how many dice a judged call changes cups, 1 or -1, and the seats that these cups belong to.
+
+    :param loser: the caller or the bidder.
+    :param right: the seats on the right side.
+    """
+    rules, live = state.ruleset, state.live
+    hit = call == "exact" and loser != caller
+    changed = _hit(state, caller) if hit else right if rules.verdict == "right-side-discards" else (loser,)
+    # Players who have left lose and gain nothing more.
+    return 1 if hit and rules.exact == "gain" else -1, tuple([seat for seat in changed if seat in live])
 
 
 def _stand(order: tuple[int, ...], party: int, sided: list[int]) -> tuple[int, ...]:

@@ -27,10 +27,6 @@ class TwinSoul(NamedTuple):
 
 
 def twin_soul(one: Mote, other: Mote) -> TwinSoul:
-    """Join two different motes, in any order.
-
-    >>> twin_soul("dark", "light")
-    TwinSoul(name='Eclipse', motes=('light', 'dark'))
-    """
+    """Join two different motes, in any order."""
     pair = (one, other) if MOTES.index(one) < MOTES.index(other) else (other, one)
     return TwinSoul(TWIN_SOULS[pair], pair)

@@ -1,4 +1,4 @@
-"""The section of stakes: sealed bets on one's own victory, and what they pay.
+"""The section of stakes: sealed bets on one's own victory, and their payment.
 
 The formula is that of Motes of Mischief: Pool + Bet * (Bet / Funds), here in whole coins, rounded down.
 """
@@ -35,7 +35,7 @@ class Settlement(NamedTuple):
 
 
 def newcomer_wager(bet: int, tickets: int) -> Wager:
-    """Return a newcomer's stake beside what it is taken from, unchecked.
+    """Return a newcomer's stake with the holdings that it comes from, unchecked.
 
     No purse is carried over from match to match yet, so everybody is a newcomer.
     """

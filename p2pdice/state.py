@@ -1,7 +1,7 @@
 """The public state of a match: a value that every player can compute, and sign, alike.
 
-It holds no face before the showdown. Bids are the most frequent step, so all that they leave unchanged is in one field,
-the table. Frequent steps make new states and tables by position.
+It holds no face before the showdown. Bids are the most frequent step, so everything that they leave unchanged is in
+one field, the table. Frequent steps make new states and tables by position.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Reason = Literal["lost", "finished", "evicted", "conceded"]
 
 
 class Expect(StrEnum):
-    """What a state waits for; the values are the words of the referee."""
+    """The inputs that a state can wait for; the values are the words of the referee."""
 
     MOVE = "move"
     ROLLED = "deal"
@@ -50,7 +50,7 @@ class Expect(StrEnum):
 
 
 class Expectation(NamedTuple):
-    """What a state waits for, and from whom."""
+    """The input that a state waits for, and the seats that owe it."""
 
     kind: Expect
     seats: tuple[int, ...]
@@ -85,12 +85,12 @@ class Exit(NamedTuple):
 
 
 class Table(NamedTuple):
-    """All that bids leave unchanged: one value, shared by the states of a round."""
+    """The part of a state that bids leave unchanged: one value, shared by the states of a round."""
 
     leader: int
     """The seat that opened this round, or will; if it left, the next live one clockwise."""
     dice: tuple[int, ...]
-    """Dice in each cup by seat. Whoever left during a round keeps theirs in play until it is settled."""
+    """Dice in each cup by seat. The dice of players who left during a round stay in play until it is settled."""
     live: tuple[int, ...]
     """Seats that are not out, ascending."""
     round: int
@@ -109,7 +109,7 @@ class Table(NamedTuple):
     players: int
     """Seats at the start, 2 to 10."""
     motes: Mischief | None = None
-    """What dice with powers add; None without them."""
+    """The part for dice with powers; None without them."""
     wagers: tuple[Wager, ...] = ()
     """By seat, once the stakes are open."""
 
@@ -125,9 +125,9 @@ class State(NamedTuple):
     awaits: Expect
     challenge: Challenge | None
     menus: Menus | None
-    """What may be bid in this round, if that depends on the standing bid alone; it follows from the rest."""
+    """The menus of this round, if they depend on the standing bid alone; they follow from the rest."""
     table: Table
-    """All the rest, each part of which is also an attribute of the state."""
+    """All the rest; each of its parts is also an attribute of the state."""
 
     @property
     def leader(self) -> int:
@@ -136,7 +136,7 @@ class State(NamedTuple):
 
     @property
     def dice(self) -> tuple[int, ...]:
-        """Dice in each cup by seat. Whoever left during a round keeps theirs in play until it is settled."""
+        """Dice in each cup by seat. The dice of players who left during a round stay in play until it is settled."""
         return self.table.dice
 
     @property
@@ -186,7 +186,7 @@ class State(NamedTuple):
 
     @property
     def motes(self) -> Mischief | None:
-        """What dice with powers add; None without them."""
+        """The part for dice with powers; None without them."""
         return self.table.motes
 
     @property
@@ -205,7 +205,7 @@ class State(NamedTuple):
 
     @property
     def expects(self) -> Expectation:
-        """What :func:`p2pdice.apply` waits for. It takes a concession or an eviction at any time."""
+        """The input that the state waits for. A concession or an eviction is possible at any time."""
         if self.awaits is Expect.MOVE:
             return _MOVE_OF[self.turn]
         return Expectation(self.awaits, () if self.awaits is Expect.OVER else self.live)
@@ -312,14 +312,13 @@ def plain(state: State) -> tuple[Plain, ...]:
     2     cups        (), or by seat: (dice by mote, then by seat)
     3     graveyard   ((die, seat that sent it) in order of arrival)
     4     removed     (dice in order of leaving the game)
-    5     stack       ((die, seat, target) from the bottom); the target is a die, or for Red a seat
+    5     stack       ((die, seat, target) from the bottom); the target is a die or a seat
     6     actor       seat that played the effect at the bottom of the stack, or -1 if it is empty
     7     waiting     (seats to be asked after the one on turn, in order)
-    8     immune      (seats ascending)
-    9     blocked     ((seat, ``redeemed`` or ``cursed``, seat that played the Red) in order of arising)
-    10    must raise  ``yes`` or ``no``
-    11    successor   seat that leads the next turn, from the verdict on; before it -1
-    12    crown       the winning die, or ``none``
+    8…    lasting     for each power with effects that last, by the face of its mote: (its effects)
+    then  must raise  ``yes`` or ``no``
+    then  successor   seat that leads the next turn, from the verdict on; before it -1
+    then  crown       the winning die, or ``none``
     ====  ==========  =================================================================================================
 
     With ``stakes=yes`` one item follows: (), or by seat (bet, funds, tickets staked, tickets owned).
@@ -335,18 +334,18 @@ def plain(state: State) -> tuple[Plain, ...]:
         state.turn,
         state.dice,
         state.live,
-        tuple(tuple(bid) for bid in state.bids),
+        tuple(map(tuple, state.bids)),
         () if challenge is None else tuple(challenge),
         "yes" if state.palifico else "no",
         state.dropped,
         tuple("unknown" if hand is None else hand for hand in state.hands),
         () if state.count is None else (state.count,),
-        tuple(tuple(exit_) for exit_ in state.exits),
+        tuple(map(tuple, state.exits)),
     )
     if state.motes is not None:
         common = (*common, _plain_mischief(state.motes))
     if state.ruleset.stakes:
-        common = (*common, tuple(tuple(wager) for wager in state.wagers))
+        common = (*common, tuple(map(tuple, state.wagers)))
     return common
 
 
@@ -360,8 +359,7 @@ def _plain_mischief(motes: Mischief) -> tuple[Plain, ...]:
         tuple((str(die), by, target if isinstance(target, int) else str(target)) for die, by, target in motes.stack),
         motes.actor,
         motes.waiting,
-        motes.immune,
-        tuple(tuple(blocked) for blocked in motes.blocked),
+        *(tuple(each.plain() for each in lasting) for _, lasting in motes.lasting_by_name()),
         "yes" if motes.must_raise else "no",
         motes.successor,
         "none" if motes.crown is None else str(motes.crown),

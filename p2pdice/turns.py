@@ -18,7 +18,6 @@ from p2pdice.changes import after
 from p2pdice.ending import end_match, is_decided
 from p2pdice.errors import IllegalMove, UnexpectedInput
 from p2pdice.events import (
-    BlockEnded,
     DieLost,
     Event,
     Passed,
@@ -37,10 +36,11 @@ from p2pdice.powers import MOTES, POWERS
 from p2pdice.rounds import clear_table, pass_lead, shake, start_bidding
 from p2pdice.state import NOBODY, Exit, Expect, Phase, State, live_from, next_live
 
-_Transition = tuple[State, tuple[Event, ...]]
+Transition = tuple[State, tuple[Event, ...]]
+"""The state after an input, and what happened."""
 
 
-def public_die(state: State, item: Roll) -> _Transition:
+def public_die(state: State, item: Roll) -> Transition:
     """Take the roll for the prize, or the one that the top of the stack needs."""
     if type(item.face) is not int or item.face not in FACES:
         raise UnexpectedInput(f"{item.face!r} is not a face of a die: faces are 1 to 6")
@@ -50,7 +50,7 @@ def public_die(state: State, item: Roll) -> _Transition:
     return _take_effect(state, item.face)
 
 
-def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
+def _draw_prize(state: State, motes: Mischief, face: int) -> Transition:
     prize = MOTES[face - 1]
     cups = tuple(
         tuple(Die(mote, seat) for mote in MOTES if mote != prize) if seat in state.live else ()
@@ -60,19 +60,19 @@ def _draw_prize(state: State, motes: Mischief, face: int) -> _Transition:
     return _then((PrizeDrawn(prize),), _begin_turn(drawn))
 
 
-def _begin_turn(state: State) -> _Transition:
+def _begin_turn(state: State) -> Transition:
     motes = _mischief(state)
-    events = tuple(BlockEnded(by, seat, group) for seat, group, by in motes.blocked if by == state.leader)
+    events = tuple(event for each in motes.lasting if (event := each.turn_begins(state.leader)) is not None)
     return _then(events, _open_window(reduce(after, events, state), "sunset"))
 
 
-def rolled(state: State, _input: Rolled) -> _Transition:
+def rolled(state: State, _input: Rolled) -> Transition:
     """Roll the dice, and open the night or the bidding."""
     shaken, events = shake(state)
     return (start_bidding(shaken), events) if state.motes is None else _then(events, _open_window(shaken, "night"))
 
 
-def _open_window(state: State, phase: Phase) -> _Transition:
+def _open_window(state: State, phase: Phase) -> Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, state.leader))
     asked, events = ask(state.with_motes(motes)._replace(phase=phase, turn=NOBODY))
     return asked, events if asked.phase != phase or asked.awaits is not Expect.MOVE else (
@@ -80,7 +80,7 @@ def _open_window(state: State, phase: Phase) -> _Transition:
     )
 
 
-def ask(state: State) -> _Transition:
+def ask(state: State) -> Transition:
     """Give the turn to the next waiting player who has something to play; if there is none, go on."""
     motes = _mischief(state)
     for index, seat in enumerate(motes.waiting):
@@ -95,18 +95,18 @@ def ask(state: State) -> _Transition:
     return (start_bidding(state), ()) if state.phase == "night" else _end_turn(state)
 
 
-def passed(state: State, seat: int, _move: Pass) -> _Transition:
+def passed(state: State, seat: int, _move: Pass) -> Transition:
     """Ask the next player."""
     return _then((Passed(seat),), ask(state))
 
 
-def power_used(state: State, seat: int, move: Power) -> _Transition:
+def power_used(state: State, seat: int, move: Power) -> Transition:
     """Play a Redeemed die: it takes effect at once."""
     used, events = use(state, seat, move)
     return _then(events, _ask_after(used, seat))
 
 
-def power_stacked(state: State, seat: int, move: Power) -> _Transition:
+def power_stacked(state: State, seat: int, move: Power) -> Transition:
     """Play a Cursed die: it is spent, and its effect waits on the stack."""
     motes = check_playable(state, seat, move)
     target = motes.stack[-1].die if motes.stack else move.target
@@ -115,7 +115,7 @@ def power_stacked(state: State, seat: int, move: Power) -> _Transition:
     return _then((played,), ask_for_answers(after(state, played)))
 
 
-def ask_for_answers(state: State) -> _Transition:
+def ask_for_answers(state: State) -> Transition:
     """Ask everybody else, clockwise from the player of the top of the stack, for an answer to it."""
     motes = _mischief(state)
     by = motes.stack[-1].by
@@ -123,7 +123,7 @@ def ask_for_answers(state: State) -> _Transition:
     return ask(state.with_motes(motes._replace(waiting=waiting)))
 
 
-def resolve(state: State) -> _Transition:
+def resolve(state: State) -> Transition:
     """Let the top of the stack take effect, or wait for the roll that it needs; without its target it does nothing."""
     motes = _mischief(state)
     top = motes.stack[-1]
@@ -131,21 +131,21 @@ def resolve(state: State) -> _Transition:
     if not power.has_target(state, motes, top):
         failed = PowerFailed(top.by, top.die)
         return _then((failed,), _answered(after(state, failed)))
-    return (state._replace(turn=NOBODY, awaits=Expect.ROLL), ()) if power.needs_roll else _take_effect(state)
+    return (state._replace(turn=NOBODY, awaits=Expect.ROLL), ()) if power.outcomes else _take_effect(state)
 
 
-def _take_effect(state: State, face: int = 0) -> _Transition:
+def _take_effect(state: State, face: int = 0) -> Transition:
     motes = _mischief(state)
     top = motes.stack[-1]
     events = POWERS[top.die.mote].take_effect(motes, top, face)
     return _then(events, _answered(reduce(after, events, state)))
 
 
-def _answered(state: State) -> _Transition:
+def _answered(state: State) -> Transition:
     return ask_for_answers(state) if _mischief(state).stack else resume(state)
 
 
-def resume(state: State) -> _Transition:
+def resume(state: State) -> Transition:
     """Go on from where the stack, now empty, had interrupted."""
     motes = _mischief(state)
     actor = motes.actor
@@ -164,12 +164,12 @@ def free_turn(state: State, departed: int) -> State:
     return state.with_motes(motes)._replace(turn=next_live(state.live, departed), awaits=Expect.MOVE)
 
 
-def _ask_after(state: State, actor: int) -> _Transition:
+def _ask_after(state: State, actor: int) -> Transition:
     motes = _mischief(state)._replace(waiting=live_from(state, actor + 1))
     return ask(state.with_motes(motes))
 
 
-def judged(state: State, loser: int, successor: int) -> _Transition:
+def judged(state: State, loser: int, successor: int) -> Transition:
     """Go on from a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
     state = clear_table(state)
     state = state.with_motes(_mischief(state)._replace(successor=successor))
@@ -181,7 +181,7 @@ def judged(state: State, loser: int, successor: int) -> _Transition:
     return state._replace(turn=loser, phase="discard", awaits=Expect.MOVE), ()
 
 
-def lost(state: State, seat: int, move: Lose) -> _Transition:
+def lost(state: State, seat: int, move: Lose) -> Transition:
     """Send the die that the loser chose to the graveyard."""
     cup = _mischief(state).cups[seat]
     if move.die not in cup:
@@ -189,17 +189,17 @@ def lost(state: State, seat: int, move: Lose) -> _Transition:
     return _bury(state, seat, move.die)
 
 
-def _bury(state: State, seat: int, die: Die) -> _Transition:
+def _bury(state: State, seat: int, die: Die) -> Transition:
     lost = DieLost(seat, len(_mischief(state).cups[seat]) - 1, die)
     return _then((lost,), dawn(after(state, lost)))
 
 
-def dawn(state: State) -> _Transition:
+def dawn(state: State) -> Transition:
     """Open the window of Sunrise."""
     return _open_window(state, "sunrise")
 
 
-def _end_turn(state: State) -> _Transition:
+def _end_turn(state: State) -> Transition:
     gone = tuple(seat for seat in state.live if not state.dice[seat])
     events: tuple[Event, ...] = tuple(PlayerOut(seat, "lost") for seat in gone)
     exits = (*state.exits, *(Exit((seat,), "lost") for seat in gone))
@@ -217,5 +217,5 @@ def _mischief(state: State) -> Mischief:
     return state.motes
 
 
-def _then(events: tuple[Event, ...], following: _Transition) -> _Transition:
+def _then(events: tuple[Event, ...], following: Transition) -> Transition:
     return following[0], (*events, *following[1])

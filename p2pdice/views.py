@@ -1,4 +1,4 @@
-"""What a player may know, as a value and as JSON-able data with the keys of the referee."""
+"""Everything that a player may know, as a value and as JSON-able data with the keys of the referee."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class View(NamedTuple):
 
 
 def view(state: State, seat: int, hand: Hand = ()) -> View:
-    """Return what the player at ``seat`` with this hand may know.
+    """Return the view of the player at ``seat`` with this hand.
 
     :raises UnexpectedInput: if there is no such seat, or the hand does not fit the dice in its cup.
     """
@@ -104,8 +104,7 @@ def _motes_json(motes: Mischief) -> dict[str, object]:
             {"die": str(die), "by": by, "target": target if isinstance(target, int) else str(target)}
             for die, by, target in motes.stack
         ],
-        "immune": list(motes.immune),
-        "blocked": [{"seat": seat, "group": group, "by": by} for seat, group, by in motes.blocked],
+        **{name: [each.to_json() for each in lasting] for name, lasting in motes.lasting_by_name()},
     }
 
 

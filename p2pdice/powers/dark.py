@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from p2pdice.events import DieDestroyed, Event
+from p2pdice.events import Event, Names, PowerEvent
 from p2pdice.motes import Die
 from p2pdice.powers.power import RESTRAINT, MotePower, others_buried
 
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
     from p2pdice.mischief import Effect, Mischief
     from p2pdice.moves import Power
     from p2pdice.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class DieDestroyed(PowerEvent):
+    """A Dark took a die out of the game."""
+
+    type: ClassVar[str] = "destroyed"
+    resolves: ClassVar[bool] = True
+    seat: int
+    die: Die
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Take the die out of the graveyard and of the game."""
+        return motes.remove(self.die)
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        return f"{names.whose(self.seat)} Dark removes {self.die} from the game."
 
 
 def _destroy(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
@@ -35,9 +54,12 @@ DARK: Final = MotePower(
     group="cursed",
     targets=others_buried,
     take_effect=_destroy,
+    events=(DieDestroyed(1, Die("dark", 0)),),
     verb="destroy",
     target=Die,
-    example="play dark@0 destroy light@1",
+    example="play dark@0 destroy {0}@1",
+    letter="D",
+    color="black",
     hint="destroys another die of the graveyard, and is no answer, as in {example}",
     rule="Remove another die of the graveyard from the game.",
     brief="destroy another die of the graveyard",
@@ -50,5 +72,6 @@ DARK: Final = MotePower(
         "red": "Ember Wraith",
     },
     worth=3,
+    in_dice=0.1,
     appeal=_appeal,
 )

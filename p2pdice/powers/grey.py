@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from p2pdice.events import Event, ImmunityGained
-from p2pdice.motes import Die
-from p2pdice.powers.power import MotePower, Target
+from p2pdice.events import Event, Names, PowerEvent
+from p2pdice.motes import Die, Mote
+from p2pdice.powers.power import Lasting, MotePower, Target, needs_shield
 
 if TYPE_CHECKING:
     from p2pdice.mischief import Effect, Mischief
     from p2pdice.moves import Power
     from p2pdice.state import State
     from p2pdice.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class Immunity(Lasting):
+    """The next accusation against the player will be void."""
+
+    mote: ClassVar[Mote] = "grey"
+    name: ClassVar[str] = "immune"
+    voids_accusations: ClassVar[bool] = True
+    is_good: ClassVar[bool] = True
+
+    @property
+    def rank(self) -> int:
+        """By seat."""
+        return self.seat
+
+    def to_json(self) -> int:
+        """Return the seat."""
+        return self.seat
+
+
+@dataclass(frozen=True, slots=True)
+class ImmunityGained(PowerEvent):
+    """The next accusation against this player will be void."""
+
+    type: ClassVar[str] = "immune"
+    seat: int
+
+    def after(self, motes: Mischief) -> Mischief:
+        """Make the player immune."""
+        return motes.with_lasting(Immunity(self.seat, self.seat))
+
+    def sentence(self, names: Names) -> str:
+        """Return the sentence that tells it."""
+        them = "you" if self.seat == names.me else "them"
+        return f"{names.does(self.seat, 'is', 'are')} immune: the next accusation against {them} will be void."
 
 
 def _targets(_state: State, motes: Mischief, seat: int, _die: Die) -> Iterable[Target]:
@@ -26,10 +63,7 @@ def _protect(_motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
 
 
 def _appeal(view: View, _move: Power, _worth: int, _rng: Random) -> float:
-    state, seat = view.state, view.seat
-    assert state.motes is not None
-    leads_next = state.leader if state.phase == "sunset" else state.motes.successor
-    return 5 if leads_next == seat and state.dice[seat] else 0
+    return 5 if needs_shield(view) else 0
 
 
 GREY: Final = MotePower(
@@ -37,7 +71,11 @@ GREY: Final = MotePower(
     group="redeemed",
     targets=_targets,
     take_effect=_protect,
+    lasting=Immunity,
+    events=(ImmunityGained(0),),
     example="play grey@1",
+    letter="G",
+    color="grey",
     aliases=("gray",),
     hint="needs no target, as in {example}, and nobody is made immune twice",
     rule=(
@@ -46,9 +84,15 @@ GREY: Final = MotePower(
         " immune.) It lasts until it is used or you are out, through as many rounds as that takes; while you are"
         " immune you cannot play another Grey."
     ),
+    warning=(
+        "An immune leader may open with as many sixes as there are dice. The next player cannot call that with success:"
+        " the accusation is void, and they have to bid even more, which the one after them calls. Being immune"
+        " oneself helps."
+    ),
     brief="the next call on you is void",
     purpose="",
     souls={"light": "Pale Herald"},
     worth=5,
+    in_dice=0.5,
     appeal=_appeal,
 )

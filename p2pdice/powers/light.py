@@ -21,7 +21,7 @@ def _take(motes: Mischief, effect: Effect, _face: int) -> tuple[Event, ...]:
 
 
 def _appeal(_view: View, _move: Power, worth: int, _rng: Random) -> float:
-    # A die in the cup is worth the most, and to be alive at all.
+    # Nothing is worth more than a die in the cup, and it may keep its player alive.
     return 10 + worth / 10
 
 
@@ -32,11 +32,15 @@ LIGHT: Final = MotePower(
     take_effect=_take,
     verb="take",
     target=Die,
-    example="play light@1 take dark@2",
+    example="play light@1 take {5}@2",
+    letter="L",
+    color="white",
     hint="takes another die of the graveyard, as in {example}",
     rule="Take any other die of the graveyard into your cup. So a player without dice is saved at sunrise.",
     brief="take a die of the graveyard",
     purpose=" to take {target} into the cup",
     worth=6,  # the most, as it brings a die back
+    in_dice=0.9,
+    saves=True,
     appeal=_appeal,
 )

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from p2pdice.motes import Die
-from p2pdice.powers.power import MotePower, Target
+from p2pdice.powers.power import MotePower, Target, needs_shield
 
 if TYPE_CHECKING:
     from p2pdice.events import Event, PowerPlayed
@@ -32,12 +32,17 @@ def _nothing_more(_motes: Mischief, _effect: Effect, _face: int) -> tuple[Event,
 
 
 def _appeal(view: View, move: Power, _worth: int, _rng: Random) -> float:
+    from p2pdice.powers import POWERS
+
     motes, target = view.state.motes, move.target
     assert motes is not None
     assert isinstance(target, Die)
-    # Worth it for a Light, which then brings another die back.
+    other = POWERS[target.mote]
+    if other.lasting is not None and other.lasting.voids_accusations:
+        return 4 if needs_shield(view) else 0
+    # It then brings another die back.
     others = any(buried.die != move.die for buried in motes.graveyard)
-    return 8 if target.mote == "light" and others else 0
+    return 8 if other.saves and others else 0
 
 
 NEUTRAL: Final = MotePower(
@@ -48,7 +53,9 @@ NEUTRAL: Final = MotePower(
     play=_swap,
     verb="swap",
     target=Die,
-    example="play neutral@0 swap blue@0",
+    example="play neutral@0 swap {3}@0",
+    letter="N",
+    color="yellow",
     aliases=("yellow",),
     hint="is swapped with a die of your cup that is no Neutral, as in {example}",
     rule=(
@@ -58,6 +65,7 @@ NEUTRAL: Final = MotePower(
     brief="swap with a die of yours",
     purpose=" to swap it with {target}",
     souls={"light": "Gilded Dawn", "grey": "Quiet Harbour"},
-    worth=1,
+    worth=3,
+    copies=0.9,
     appeal=_appeal,
 )

@@ -21,6 +21,8 @@ from p2pdice import (
     new_match,
     state_json,
 )
+from p2pdice.powers.grey import Immunity
+from p2pdice.powers.red import Block
 
 from .scripted import play, reach, rolled, rules, show, table
 
@@ -250,11 +252,11 @@ def test_motes_immunity_and_reds_end_with_their_players() -> None:
     state = reach(state, "night")
     blocked, _ = apply(play(state, "play red@2 on 1"), Roll(1))
     assert blocked.motes is not None
-    assert (blocked.motes.immune, blocked.motes.blocked) == ((0,), ((1, "cursed", 2),))
+    assert blocked.motes.lasting == (Immunity(0, 0), Block(1, 2, "cursed"))
     for who, immune, blocks in ((0, (), 1), (1, (0,), 0), (2, (0,), 0)):
         motes = play(blocked, f"evict {who}").motes
         assert motes is not None
-        assert (motes.immune, len(motes.blocked)) == (immune, blocks)
+        assert (motes.immune, len(motes.lasting) - len(immune)) == (immune, blocks)
 
 
 def test_motes_a_wrong_accuser_who_leaves_passes_on_a_free_turn() -> None:

@@ -33,7 +33,8 @@ from p2pdice import (
     state_json,
     twin_soul,
 )
-from p2pdice.mischief import Blocked
+from p2pdice.motes import Group
+from p2pdice.powers.red import Block
 
 from .scripted import dealt, die, listed, play, reach, rules, show, table
 
@@ -332,11 +333,11 @@ def test_dark_removes_another_die_of_the_graveyard() -> None:
     ("face", "group"),
     [(1, "cursed"), (3, "cursed"), (5, "cursed"), (2, "redeemed"), (4, "redeemed"), (6, "redeemed")],
 )
-def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: str) -> None:
+def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: Group) -> None:
     state = play(reach(table(3, "red@0"), "night"), "play red@0 on 2")
     assert state.expects == (Expect.ROLL, (0, 1, 2))
     state, _ = apply(state, Roll(face))
-    assert on(state).blocked == ((2, group, 0),)
+    assert on(state).lasting == (Block(2, 0, group),)
     assert state_json(state)["blocked"] == [{"seat": 2, "group": group, "by": 0}]
 
 
@@ -354,19 +355,19 @@ def test_a_block_ends_just_before_the_sunset_of_the_next_turn_that_its_player_le
     state = reach(state, "discard")
     state = play(state, "lose light@0")
     assert state.phase == "night"  # seat 0 leads again, and has neither sunrise nor sunset
-    assert on(state).blocked
+    assert on(state).lasting
     state = play(reach(state, "bidding"), "1x6", "liar")
     state, _ = show(state, "666", "6666", "66666")
     state = play(state, "lose blue@1")
     assert (state.phase, state.leader, state.turn) == ("sunset", 1, 0)
-    assert on(state).blocked == ()
+    assert on(state).lasting == ()
 
 
 def test_several_reds_run_independently() -> None:
     state = play(reach(table(3, "red@0", "red@1"), "night"), "play red@0 on 2")
     state, _ = apply(state, Roll(1))
     state, _ = apply(play(state, "play red@1 on 2"), Roll(2))
-    assert on(state).blocked == ((2, "cursed", 0), (2, "redeemed", 1))
+    assert on(state).lasting == (Block(2, 0, "cursed"), Block(2, 1, "redeemed"))
 
 
 # The end
@@ -426,13 +427,13 @@ def test_a_void_round_has_its_sunrise_and_is_led_again() -> None:
 def test_a_red_ends_when_its_player_or_its_victim_goes_out_by_the_rules() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = table(3, *buried, prize=5)
-    by_seat_0, on_seat_0, others = Blocked(1, "cursed", 0), Blocked(0, "redeemed", 2), Blocked(1, "redeemed", 2)
-    state = state.with_motes(on(state)._replace(blocked=(by_seat_0, on_seat_0, others)))
+    by_seat_0, on_seat_0, others = Block(1, 0, "cursed"), Block(0, 2, "redeemed"), Block(1, 2, "redeemed")
+    state = state.with_motes(on(state)._replace(lasting=(by_seat_0, on_seat_0, others)))
     state = play(reach(state, "bidding"), "9x2", "liar")
-    assert on(state).blocked == (by_seat_0, on_seat_0, others)
+    assert on(state).lasting == (by_seat_0, on_seat_0, others)
     state, events = show(state, "3", "44444", "55555")
     assert PlayerOut(0, "lost") in events
-    assert on(state).blocked == (others,)
+    assert on(state).lasting == (others,)
 
 
 def test_neutral_sends_the_die_of_the_cup_to_the_end_of_the_graveyard() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.odds import at_least, exactly
+from p2pdice.odds import at_least, exactly, in_row, rows
 
 
 @pytest.mark.parametrize("face", [1, 4])
@@ -37,3 +37,18 @@ def test_odds_fall_with_the_bid_and_exact_is_the_difference(
 
 def test_all_cases_together_are_certain_at_the_largest_table() -> None:
     assert sum(exactly(n, 6, (), 990, ones_wild=True) for n in range(991)) == 1
+
+
+@given(
+    hand=st.lists(st.integers(1, 6), max_size=6).map(sorted).map(tuple),
+    unknown=st.integers(0, 60),
+    ones_wild=st.booleans(),
+    quantity=st.integers(0, 80),
+    face=st.integers(1, 6),
+)
+def test_a_row_has_the_number_nearest_to_each_fraction(
+    hand: tuple[int, ...], unknown: int, ones_wild: bool, quantity: int, face: int
+) -> None:
+    assert in_row(rows(hand, unknown, ones_wild)[face], quantity) == float(
+        at_least(quantity, face, hand, unknown, ones_wild)
+    )

@@ -1,4 +1,4 @@
-"""The house player: plays every ruleset to its end, legally, and better than chance."""
+"""The house bots: each level plays every ruleset to its end, legally, and as its name says."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from p2pdice import (
     PRESETS,
     Bid,
-    Expect,
-    Hand,
-    Hands,
+    IllegalMove,
     Liar,
     Move,
     Play,
@@ -28,11 +26,14 @@ from p2pdice import (
     new_match,
     view,
 )
+from p2pdice.inputs import Input
 from p2pdice.odds import at_least
-from p2pdice.players import OddsPlayer, Player
+from p2pdice.players import LEVELS, CautiousPlayer, MindPlayer, OddsPlayer, Player, PressPlayer
+from p2pdice.players.contest import Course, DrawnDice
+from p2pdice.players.contest import contest as play_out
 
 from .rulesets import rulesets
-from .scripted import before_play, play, reach, roll, show, table
+from .scripted import play, reach, show, table
 
 
 class ChancePlayer(Player):
@@ -44,31 +45,109 @@ class ChancePlayer(Player):
 
 
 def contest(ruleset: Ruleset, bots: Sequence[Player], rng: Random) -> tuple[State, list[Move]]:
-    state = new_match(ruleset, len(bots), rng.randrange(len(bots)))
-    hands: tuple[Hand, ...] = ((),) * state.players
     moves = []
-    while state.awaits is not Expect.OVER:
-        if state.awaits is Expect.ROLLED:
-            hands = roll(state.dice, rng)
-            state, _ = apply(state, Rolled())
-        elif state.awaits is Expect.HANDS:
-            state, _ = apply(state, Hands(hands))
-            hands = ((),) * state.players
-        elif state.awaits is not Expect.MOVE:
-            state, _ = apply(state, before_play(state, rng))
-        else:
-            moves.append(bots[state.turn].choose(view(state, state.turn, hands[state.turn])))
-            state, _ = apply(state, Play(state.turn, moves[-1]))
+
+    def note(item: Input, _: object) -> None:
+        if isinstance(item, Play):
+            moves.append(item.move)
             assert len(moves) < 20_000
-    return state, moves
+
+    return play_out(ruleset, bots, rng, note), moves
 
 
+def test_an_answer_that_is_not_legal_changes_nothing() -> None:
+    noted: list[Input] = []
+    course = Course(
+        PRESETS["classic"], 2, DrawnDice(Random(1)), lambda event: None, lambda item, hands: noted.append(item)
+    )
+    asked = course.asked
+    with pytest.raises(IllegalMove):
+        course.go_on(Liar())
+    assert course.asked is asked is not None
+    assert noted == [Rolled()]
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @given(ruleset=rulesets(), players=st.integers(2, 4), seed=st.integers(0, 999))
-@settings(max_examples=15, deadline=None)
-def test_it_plays_every_ruleset_to_the_end(ruleset: Ruleset, players: int, seed: int) -> None:
+@settings(max_examples=5, deadline=None)
+def test_every_level_plays_every_ruleset_to_the_end(level: str, ruleset: Ruleset, players: int, seed: int) -> None:
     rng = Random(seed)
-    state, _ = contest(ruleset, [OddsPlayer(rng) for _ in range(players)], rng)
+    table = [LEVELS[level](rng), *(LEVELS["random"](rng) for _ in range(players - 1))]
+    state, _ = contest(ruleset, table, rng)
     assert state.winners
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_all_levels_play_every_preset_together(name: str) -> None:
+    rng = Random(name)
+    state = play_out(PRESETS[name], [make(rng) for make in LEVELS.values()], rng)
+    assert len(state.out) >= 4
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_equal_generators_play_alike(level: str) -> None:
+    def places(seed: int) -> list[object]:
+        table = [LEVELS[level](Random(seed + seat)) for seat in range(3)]
+        return [play_out(PRESETS[name], table, Random(1)) for name in ("classic", "perudo")]
+
+    assert places(1) == places(1)
+
+
+@pytest.mark.parametrize("beside", ["odds", "press", "cautious"])
+@pytest.mark.parametrize("name", ["classic", pytest.param("motes", marks=pytest.mark.thorough)])
+def test_mind_beats_each_of_the_others(name: str, beside: str) -> None:
+    wins = 0
+    for game in range(16):
+        whims = [Random(f"{game} {seat}") for seat in range(4)]
+        table = [LEVELS[beside](whim) for whim in whims]
+        table[game % 4] = MindPlayer(whims[game % 4])
+        wins += game % 4 in play_out(PRESETS[name], table, Random(game // 4)).winners
+    assert wins >= 7, "a fair share is 4"
+
+
+def test_mind_needs_no_account_of_the_rounds_before() -> None:
+    state, _ = apply(new_match(PRESETS["classic"], 3), Rolled())
+    state = play(state, "2x6")
+    assert MindPlayer(Random(1)).choose(view(state, 1, (2, 2, 3, 4, 5))) in view(state, 1).legal
+
+
+def test_mind_learns_who_bids_how() -> None:
+    mind = MindPlayer(Random(0))
+    others = [LEVELS[name](Random(1)) for name in ("cautious", "odds", "press")]
+    play_out(PRESETS["classic"], [mind, *others], Random(1))
+    for seat, model in ((1, 0), (2, 1), (3, 2)):
+        assert mind.habits[seat].weights[model] > 0.5
+
+
+def test_mind_learns_each_match_anew() -> None:
+    mind = MindPlayer(Random(1))
+    play_out(PRESETS["classic"], [mind, PressPlayer(Random(2))], Random(1))
+    assert mind.habits
+    mind.started(PRESETS["classic"], 0, 2)
+    assert not mind.habits
+
+
+def test_cautious_makes_the_safest_raise_and_calls_what_is_likelier_wrong() -> None:
+    state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
+    state = play(state, "2x3")
+    assert str(CautiousPlayer(Random(1)).choose(view(state, 1, (1, 3, 3, 5, 5)))) == "2x5"
+    assert CautiousPlayer(Random(1)).choose(view(play(state, "2x4", "5x4"), 1, (2, 3, 3, 5, 6))) == Liar()
+
+
+def test_press_makes_the_highest_bid_that_is_still_likely() -> None:
+    state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
+    hand = (1, 3, 3, 5, 6)
+    bid = PressPlayer(Random(1)).choose(view(state, 0, hand))
+    assert bid == Bid(4, 3)
+    assert at_least(4, 3, hand, 5, ones_wild=True) >= Fraction(3, 4) > at_least(5, 3, hand, 5, ones_wild=True)
+    assert PressPlayer(Random(1)).choose(view(play(state, "7x6"), 1, hand)) == Liar()
+
+
+def test_random_calls_as_often_as_it_bids() -> None:
+    state = play(apply(new_match(PRESETS["classic"], 3), Rolled())[0], "2x3")
+    rng = Random(1)
+    calls = sum(LEVELS["random"](rng).choose(view(state, 1, (1, 2, 3, 4, 5))) == Liar() for _ in range(200))
+    assert 70 < calls < 130
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -101,11 +180,10 @@ def test_its_matches_are_not_dull() -> None:
     assert sum(isinstance(move, Bid) for move in moves) > 2 * state.round
 
 
-def test_equal_generators_play_alike() -> None:
+def test_other_generators_play_otherwise() -> None:
     def moves(seed: int) -> list[Move]:
         return contest(PRESETS["perudo"], [OddsPlayer(Random(seed + seat)) for seat in range(3)], Random(1))[1]
 
-    assert moves(1) == moves(1)
     assert moves(1) != moves(50)
 
 
@@ -136,6 +214,22 @@ def test_it_answers_what_is_aimed_at_it_and_nothing_else() -> None:
     assert str(OddsPlayer(Random(1)).choose(view(other, 1))) == "pass"
 
 
+def test_it_plays_a_cursed_die_on_its_bidding_turn() -> None:
+    state = reach(table(3, "dark@0", "light@1", prize=3), "bidding")
+    played = [str(OddsPlayer(Random(seed)).choose(view(state, 0, (2, 2, 2, 2)))) for seed in range(10)]
+    assert "play dark@0 destroy light@1" in played
+
+
+def test_it_does_not_keep_neutral_to_the_last() -> None:
+    state = reach(table(2, "light@0", "grey@0", "blue@0", prize=6), "discard")
+    assert str(OddsPlayer(Random(1)).choose(view(state, 0))) == "lose neutral@0"
+
+
+def test_it_swaps_in_a_grey_before_it_leads() -> None:
+    sunset = reach(table(3, "neutral@0"), "sunset", loses="red@0")
+    assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play neutral@0 swap light@0"
+
+
 def test_it_loses_light_first_and_crowns_what_it_is_pledged_to() -> None:
     assert str(OddsPlayer(Random(1)).choose(view(reach(table(2), "discard"), 0))) == "lose light@0"
     state = play(reach(table(2), "bidding"), "evict 0")  # seat 1 is pledged to Cursed
@@ -147,3 +241,30 @@ def test_it_stakes_what_it_has(funds: int, tickets: int, seed: int) -> None:
     stake = OddsPlayer(Random(seed)).stake(funds, tickets)
     assert check_wager((stake.bet, funds, stake.tickets, tickets))
     assert ChancePlayer(Random(seed)).stake(funds, tickets) == Stake(0)
+
+
+def test_mind_saves_itself_with_light() -> None:
+    state = play(reach(table(2, "light@0", "grey@0", "neutral@0", "blue@0"), "bidding"), "9x2", "liar")
+    state, _ = show(state, "3", "44444")
+    move = MindPlayer(Random(1)).choose(view(state, 0))
+    assert isinstance(move, Power)
+    assert move.die.mote == "light"
+
+
+def test_mind_makes_itself_immune_before_it_leads() -> None:
+    sunset = reach(table(3, "grey@0"), "sunset", loses="red@0")
+    assert str(MindPlayer(Random(1)).choose(view(sunset, 0))) == "play grey@0"
+
+
+def test_mind_protects_what_is_its_own_with_blue() -> None:
+    night = reach(table(3, "dark@0", "light@1", "light@2", "blue@1", prize=3), "night")
+    aimed = play(night, "play dark@0 destroy light@1")
+    assert str(MindPlayer(Random(1)).choose(view(aimed, 1))) == "play blue@1"
+
+
+def test_mind_opens_high_where_no_accusation_counts() -> None:
+    sunset = reach(table(2, "grey@0"), "sunset", loses="red@0")
+    state = reach(play(sunset, "play grey@0"), "bidding")
+    bid = MindPlayer(Random(1)).choose(view(state, state.turn, (2, 2, 3)))
+    assert isinstance(bid, Bid)
+    assert bid.quantity >= 6, "the other player has to raise that"

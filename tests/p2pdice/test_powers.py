@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import p2pdice.powers
-from p2pdice import GROUPS, MOTES, POWERS, TWIN_SOULS, Power, parse_move
+from p2pdice import GROUPS, MOTES, POWERS, TWIN_SOULS, Event, Power, PowerEvent, parse_move
 from p2pdice.motes import Die
+from p2pdice.powers import EVENTS
 from p2pdice.powers.power import MotePower
 
 each_power = pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
@@ -38,6 +40,26 @@ def test_other_names_of_it_are_read(power: MotePower) -> None:
         assert parse_move(f"lose {alias}@1") == parse_move(f"lose {power.mote}@1")
 
 
+def test_each_die_has_a_letter_of_its_own_and_one_answers_others() -> None:
+    assert len({power.letter for power in POWERS.values()}) == len(POWERS)
+    assert {len(power.letter) for power in POWERS.values()} == {1}
+    assert any(power.is_answer for power in POWERS.values())
+
+
+@each_power
+def test_its_events_and_lasting_effects_are_its_own(power: MotePower) -> None:
+    """Tests that go through all events take these samples."""
+    assert all(EVENTS[type(event).__name__] is type(event) for event in power.events)
+    assert power.group == "cursed" or not any(event.resolves for event in power.events)
+    assert power.lasting is None or power.lasting.mote == power.mote
+
+
+def test_no_two_events_have_the_same_name_or_type() -> None:
+    samples = [event for power in POWERS.values() for event in power.events]
+    general = {event.type for event in get_args(Event) if event is not PowerEvent}
+    assert len(EVENTS) == len(samples) == len({event.type for event in samples} - general)
+
+
 @each_power
 def test_its_sentences_are_there_and_fit(power: MotePower) -> None:
     assert power.example in power.hint.format(example=power.example)
@@ -54,9 +76,10 @@ def test_a_move_takes_a_target_only_if_it_has_a_verb_for_it(power: MotePower) ->
 
 @each_power
 def test_only_a_cursed_die_answers_or_waits_for_a_roll(power: MotePower) -> None:
-    assert power.group == "cursed" or not (power.is_answer or power.needs_roll)
+    assert power.group == "cursed" or not (power.is_answer or power.outcomes)
 
 
 def test_each_pair_of_motes_has_a_twin_soul_and_no_name_is_there_twice() -> None:
     assert len(set(TWIN_SOULS.values())) == len(MOTES) * (len(MOTES) - 1) // 2
-    assert sum(len(power.souls) for power in POWERS.values()) == len(TWIN_SOULS)
+    for one, other in TWIN_SOULS:
+        assert (other in POWERS[one].souls) != (one in POWERS[other].souls)

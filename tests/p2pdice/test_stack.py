@@ -6,18 +6,19 @@ from typing import NamedTuple
 import pytest
 
 from p2pdice import (
-    DieDestroyed,
     Expect,
     IllegalMove,
     Play,
     PowerFailed,
-    PowerStopped,
     Roll,
     State,
     apply,
     legal_moves,
     parse_move,
 )
+from p2pdice.powers.blue import PowerStopped
+from p2pdice.powers.dark import DieDestroyed
+from p2pdice.powers.red import Block
 
 from .scripted import die, listed, play, reach, table
 
@@ -45,7 +46,7 @@ def night(*dice: str, players: int = 3) -> State:
 def test_blue_needs_something_on_the_stack() -> None:
     state = night("dark@0", "light@0", "blue@0", "blue@1")
     assert not [move for move in listed(state) if "blue" in move.split("destroy")[0]]
-    with pytest.raises(IllegalMove, match="answers what another player put"):
+    with pytest.raises(IllegalMove, match="answers the power that another player put"):
         play(state, "play blue@0")
 
 
@@ -160,7 +161,7 @@ def test_red_is_not_rolled_when_its_target_or_its_player_leaves() -> None:
     assert (by_target.phase, by_target.turn) == ("night", 2)
     assert (by_player.phase, by_player.turn) == ("night", 2)
     assert by_target.motes is not None
-    assert by_target.motes.blocked == ()
+    assert by_target.motes.lasting == ()
 
 
 def test_the_roll_goes_on_when_somebody_else_leaves() -> None:
@@ -168,7 +169,7 @@ def test_the_roll_goes_on_when_somebody_else_leaves() -> None:
     assert state.expects == (Expect.ROLL, (0, 1))
     state, _ = apply(state, Roll(3))
     assert state.motes is not None
-    assert state.motes.blocked == ((1, "cursed", 0),)
+    assert state.motes.lasting == (Block(1, 0, "cursed"),)
 
 
 # All lines of play of small nights

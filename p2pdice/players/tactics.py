@@ -1,6 +1,6 @@
-"""How the house plays dice with powers. The appeal of each is in its record: see :mod:`p2pdice.powers`.
+"""How the simple house bots play dice with powers. The appeal of each die is in its record: see :mod:`p2pdice.powers`.
 
-All rules of thumb look one step ahead, and know only what the view shows.
+All rules of thumb look one step ahead, and know only the view.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from p2pdice.views import View
 
 
 def choose_power(view: View, moves: Sequence[Move], rng: Random) -> Move:
-    """Return the move where dice can only be played, lost or crowned.
+    """Return the move to make where dice can only be played, lost or crowned.
 
     :param moves: the listed moves; there is at least one.
     """
@@ -29,11 +29,15 @@ def choose_power(view: View, moves: Sequence[Move], rng: Random) -> Move:
         return next(
             (move for move in moves if isinstance(move, Crown) and POWERS[move.die.mote].group == pledge), moves[0]
         )
-    powers = [move for move in moves if isinstance(move, Power)]
     if motes.stack:
-        return powers[0] if powers and _hurts(view, motes) else PASS
+        return moves[0] if isinstance(moves[0], Power) and _hurts(view, motes) else PASS
+    return wanted_power(view, [move for move in moves if isinstance(move, Power)], rng) or PASS
+
+
+def wanted_power(view: View, powers: Sequence[Power], rng: Random) -> Power | None:
+    """Return the most wanted of these plays; None if it is better to keep all dice."""
     wanted = [(appeal, move) for move in powers if (appeal := _appeal(view, move, rng)) > 0]
-    return max(wanted, key=lambda pair: pair[0])[1] if wanted else PASS
+    return max(wanted, key=lambda pair: pair[0])[1] if wanted else None
 
 
 def is_about_powers(moves: Sequence[Move]) -> bool:

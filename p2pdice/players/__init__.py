@@ -1,0 +1,44 @@
+"""Players that are programs: the interface of a bot, and the house bots by level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from types import MappingProxyType
+from typing import Final
+
+from p2pdice.players.house import CautiousPlayer, OddsPlayer, PressPlayer, RandomPlayer
+from p2pdice.players.mind import MindPlayer
+from p2pdice.players.player import Player
+
+LEVELS: Final[Mapping[str, Callable[[Random], Player]]] = MappingProxyType(
+    {
+        "random": RandomPlayer,
+        "cautious": CautiousPlayer,
+        "press": PressPlayer,
+        "odds": OddsPlayer,
+        "mind": MindPlayer,
+    }
+)
+"""The house bots by the name of their level. Each is made with a generator, its only source of randomness."""
+
+
+def house_player(level: str, rng: Random) -> Player:
+    """Return a house bot of this level.
+
+    :param rng: its only source of randomness.
+    :raises KeyError: if there is no such level.
+    """
+    return LEVELS[level](rng)
+
+
+__all__ = [
+    "LEVELS",
+    "CautiousPlayer",
+    "MindPlayer",
+    "OddsPlayer",
+    "Player",
+    "PressPlayer",
+    "RandomPlayer",
+    "house_player",
+]

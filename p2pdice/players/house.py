@@ -1,0 +1,140 @@
+"""The base of the house bots, and the simple ones, which look at their own dice and one move ahead."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+from p2pdice.moves import LIAR, Bid, Move, Power, Stake
+from p2pdice.players.player import Player
+from p2pdice.players.tactics import choose_power, is_about_powers, wanted_power
+from p2pdice.players.weighing import weigh
+from p2pdice.views import View
+
+
+class RandomPlayer(Player):
+    """``random``: any legal move.
+
+    It draws a kind of move first: most legal moves are bids, so it would hardly ever call otherwise.
+
+    :param rng: its only source of randomness; the same generator and views give the same moves.
+    """
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def choose(self, view: View) -> Move:
+        """Return any legal move."""
+        kinds: dict[type, list[Move]] = {}
+        for move in view.legal:
+            kinds.setdefault(type(move), []).append(move)
+        return self._rng.choice(self._rng.choice(list(kinds.values())))
+
+
+class HousePlayer(Player):
+    """A bot that plays dice with powers by :mod:`p2pdice.players.tactics`; how it bids and calls is its own.
+
+    :param rng: its only source of randomness; the same generator and views give the same moves.
+    """
+
+    AUDACITY = 0.5
+    """How often it opens a round with the highest bid listed if it is immune, as an accusation would be void."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def choose(self, view: View) -> Move:
+        """Return a legal move."""
+        listed = view.legal
+        motes = view.state.motes
+        if motes is not None:
+            if is_about_powers(listed):
+                return self.choose_power(view, listed)
+            if isinstance(listed[-1], Power):
+                power = self.power_before_bidding(view, [move for move in listed if isinstance(move, Power)])
+                if power is not None:
+                    return power
+                listed = [move for move in listed if not isinstance(move, Power)]
+            standing = view.state.bid
+            if standing is None:
+                if view.seat in motes.immune and self._rng.random() < self.AUDACITY:
+                    return listed[-1]
+            elif standing.seat in motes.immune and LIAR in listed:
+                return LIAR  # the raise that follows is due anyway, and this spends the immunity
+        bids = [move for move in listed if type(move) is Bid]
+        return self.bid_or_call(view, bids, listed[len(bids) :])
+
+    @abstractmethod
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        """Return one of these moves; ``calls`` are liar and exact, or the sides to take."""
+
+    def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
+        """Return one of these moves in a window, as an answer, or to lose or crown a die."""
+        return choose_power(view, moves, self._rng)
+
+    def power_before_bidding(self, view: View, powers: Sequence[Power]) -> Power | None:
+        """Return the power to play before one's own bid or call; None for none."""
+        return wanted_power(view, powers, self._rng)
+
+    def stake(self, funds: int, tickets: int) -> Stake:
+        """Bet up to a fifth of the funds, and no tickets."""
+        return Stake(self._rng.randint(0, funds // 5))
+
+
+class CautiousPlayer(HousePlayer):
+    """``cautious``: the safest raise, the lowest of several; calls when the call is likelier right than that raise."""
+
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        bidding, calling = weigh(view, bids, calls)
+        safest = max(bidding, default=-1.0)
+        likeliest = max(calling, default=-1.0)
+        return calls[calling.index(likeliest)] if likeliest > safest else bids[bidding.index(safest)]
+
+
+class PressPlayer(HousePlayer):
+    """``press``: the highest bid that is still likely; calls when the call is likelier right than that bid."""
+
+    OPENING: Final = 0.75
+    """The least chance to stand with which it opens."""
+    RAISE: Final = 0.70
+    """The least chance to stand with which it raises. If no raise has it, it makes the safest one."""
+
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        bidding, calling = weigh(view, bids, calls)
+        likeliest = max(calling, default=-1.0)
+        weight, bid = -1.0, None
+        if bids:
+            least = min(self.RAISE if view.state.bids else self.OPENING, max(bidding))
+            # The likeliest bid of the highest quantity; among equals that of the highest face.
+            likely = [
+                (move.quantity, chance, move.face)
+                for move, chance in zip(bids, bidding, strict=True)
+                if chance >= least
+            ]
+            quantity, weight, face = max(likely)
+            bid = Bid(quantity, face)
+        return calls[calling.index(likeliest)] if bid is None or likeliest > weight else bid
+
+
+class OddsPlayer(HousePlayer):
+    """``odds``: the likeliest of raises and calls, with some trust in the standing bid, and a bluff now and then."""
+
+    TRUST: Final = 0.35
+    """How far a bid counts as evidence: see :func:`p2pdice.players.weighing.weigh`."""
+    BLUFF: Final = 0.15
+    """How often it bluffs."""
+    NERVE: Final = 0.25
+    """The least chance to stand that a bluff may have."""
+
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        bidding, calling = weigh(view, bids, calls, self.TRUST)
+        # A call that is all but sure is better than a bluff.
+        if max(calling, default=0.0) < 0.8:
+            bold = [bid for bid, weight in zip(bids, bidding, strict=True) if weight >= self.NERVE]
+            if bold and self._rng.random() < self.BLUFF:
+                return self._rng.choice(bold)
+        weights = [*bidding, *calling]
+        least = max(weights) - 0.02
+        return self._rng.choice([(*bids, *calls)[index] for index, weight in enumerate(weights) if weight > least])

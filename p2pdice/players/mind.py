@@ -1,0 +1,175 @@
+"""``mind``: guesses the hands of the others from their bids, and plays rounds out in its head before it moves.
+
+How it chooses a bid or a call::
+
+    bids of the round ──┐
+    how each has bid ───┼──▶ beliefs on hands ──▶ worlds: hands and ways to bid, drawn together
+                        │                               │
+    each promising move ──▶ the round is played out in every world ──▶ dice left ──▶ chance to win
+
+=================================  ===============================================================================
+:mod:`p2pdice.players.rounds`      the moves that the engine allows in a round, and the outcome of a call
+:mod:`p2pdice.players.hands`       a hand, and the chances of bids as its owner sees them
+:mod:`p2pdice.players.bidders`     models of bidders
+:mod:`p2pdice.players.beliefs`     the models that the others seem to follow, and the hands that they may hold
+:mod:`p2pdice.players.playouts`    rounds played out, to compare moves
+:mod:`p2pdice.players.shares`      the chance to win with the dice that are left
+:mod:`p2pdice.players.foresight`   dice with powers
+=================================  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
+from p2pdice.moves import Bid, Exact, Liar, Move, Pass, Power, Side
+from p2pdice.players import foresight
+from p2pdice.players.beliefs import Belief, Habits
+from p2pdice.players.hands import Held, held
+from p2pdice.players.house import HousePlayer, OddsPlayer
+from p2pdice.players.playouts import Thought
+from p2pdice.players.rounds import EXACT, LIAR, Action, Round, Turn
+from p2pdice.players.weighing import is_good_to_be_right
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import NOBODY, StandingBid, State
+from p2pdice.views import View
+
+
+class MindPlayer(HousePlayer):
+    """``mind``: see the module.
+
+    :param rng: its only source of randomness; the same generator, views and events give the same moves.
+    """
+
+    AUDACITY = 0.0  # it works out how high an immune player can bid
+    HANDS: Final = 40
+    """How many hands of each other player it weighs."""
+    HANDS_IN_ALL: Final = 160
+    """No more than this of all others together."""
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(rng)
+        self._simple = OddsPlayer(rng)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.habits: defaultdict[int, Habits] = defaultdict(Habits)
+        """By seat: how the others seem to bid."""
+        self._begun: tuple[tuple[int, ...], tuple[int, ...], bool, int] | None = None
+        self._bids: list[StandingBid] = []
+        self._call: tuple[int, Action] | None = None
+        self._believed: tuple[object, int, Mapping[int, Belief]] = (None, 0, {})
+        self._wild = False
+        self._round: Round | None = None
+        self._ruleset: Ruleset | None = None
+        self._me = NOBODY
+
+    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:
+        self._forget()
+        self._ruleset, self._me = ruleset, seat
+
+    # Learning
+
+    def happened(self, event: Event) -> None:
+        kind = type(event)
+        if kind is BidMade:
+            assert isinstance(event, BidMade)
+            self._bids.append(StandingBid(event.quantity, event.face, event.seat))
+        elif kind is RoundStarted:
+            assert isinstance(event, RoundStarted)
+            live = tuple(seat for seat, number in enumerate(event.dice) if number)
+            self._begun = (event.dice, live, event.palifico, event.round)
+            self._bids, self._call = [], None
+        elif kind is ChallengeCalled:
+            assert isinstance(event, ChallengeCalled)
+            self._call = (event.seat, LIAR if event.call == "liar" else EXACT)
+        elif kind is AccusationVoid:
+            self._call = None
+        elif kind is HandsShown:
+            assert isinstance(event, HandsShown)
+            if self._begun is not None and self._ruleset is not None:
+                self._learn(event, Round(self._ruleset, *self._begun))
+                self._begun = None
+
+    def _learn(self, shown: HandsShown, round_: Round) -> None:
+        decisions: defaultdict[int, list[tuple[Held, Turn, Action]]] = defaultdict(list)
+        standing = first = 0
+        actions = [(bid.seat, bid.quantity * 8 + bid.face) for bid in self._bids]
+        if self._call is not None:
+            actions.append(self._call)
+        for index, (seat, action) in enumerate(actions):
+            hand = shown.hands[seat]
+            turn = round_.turn(seat, standing, first, round_.made(self._bids[:index]))
+            first = first or action % 8
+            wild = round_.ones_wild(first)
+            if hand and seat != self._me:
+                decisions[seat].append((held(hand, round_.total, wild), turn, action))
+            standing = action
+        for seat, own in decisions.items():
+            self.habits[seat].learn(own)
+
+    # Choosing
+
+    def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
+        if isinstance(moves[-1], Pass):
+            return foresight.best(view.state, view.seat, moves)
+        return super().choose_power(view, moves)
+
+    def power_before_bidding(self, view: View, powers: Sequence[Power]) -> Power | None:
+        return foresight.better_than_none(view.state, view.seat, powers)
+
+    def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
+        state = view.state
+        if not is_good_to_be_right(state.ruleset):
+            return self._simple.bid_or_call(view, bids, calls)
+        round_ = self._round_of(state)
+        beliefs = self._beliefs(view, round_)
+        thought = Thought(view, round_, beliefs, self._rng)
+        if calls and isinstance(calls[0], Side):
+            return self._side(thought, calls)
+        action = thought.choose(any(isinstance(call, Liar) for call in calls))
+        if action >= 8:
+            return Bid(*divmod(action, 8))
+        kind = Exact if action == EXACT else Liar
+        return next(call for call in calls if isinstance(call, kind))
+
+    def _side(self, thought: Thought, calls: Sequence[Move]) -> Move:
+        quantity, face, _ = thought.view.state.bids[-1]
+        worlds = thought.worlds(100)
+        true = sum(world.counts[face] >= quantity for world in worlds)
+        return next(call for call in calls if isinstance(call, Side) and (call.side == "accused") == (2 * true > 100))
+
+    def _round_of(self, state: State) -> Round:
+        terms = (state.ruleset, state.dice, state.live, state.palifico, state.round)
+        if self._round is None or self._round.terms != terms:
+            self._round = Round(*terms)
+        return self._round
+
+    def _beliefs(self, view: View, round_: Round) -> Mapping[int, Belief]:
+        """Return the hands that the others may hold after all bids so far."""
+        state = view.state
+        wild = round_.ones_wild(state.bids[0].face if state.bids else 0)
+        key = (state.round, state.dice, state.live, view.hand)
+        known, taken, beliefs = self._believed
+        if known != key or taken > len(state.bids) or wild != self._wild:
+            taken = 0
+            others = [seat for seat, number in enumerate(state.dice) if number and seat != view.seat]
+            hands = min(self.HANDS, self.HANDS_IN_ALL // len(others)) if others else 0
+            beliefs = {
+                seat: Belief(state.dice[seat], round_.total, wild, self.habits[seat], hands, self._rng)
+                for seat in others
+            }
+        standing = first = 0
+        for index, (quantity, face, seat) in enumerate(state.bids):
+            action = quantity * 8 + face
+            if index >= taken and seat in beliefs:
+                beliefs[seat].bid(round_.turn(seat, standing, first, round_.made(state.bids[:index])), action)
+            first = first or face
+            standing = action
+        self._believed = (key, len(state.bids), beliefs)
+        self._wild = wild
+        return beliefs

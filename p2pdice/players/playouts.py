@@ -1,0 +1,231 @@
+"""How ``mind`` plays a round out in its head, for each promising move.
+
+In a *world* every other player has a hand and a way to bid. The others follow their models. When the turn comes back to
+this bot, it may not look at the world. It makes the move that is best over all worlds that lead to the same standing
+bid. All moves are tried in the same worlds, and moves that do badly in the first worlds are dropped. The effort is
+bounded by a number of replies, not by a time, so that the same seed gives the same moves.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from p2pdice.players.beliefs import Belief
+from p2pdice.players.bidders import Bidder, Presser
+from p2pdice.players.hands import Held, held
+from p2pdice.players.rounds import EXACT, LIAR, Action, Made, Round, Turn
+from p2pdice.players.shares import share
+from p2pdice.views import View
+
+
+class Standing(NamedTuple):
+    """The state of a round that is played out, as far as the next moves depend on it."""
+
+    bid: Action
+    bidder: int
+    immune: frozenset[int]
+    """Seats whose next accuser has to raise instead."""
+    made: Made
+    """Bids that may not be made again."""
+
+
+class World:
+    """Hands that the others may hold, and how they bid with them."""
+
+    __slots__ = ("bidders", "counts", "helds", "replies", "whims")
+
+    def __init__(self, helds: dict[int, Held], bidders: dict[int, Bidder], whims: dict[int, float]) -> None:
+        self.helds, self.bidders, self.whims = helds, bidders, whims
+        self.counts = [sum(column) for column in zip(*[had.counts for had in helds.values()], strict=True)]
+        self.replies: dict[int, Action] = {}
+
+
+class Thought:
+    """The search for one move."""
+
+    STEPS: Final = ((40, 12, 2), (8, 16, 2), (3, 32, 2))
+    """For each step: how many of the best moves so far are kept, in how many more worlds they are tried, and how often
+    the turn can come back to this bot with a choice.
+    """
+    EFFORT: Final = 2_500
+    """No step is begun after this many replies of others."""
+    LONG_STEPS: Final = ((40, 2, 0), (10, 2, 0), (5, 3, 1), (4, 4, 1), (3, 8, 1), (3, 8, 1))
+    """The same where no bid may be repeated: there many replies follow before somebody calls."""
+    LONG_EFFORT: Final = 800
+
+    def __init__(self, view: View, round_: Round, beliefs: Mapping[int, Belief], rng: Random) -> None:
+        self.view, self.round, self.rng, self.beliefs = view, round_, rng, beliefs
+        state = view.state
+        self.me = view.seat
+        self.first = state.bids[0].face if state.bids else 0
+        self.own = held(view.hand, round_.total, round_.ones_wild(self.first))
+        self.made = round_.made(state.bids)
+        self.tracks = round_.forbids_repeats
+        self.raises: dict[Standing, set[Action]] = {}
+        self.policy: Bidder = Presser(0.6, 0.6, 0.35)
+        self.immune = frozenset(state.motes.immune) if state.motes is not None else frozenset()
+        self._shares: dict[tuple[int, int, bool, Action, tuple[int, ...]], float] = {}
+        self.played = 0
+
+    # Worlds
+
+    def worlds(self, number: int) -> list[World]:
+        drawn = {seat: belief.draw(number) for seat, belief in self.beliefs.items()}
+        rng, me, own = self.rng.random, self.me, self.own
+        worlds = []
+        for index in range(number):
+            helds, bidders, whims = {me: own}, {}, {}
+            for seat, pairs in drawn.items():
+                helds[seat], bidders[seat] = pairs[index]
+                whims[seat] = rng()
+            worlds.append(World(helds, bidders, whims))
+        return worlds
+
+    # Calls
+
+    def called(self, world: World, caller: int, bidder: int, standing: Action, call: Action) -> float:
+        """Return this bot's chance to win the match after a call."""
+        quantity, face = divmod(standing, 8)
+        right = self.round.is_right(call, quantity, world.counts[face])
+        sided: tuple[int, ...] = ()
+        if self.round.ruleset.siding:
+            found = []
+            for seat in self.round.live:
+                if seat not in (caller, bidder):
+                    row = world.helds[seat].chances[face]
+                    stands = row[quantity] if quantity < len(row) else 0.0
+                    if (1 - stands >= stands) == right:
+                        found.append(seat)
+            sided = tuple(found)
+        key = (caller, bidder, right, call, sided)
+        chance = self._shares.get(key)
+        if chance is None:
+            dice = self.round.dice_after(call, caller, bidder, right, sided)
+            chance = self._shares[key] = share(self.round.ruleset, dice, self.round.live, self.me)
+        return chance
+
+    # Playing out
+
+    def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Standing) -> float:
+        """Return the sum over the worlds of this bot's chance to win, after this bot bids on ``table``."""
+        me, following, turn_of = self.me, self.round.following, self.round.turn
+        tracks = self.tracks
+        made = table.made | 1 << action if tracks else 0
+        begun = Standing(action, me, table.immune, made)
+        total = 0.0
+        fresh = 0
+        back: defaultdict[Standing, list[World]] = defaultdict(list)
+        for world in worlds:
+            standing, bidder, immune, made = begun
+            seat = following[me]
+            while seat != me:
+                may_call = bidder not in immune
+                is_usual = may_call
+                if tracks:
+                    turn = turn_of(seat, standing, first, 0, may_call)
+                    is_usual = may_call and not made & turn.lowest
+                key = standing * 16 + seat
+                reply = world.replies.get(key) if is_usual else None
+                if reply is None:
+                    fresh += 1
+                    turn = turn_of(seat, standing, first, made, may_call)
+                    reply = world.bidders[seat].act(world.helds[seat], turn, world.whims[seat])
+                    if is_usual:
+                        world.replies[key] = reply
+                if reply < 8:
+                    total += self.called(world, seat, bidder, standing, reply)
+                    break
+                if not may_call:
+                    immune -= {bidder}
+                if tracks:
+                    made |= 1 << reply
+                standing, bidder, seat = reply, seat, following[seat]
+            else:
+                back[Standing(standing, bidder, immune, made)].append(world)
+        self.played += len(worlds) + fresh
+        for standing_now, group in back.items():
+            total += self._mine(standing_now, group, first, depth)
+        return total
+
+    def _mine(self, table: Standing, group: list[World], first: int, depth: int) -> float:
+        """Return the same sum where the turn comes back to this bot, at the same bid in all these worlds."""
+        me = self.me
+        may_call = table.bidder not in table.immune
+        turn = self.round.turn(me, table.bid, first, table.made, may_call)
+        call = sum(self.called(world, me, table.bidder, table.bid, LIAR) for world in group)
+        if not turn.options:
+            return call
+        if not may_call:
+            table = table._replace(immune=table.immune - {table.bidder})
+        if depth <= 0:
+            action = self.policy.act(self.own, turn, 0.5)
+            if action < 8:
+                return call
+            return self.bid(action, group, first, -1, table) if depth == 0 else call
+        raises = self.raises.get(table)
+        if raises is None:
+            raises = {self._raise(turn, least) for least in (1.0, 0.7, 0.4)}
+            if not self.tracks:
+                self.raises[table] = raises
+        depth = depth - 1 if len(group) > 5 else 0
+        best = max(self.bid(action, group, first, depth, table) for action in raises)
+        return max(best, call) if may_call else best
+
+    def _raise(self, turn: Turn, least: float) -> Action:
+        return Presser(least, least).act(self.own, turn._replace(may_call=False, may_exact=False), 0.5)
+
+    # Choosing
+
+    def candidates(self, turn: Turn) -> list[Action]:
+        """Return the promising bids."""
+        chances = self.own.chances
+        found: set[Action] = set()
+        for face, low, high in turn.options:
+            row = chances[face]
+            found.add(low * 8 + face)
+            quantity = low
+            for least in (0.65, 0.3) if self.tracks else (0.85, 0.65, 0.45, 0.3, 0.15):
+                while quantity < high and quantity + 1 < len(row) and row[quantity + 1] >= least:
+                    quantity += 1
+                if quantity > low:
+                    found.add(quantity * 8 + face)
+        if self.me in self.immune:
+            found.update(high * 8 + face for face, low, high in turn.options)
+        return sorted(action for action in found if not self.made >> action & 1)
+
+    def choose(self, may_call: bool) -> Action:
+        """Return the best action."""
+        bids = self.view.state.bids
+        standing = bids[-1].quantity * 8 + bids[-1].face if bids else 0
+        turn = self.round.turn(self.me, standing, self.first, self.made, may_call)
+        scores: dict[Action, float] = dict.fromkeys(self.candidates(turn), 0.0)
+        if turn.may_call:
+            scores[LIAR] = 0.0
+        if turn.may_exact:
+            scores[EXACT] = 0.0
+        if len(scores) == 1:
+            return next(iter(scores))
+        drawn = 0
+        steps, effort = (self.LONG_STEPS, self.LONG_EFFORT) if self.tracks else (self.STEPS, self.EFFORT)
+        for left, number, depth in steps:
+            if len(scores) > left:
+                kept = sorted(scores, key=lambda action: -scores[action])[:left]
+                scores = {action: scores[action] for action in kept}
+            worlds = self.worlds(number)
+            for action in scores:
+                scores[action] += self._sum(action, worlds, standing, depth)
+            drawn += number
+            if self.played > effort:
+                break
+        best = max(scores.values())
+        return self.rng.choice([action for action, score in scores.items() if score > best - 0.004 * drawn])
+
+    def _sum(self, action: Action, worlds: list[World], standing: Action, depth: int) -> float:
+        if action < 8:
+            bidder = self.view.state.bids[-1].seat
+            return sum(self.called(world, self.me, bidder, standing, action) for world in worlds)
+        first = self.first or action % 8
+        return self.bid(action, worlds, first, depth, Standing(standing, self.me, self.immune, self.made))

@@ -1,0 +1,58 @@
+"""Solve the tables, write them beside this module, and say how good they are.
+
+    python -m p2pdice.solved [--tables 1-1 1-2 …] [--iterations 500] [--check]
+
+A table is named by the dice of the player who opens and those of the other. ``--check`` solves nothing, but checks the
+files.
+Solving needs numpy (the extra ``vector``), and some ten minutes for all nine tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from p2pdice.solved.exploitability import bounds
+from p2pdice.solved.policy import file_name, pack, policy
+from p2pdice.solved.rounds import MOST, beginning, sequences
+
+TABLES: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, MOST + 1), repeat=2)]
+
+
+def solve(opener: int, responder: int, iterations: int) -> None:
+    """Solve a table, and write it."""
+    from p2pdice.solved.solve import Solver  # it needs numpy, which a check does without
+
+    solver = Solver(beginning(opener, responder))
+    for _ in range(iterations):
+        solver.iterate()
+    path = Path(__file__).with_name(file_name(opener, responder))
+    path.write_bytes(pack(opener, responder, solver.policy()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
+    parser.add_argument("--iterations", type=int, default=500)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    print("| opens with | against | bid sequences | opener wins % | exploitability % | KiB |")
+    print("| ---: | ---: | ---: | --- | ---: | ---: |")
+    for table in options.tables:
+        opener, responder = map(int, table.split("-"))
+        if not options.check:
+            solve(opener, responder, options.iterations)
+        low, high = bounds(beginning(opener, responder), policy(opener, responder).weights)
+        size = Path(__file__).with_name(file_name(opener, responder)).stat().st_size / 1024
+        number = sum(1 for _ in sequences(beginning(opener, responder)))
+        print(
+            f"| {opener} | {responder} | {number:,} | {100 * low:.2f}–{100 * high:.2f}"
+            f" | {50 * (high - low):.3f} | {size:.0f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The policies of the solved tables: their form on the disk, and the moves drawn from them.
+
+A table is named by the dice of the player who opens the round and those of the other. Its file is compressed by zlib.
+It has an entry for each sequence of bids after which the player on turn does not call with every hand::
+
+    the number of bids, a byte for each            a bid is 6 * (quantity - 1) + face
+    the length of the rest, 2 bytes
+    for each hand that does not always call: its number, the number of moves, and each move with its weight
+
+A hand's number is its place in :func:`p2pdice.solved.rounds.hands`; as a move, 0 is a call. Weights are 1 to 255.
+Without an entry the policy calls. Most of these places are never reached, as the player has bid otherwise before.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib import resources
+from random import Random
+from typing import Final
+
+from p2pdice.inputs import Hand
+from p2pdice.moves import LIAR, Bid, Liar
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.solved.rounds import MOST, hands
+from p2pdice.views import View
+
+HEAVIEST: Final = 255
+"""The weight of a move that is certain."""
+
+Weights = Mapping[Bid | Liar, int]
+"""How often to make each move, in proportion."""
+_CALL: Final[Weights] = {LIAR: 1}
+
+
+def _number(move: Bid | Liar) -> int:
+    return 6 * (move.quantity - 1) + move.face if isinstance(move, Bid) else 0
+
+
+def _move(number: int) -> Bid | Liar:
+    return Bid((number - 1) // 6 + 1, (number - 1) % 6 + 1) if number else LIAR
+
+
+@cache
+def _numbered(dice: int) -> dict[Hand, int]:
+    return {hand: number for number, hand in enumerate(hands(dice))}
+
+
+class Policy:
+    """How both players play one table.
+
+    :param packed: as :func:`pack` returns it.
+    """
+
+    def __init__(self, opener: int, responder: int, packed: bytes) -> None:
+        self._dice = (opener, responder)
+        self._sequences: dict[bytes, bytes] = {}
+        data = zlib.decompress(packed)
+        at = 0
+        while at < len(data):
+            body = at + 1 + data[at]
+            end = body + 2 + int.from_bytes(data[body : body + 2])
+            self._sequences[data[at + 1 : body]] = data[body + 2 : end]
+            at = end
+
+    def weights(self, bids: Sequence[Bid], hand: Hand) -> Weights:
+        """Return the weights of the moves after these bids, for this hand of the player on turn."""
+        if any(bid.quantity > sum(self._dice) for bid in bids):
+            return _CALL  # no such bid is in a table, and none is true
+        entry = self._sequences.get(bytes(map(_number, bids)), b"")
+        number = _numbered(self._dice[len(bids) % 2])[hand]
+        at = 0
+        while at < len(entry):
+            end = at + 2 + 2 * entry[at + 1]
+            if entry[at] == number:
+                return {_move(entry[index]): entry[index + 1] for index in range(at + 2, end, 2)}
+            at = end
+        return _CALL
+
+
+def pack(opener: int, responder: int, policy: Mapping[tuple[Bid, ...], Mapping[Hand, Weights]]) -> bytes:
+    """Return the file of a table.
+
+    :param policy: the weights of moves after each sequence of bids, by hand of the player on turn.
+    """
+    data = bytearray()
+    for bids, by_hand in sorted(policy.items(), key=lambda item: bytes(map(_number, item[0]))):
+        numbers = _numbered((opener, responder)[len(bids) % 2])
+        body = bytearray()
+        for hand, weights in by_hand.items():
+            if set(weights) != {LIAR}:
+                body += bytes((numbers[hand], len(weights)))
+                body += bytes(value for move, weight in weights.items() for value in (_number(move), weight))
+        if body:
+            data += bytes((len(bids), *map(_number, bids))) + len(body).to_bytes(2) + body
+    return zlib.compress(bytes(data), 9)
+
+
+def file_name(opener: int, responder: int) -> str:
+    """Return the name of the file of a table, which lies beside this module."""
+    return f"{opener}-{responder}.policy"
+
+
+@cache
+def policy(opener: int, responder: int) -> Policy:
+    """Return the policy that comes with the package for a table with so many dice, 1 to 3 each."""
+    return Policy(opener, responder, resources.files(__package__).joinpath(file_name(opener, responder)).read_bytes())
+
+
+@lru_cache(maxsize=16)
+def is_classic(ruleset: Ruleset) -> bool:
+    """Whether rounds of two players are played as in classic: the dice at the start and the stakes do not matter."""
+    classic = PRESETS["classic"]
+    return replace(ruleset, dice=classic.dice, stakes=classic.stakes) == classic
+
+
+def solved_move(view: View, rng: Random) -> Bid | Liar | None:
+    """Return a move of the policy, or None if the round that is bid in has not been solved.
+
+    The policy wins the round as often as anybody can against the best opponent. It does the same for the match: a round
+    costs its loser one die and the lead, however it was lost, so only the chance to win the round counts.
+
+    :param view: that of the player on turn, in the section of bidding.
+    :param rng: draws one of the moves that the policy mixes.
+    """
+    state = view.state
+    if len(state.live) != 2 or max(state.dice) > MOST or not is_classic(state.ruleset):
+        return None
+    other = next(seat for seat in state.live if seat != state.leader)
+    table = policy(state.dice[state.leader], state.dice[other])
+    weights = table.weights([Bid(bid.quantity, bid.face) for bid in state.bids], view.hand)
+    return rng.choices(list(weights), list(weights.values()))[0]

@@ -1,0 +1,380 @@
+"""Thousands of matches side by side, for programs that learn or search: each field of the state is one array.
+
+Needs numpy (``pip install 'p2pdice[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
+:mod:`p2pdice.bids`. The others are written again for arrays, and a test plays both on the same dice and moves.
+
+>>> from p2pdice import PRESETS
+>>> matches = Matches(PRESETS["classic"], players=4, count=1000)
+>>> rng = np.random.default_rng(1)
+>>> while not matches.is_over.all():
+...     matches.deal(matches.roll(rng))
+...     matches.play(matches.random_moves(rng))
+>>> int(matches.places.min()), matches.places.shape
+(0, (1000, 4))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from p2pdice.bidding import LAST_EXACT_ROUND
+from p2pdice.bids import raises
+from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
+from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
+
+Ints = NDArray[np.int16]
+Faces = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+
+CALL_LIAR: Final = 0
+CALL_EXACT: Final = 1
+_CALLS: Final[dict[int, Move]] = {CALL_LIAR: LIAR, CALL_EXACT: EXACT}
+_FACES: Final = len(FACES)
+
+
+def encode(move: Move) -> int:
+    """Return a move as a number: 0 liar, 1 exact, ``6 * quantity + face - 1`` a bid.
+
+    >>> encode(Bid(3, 5)), decode(22)
+    (22, Bid(quantity=3, face=5))
+
+    :raises UnexpectedInput: for a move of rules that are not played here.
+    """
+    if isinstance(move, Bid):
+        return _FACES * move.quantity + move.face - 1
+    if move in (LIAR, EXACT):
+        return CALL_LIAR if move == LIAR else CALL_EXACT
+    raise UnexpectedInput(f"{move} is not a move of these rules")
+
+
+def decode(number: int) -> Move:
+    """Return the move of a number: see :func:`encode`.
+
+    :raises UnexpectedInput: for a number that no move has.
+    """
+    if number >= _FACES:
+        return Bid(number // _FACES, number % _FACES + 1)
+    if number not in _CALLS:
+        raise UnexpectedInput(f"no move has the number {number}")
+    return _CALLS[number]
+
+
+def array(values: Sequence[float], kind: str) -> NDArray[Any]:
+    """Return values as an array of this numpy type: for :mod:`p2pdice.environment`, which does not import numpy."""
+    return np.array(values, kind)
+
+
+def is_supported(ruleset: Ruleset) -> bool:
+    """Whether such matches can be played here: no motes, no siding, the last player standing wins, no ``either``."""
+    return not (
+        ruleset.motes
+        or ruleset.siding
+        or ruleset.stakes
+        or ruleset.goal != "last-standing"
+        or ruleset.verdict != "loser-loses-die"
+        or ruleset.raise_ == "either"
+    )
+
+
+SUPPORTED: Final = tuple(name for name, ruleset in PRESETS.items() if is_supported(ruleset))
+"""The presets that can be played here."""
+
+
+class Matches:
+    """Matches of one ruleset and number of players. Index 0 of each array is the match, a seat is index 1.
+
+    A match awaits dice (:meth:`deal`), then moves (:meth:`play`) until somebody calls; then dice again, or it is over.
+
+    :param first: the seat that leads the first round, one for all or one for each match.
+    :raises RulesetError: for rules that are not played here.
+    :raises UnexpectedInput: unless there are 2 to 10 players, and each first seat is one of them.
+    """
+
+    def __init__(self, ruleset: Ruleset, players: int, count: int, first: int | Ints = 0) -> None:
+        if not is_supported(ruleset):
+            raise RulesetError(f"these rules are not played side by side; those that are: {', '.join(SUPPORTED)}")
+        if not MIN_PLAYERS <= players <= MAX_PLAYERS:
+            raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
+        self.ruleset = ruleset
+        self.players = players
+        self.dice: Ints = np.full((count, players), ruleset.dice, np.int16)
+        """In each cup."""
+        self.leader: Ints = np.broadcast_to(np.asarray(first, np.int16), (count,)).copy()
+        """The seat that opens the round."""
+        if not ((self.leader >= 0) & (self.leader < players)).all():
+            raise UnexpectedInput(f"a first seat is one of 0 to {players - 1}")
+        self.turn: Ints = self.leader.copy()
+        """The seat to move, while a move is awaited."""
+        self.round: Ints = np.ones(count, np.int16)
+        self.quantity: Ints = np.zeros(count, np.int16)
+        """Of the standing bid; 0 before there is one."""
+        self.face: Ints = np.zeros(count, np.int16)
+        """Of the standing bid; 0 before there is one."""
+        self.bidder: Ints = np.full(count, -1, np.int16)
+        """The seat that made the standing bid; -1 before there is one."""
+        self.opened_on_ones: Flags = np.zeros(count, np.bool_)
+        """Whether the first bid of the round was on ones."""
+        self.palifico: Flags = np.zeros(count, np.bool_)
+        self.awaits_dice: Flags = np.ones(count, np.bool_)
+        self.is_over: Flags = np.zeros(count, np.bool_)
+        self.hands: Faces = np.zeros((count, players, ruleset.dice), np.int8)
+        """Faces of the dice in each cup, 0 where it has fewer than the fullest."""
+        self.out_in: Ints = np.zeros((count, players), np.int16)
+        """The round in which each seat went out; 0 for those who did not."""
+        self._dropped: Flags = np.zeros((count, players), np.bool_)
+        """Seats that have come down to one die before: palifico is once for each player."""
+        self._live: Ints = np.full(count, (1 << players) - 1, np.int16)
+        """The seats with dice, a bit for each."""
+        self._order = _bounds(ruleset.raise_)
+        self._next = _next_live(players)
+        self._seats = np.arange(players, dtype=np.int16)
+        self._every = np.arange(count)
+
+    @property
+    def awaits_move(self) -> Flags:
+        """Whether a match awaits a move."""
+        return ~(self.awaits_dice | self.is_over)
+
+    @property
+    def ones_wild(self) -> Flags:
+        """Whether a one counts for every face, as far as the bids of the round go."""
+        if self.ruleset.wild == "never":
+            return np.zeros_like(self.palifico)
+        if self.ruleset.wild == "ones":
+            return ~self.palifico
+        return ~(self.palifico | self.opened_on_ones)
+
+    @property
+    def places(self) -> Ints:
+        """The place of each seat, 0 for the winner. Seats that went out at one time share the better place."""
+        left = np.where(self.out_in == 0, np.int16(32_767), self.out_in)
+        return cast("Ints", (left[:, None, :] > left[:, :, None]).sum(axis=2).astype(np.int16))
+
+    # Dice
+
+    def roll(self, rng: np.random.Generator) -> Faces:
+        """Return random faces for the matches that await dice, as :meth:`deal` takes them."""
+        waiting = int(np.count_nonzero(self.awaits_dice))
+        return rng.integers(1, _FACES + 1, size=(waiting, self.players, self._depth()), dtype=np.int8)
+
+    def deal(self, faces: Faces) -> None:
+        """Fill the cups of all matches that await dice.
+
+        :param faces: by match that awaits dice, seat, and die; at least as many as the fullest cup has. A cup with
+            fewer dice takes the first of them.
+        :raises UnexpectedInput: for too few faces, or one that is not 1 to 6.
+        """
+        waiting = np.flatnonzero(self.awaits_dice)
+        depth = self._depth()
+        if faces.shape[:2] != (waiting.size, self.players) or faces.shape[2] < depth:
+            raise UnexpectedInput(f"faces of shape {faces.shape}: {(waiting.size, self.players, depth)} are awaited")
+        faces = faces[:, :, :depth]
+        if faces.size and not (faces.min() >= 1 and faces.max() <= _FACES):
+            raise UnexpectedInput("a face is a number from 1 to 6")
+        if depth > self.hands.shape[2]:
+            self.hands = np.pad(self.hands, ((0, 0), (0, 0), (0, depth - self.hands.shape[2])))
+        elif depth < self.hands.shape[2]:
+            self.hands = self.hands[:, :, :depth]
+        self.hands[waiting] = faces * (np.arange(depth, dtype=np.int8) < self.dice[waiting][:, :, None])
+        self.awaits_dice[:] = False
+
+    def _depth(self) -> int:
+        """Return how many dice the fullest cup has."""
+        return int(self.dice.max(initial=1))
+
+    # Moves
+
+    def bids(self) -> tuple[Ints, Ints]:
+        """Return for each match and face, ones first, the lowest and the highest quantity that may be bid.
+
+        Where the face may not be bid at all, or no move is awaited, the highest is 0. Moves are listed up to the number
+        of dice in play, or to the lowest quantity where that is more and there is no call; any up to 999 is legal.
+        """
+        lowest, highest = self._raises(self._every[:, None], np.arange(_FACES))
+        return lowest, np.where(self.awaits_move[:, None], highest, np.int16(0))
+
+    def _raises(self, match: NDArray[np.intp], face: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
+        """Return the lowest and the highest quantity for some matches and faces, these counted from 0."""
+        quantity, standing = self.quantity[match], self.face[match]
+        at = (quantity.astype(np.intp) * (_FACES + 1) + standing) * _FACES + face  # one index is faster than three
+        lowest, highest = (bound.take(at) for bound in self._order)
+        rules = self.ruleset
+        if not rules.palifico and rules.ones_bid == "free":
+            return lowest, highest
+        opens, refused = quantity == 0, np.zeros_like(lowest, np.bool_)
+        if rules.ones_bid == "opening-only":
+            refused = (face == 0) & ~opens & ~self.opened_on_ones[match]
+        elif rules.ones_bid == "not-opening":
+            refused = (face == 0) & opens & ~self.palifico[match]
+        if rules.palifico:
+            special = self.palifico[match]
+            lowest, highest = (
+                np.where(special, bound.take(at), free)
+                for bound, free in zip(_bounds("standard"), (lowest, highest), strict=True)
+            )
+            is_bound = special & ~opens & (self.dice[match, self.turn[match]] != 1)
+            refused = np.where(is_bound, face != standing - 1, refused)
+        return lowest, np.where(refused, np.int16(0), highest)
+
+    def may_call_exact(self) -> Flags:
+        """Tell whether the standing bid may be called exact."""
+        if self.ruleset.exact == "none":
+            return np.zeros_like(self.is_over)
+        return self.awaits_move & (self.quantity > 0) & (self.round <= LAST_EXACT_ROUND)
+
+    def random_moves(self, rng: np.random.Generator) -> Ints:
+        """Return a listed move for each match, all equally likely: see :func:`encode`. 0 where none is awaited."""
+        lowest, highest = self.bids()
+        limit = self.dice.sum(axis=1, dtype=np.int16)[:, None]
+        width = np.maximum(np.minimum(highest, limit) - lowest + 1, 0)
+        ends = width.cumsum(axis=1, dtype=np.int16)
+        calls = np.where(self.quantity > 0, np.where(self.may_call_exact(), 2, 1), 0)
+        picked = (rng.random(len(ends)) * (ends[:, -1] + calls)).astype(np.int16)
+        face = (picked[:, None] >= ends).sum(axis=1)
+        at = np.minimum(face, _FACES - 1)
+        quantity = lowest[self._every, at] + picked - (ends[self._every, at] - width[self._every, at])
+        moves: Ints = np.where(face < _FACES, _FACES * quantity + at, picked - ends[:, -1]).astype(np.int16)
+        return moves
+
+    def play(self, moves: Ints) -> None:
+        """Make a move in each match that awaits one; a call opens the cups and settles the round at once.
+
+        :param moves: one number for each match: see :func:`encode`. Where no move is awaited it makes no difference.
+        :raises IllegalMove: naming the first match whose move is not allowed; nothing has changed then.
+        """
+        if moves.shape != self.turn.shape:
+            raise UnexpectedInput(f"{len(moves)} moves for {len(self.turn)} matches")
+        waiting = self.awaits_move
+        bids = waiting & (moves >= _FACES)
+        calls = waiting & ~bids
+        quantity, face = moves // _FACES, moves % _FACES
+        lowest, highest = self._raises(self._every, face)
+        stands = self.quantity > 0
+        right = np.where(moves == CALL_LIAR, stands, (moves == CALL_EXACT) & self.may_call_exact())
+        wrong = (bids & ((quantity < lowest) | (quantity > highest))) | (calls & ~right)
+        if wrong.any():
+            match = int(wrong.argmax())
+            raise IllegalMove(f"match {match}: {int(moves[match])} is not allowed")
+        self.opened_on_ones |= bids & ~stands & (face == 0)
+        self.quantity[bids] = quantity[bids]
+        self.face[bids] = face[bids] + 1
+        self.bidder[bids] = self.turn[bids]
+        self.turn[bids] = self._next[self._live[bids], self.turn[bids]]
+        self._settle(np.flatnonzero(calls), moves == CALL_EXACT)
+
+    def _settle(self, called: NDArray[np.intp], is_exact: Flags) -> None:
+        """Open the cups of some matches and draw the consequences of the call."""
+        if not called.size:
+            return
+        rules, each = self.ruleset, np.arange(called.size)
+        hands, face, exact = self.hands[called], self.face[called], is_exact[called]
+        wild = (self.ones_wild[called] & (face != 1))[:, None, None]
+        counted = ((hands == face[:, None, None]) | (wild & (hands == 1))).sum(axis=(1, 2))
+        quantity, caller, bidder = self.quantity[called], self.turn[called], self.bidder[called]
+        is_right = np.where(exact, counted == quantity, counted < quantity)
+        loser = np.where(is_right, bidder, caller)
+        hit = exact & is_right
+        before = self.dice[called]
+        alive = before > 0
+        change = np.zeros_like(before)
+        change[each, loser] = np.where(hit, 0, -1)
+        changed = change != 0
+        if rules.exact == "others-lose":
+            others = hit[:, None] & alive & (self._seats != caller[:, None])
+            change[others] = -1
+            changed |= others
+        elif rules.exact == "gain":
+            cap = MAX_CUP if rules.dice_cap is None else rules.dice_cap
+            gains = hit & (before[each, caller] < cap)
+            change[each[gains], caller[gains]] = 1
+            changed[each[gains], caller[gains]] = True
+        dice = before + change
+        out = alive & (dice == 0)
+        following = loser
+        if rules.next_leader == "caller":
+            following = caller
+        elif rules.next_leader == "affected":
+            following = np.where(changed.sum(axis=1) == 1, changed.argmax(axis=1), caller)
+        palifico = np.zeros_like(hit)
+        if rules.palifico and rules.dice > 1:
+            droppers = changed & (dice == 1) & (before > 1) & ~self._dropped[called]
+            palifico = droppers.any(axis=1)
+            # The first of them clockwise from the caller.
+            distance = np.where(droppers, (self._seats - caller[:, None]) % self.players, self.players)
+            following = np.where(palifico, distance.argmin(axis=1), following)
+            self._dropped[called] |= droppers
+        live = ((dice > 0) << self._seats).sum(axis=1).astype(np.int16)
+        following = np.where((live >> following) & 1, following, self._next[live, following]).astype(np.int16)
+        over = (dice > 0).sum(axis=1) <= 1
+        self.out_in[called] = np.where(out, self.round[called][:, None], self.out_in[called])
+        self.dice[called] = dice
+        self._live[called] = live
+        self.leader[called] = np.where(over, self.leader[called], following)
+        self.turn[called] = self.leader[called]
+        self.palifico[called] = palifico & ~over
+        self.round[called] += ~over
+        self.quantity[called] = self.face[called] = 0
+        self.bidder[called] = -1
+        self.opened_on_ones[called] = False
+        self.is_over[called] = over
+        self.awaits_dice[called] = ~over
+
+    def take(self, kept: Flags | NDArray[np.intp]) -> Matches:
+        """Return some of these matches, in this order: for example those that are not over."""
+        taken = object.__new__(Matches)
+        for name, value in vars(self).items():
+            setattr(taken, name, value[kept] if name in _BY_MATCH else value)
+        taken._every = np.arange(len(taken.turn))
+        return taken
+
+
+_BY_MATCH: Final = frozenset(
+    (
+        "dice",
+        "leader",
+        "turn",
+        "round",
+        "quantity",
+        "face",
+        "bidder",
+        "opened_on_ones",
+        "palifico",
+        "awaits_dice",
+        "is_over",
+        "hands",
+        "out_in",
+        "_dropped",
+        "_live",
+    )
+)
+
+
+@cache
+def _bounds(order: str) -> tuple[Ints, Ints]:
+    """Return the lowest and the highest quantity that raises a bid, by its quantity, its face and the new face."""
+    lowest = np.zeros((MAX_QUANTITY + 1, _FACES + 1, _FACES), np.int16)
+    highest = np.zeros_like(lowest)
+    for quantity in range(MAX_QUANTITY + 1):
+        for face in FACES if quantity else (0,):
+            for new, allowed in enumerate(raises(order, quantity, face)):
+                lowest[quantity, face, new] = max(1, allowed.start)  # above the highest where no quantity raises
+                highest[quantity, face, new] = allowed.stop - 1 if allowed else 0
+    return lowest, highest
+
+
+@cache
+def _next_live(players: int) -> Ints:
+    """Return the next seat clockwise that has dice, by the bits of those that have and the seat."""
+    following = np.zeros((1 << players, players), np.int16)
+    for live in range(1 << players):
+        for seat in range(players):
+            others = ((seat + step) % players for step in range(1, players + 1))
+            following[live, seat] = next((other for other in others if live >> other & 1), seat)
+    return following

@@ -1,0 +1,98 @@
+"""The models by which ``mind`` takes the others: they list what is legal, and bid as the house bots do."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdice import PRESETS, Bid, Expect, Hand, Liar, Move, Ruleset, State, legal_moves, view
+from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
+from p2pdice.players.bidders import BIDDERS, Presser, Safest
+from p2pdice.players.hands import Held, held
+from p2pdice.players.rounds import EXACT, LIAR, Round, Turn
+
+from .scripted import random_play, roll
+
+CAUTIOUS, ODDS, PRESS = BIDDERS[:3]
+
+
+def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
+    """The bidding turns of a match at random, each with a hand that fits."""
+    rng = Random(seed)
+    found = []
+    for state, _, _ in random_play(ruleset, 3, rng):
+        if state.awaits is Expect.MOVE and state.phase == "bidding":
+            round_ = Round(ruleset, state.dice, state.live, state.palifico, state.round)
+            first = state.bids[0].face if state.bids else 0
+            standing = state.bids[-1].quantity * 8 + state.bids[-1].face if state.bids else 0
+            turn = round_.turn(state.turn, standing, first, round_.made(state.bids))
+            hand = roll(state.dice, rng)[state.turn]
+            found.append((state, hand, turn, held(hand, round_.total, state.ones_wild)))
+    return found
+
+
+def action(move: Move) -> int:
+    return move.quantity * 8 + move.face if isinstance(move, Bid) else LIAR if isinstance(move, Liar) else EXACT
+
+
+def actions(turn: Turn) -> set[int]:
+    bids = {quantity * 8 + face for face, low, high in turn.options for quantity in range(low, high + 1)}
+    return bids | ({LIAR} if turn.may_call else set()) | ({EXACT} if turn.may_exact else set())
+
+
+PLAIN = [name for name, rules in PRESETS.items() if not rules.motes]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_turn_has_the_legal_moves(name: str) -> None:
+    for state, _, turn, _ in turns(PRESETS[name], 1):
+        legal = {action(move) for move in legal_moves(state)}
+        made = {action(Bid(bid.quantity, bid.face)) for bid in state.bids}
+        assert actions(turn) - made == legal
+
+
+@pytest.mark.parametrize("name", ["classic", "perudo", "spot-on", "wildcard"])
+def test_models_of_house_bots_do_what_they_do(name: str) -> None:
+    for state, hand, turn, had in turns(PRESETS[name], 2):
+        seen = view(state, state.turn, hand)
+        assert CAUTIOUS.act(had, turn, 0.5) == action(CautiousPlayer(Random(1)).choose(seen))
+        assert PRESS.act(had, turn, 0.5) == action(PressPlayer(Random(1)).choose(seen))
+        for seed in range(5):
+            assert ODDS.likelihood(had, turn, action(OddsPlayer(Random(seed)).choose(seen))) > 0
+
+
+@given(seed=st.integers(0, 999), name=st.sampled_from(["classic", "perudo", "joker"]))
+@settings(max_examples=5, deadline=None)
+def test_what_a_model_may_do_has_a_chance_of_one_in_all(seed: int, name: str) -> None:
+    for _, _, turn, had in turns(PRESETS[name], seed)[:6]:
+        for bidder in BIDDERS:
+            assert sum(bidder.likelihood(had, turn, each) for each in actions(turn)) == pytest.approx(1)
+            for whim in (0.0, 0.1, 0.3, 0.6, 0.99):
+                assert bidder.likelihood(had, turn, bidder.act(had, turn, whim)) > 0
+
+
+def test_the_models_of_cautious_odds_and_press_have_their_figures() -> None:
+    assert isinstance(CAUTIOUS, Safest)
+    assert isinstance(ODDS, Safest)
+    assert isinstance(PRESS, Presser)
+    assert (CAUTIOUS.trust, CAUTIOUS.bluff) == (0, 0)
+    assert (ODDS.trust, ODDS.bluff, ODDS.NERVE) == (OddsPlayer.TRUST, OddsPlayer.BLUFF, OddsPlayer.NERVE)
+    assert (PRESS.opening, PRESS.raising) == (PressPlayer.OPENING, PressPlayer.RAISE)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_round_leads_where_the_engine_leads(name: str) -> None:
+    """The dice after each call of a match at random, and whether ones were wild."""
+    before: State | None = None
+    for state, _, _ in random_play(PRESETS[name], 3, Random(3)):
+        if before is not None and before.challenge is not None and before.awaits is Expect.HANDS:
+            round_ = Round(before.ruleset, before.dice, before.live, before.palifico, before.round)
+            assert round_.ones_wild(before.bids[0].face) == before.ones_wild
+            caller, call, sides = before.challenge
+            assert state.count is not None
+            action = LIAR if call == "liar" else EXACT
+            right = round_.is_right(action, before.bids[-1].quantity, state.count)
+            sided = [seat for seat, side in sides if (side == "accuser") == right]
+            assert tuple(round_.dice_after(action, caller, before.bids[-1].seat, right, sided)) == state.dice
+        before = state

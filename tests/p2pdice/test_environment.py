@@ -1,0 +1,81 @@
+"""The environment is one of PettingZoo's, its matches are the engine's, and its rewards are those of the places."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from pettingzoo.test import api_test, seed_test
+
+from p2pdice import RulesetError
+from p2pdice.environment import LiarsDice
+from p2pdice.vector import SUPPORTED
+
+
+def play(env: LiarsDice, seed: int) -> tuple[list[tuple[str, int]], dict[str, float]]:
+    """Play a random match; return its actions and each agent's rewards in all."""
+    rng, actions = Random(seed), []
+    env.reset(seed=seed)
+    rewards = dict.fromkeys(env.possible_agents, 0.0)
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, _info = env.last()
+        rewards[agent] += reward
+        if terminated or truncated:
+            env.step(None)
+            continue
+        assert env.observation_space(agent).contains(observation)
+        legal = [number for number, is_legal in enumerate(observation["action_mask"]) if is_legal]
+        actions.append((agent, rng.choice(legal)))
+        env.step(actions[-1][1])
+    return actions, rewards
+
+
+# PettingZoo's test warns of spaces and observations of a kind that its authors seldom see; none of it is a fault.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rules", SUPPORTED)
+def test_pettingzoo_finds_nothing_wrong(rules: str) -> None:
+    api_test(LiarsDice(rules, players=3), num_cycles=400)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_seed_fixes_everything() -> None:
+    seed_test(lambda: LiarsDice("classic", players=3), num_cycles=200)
+
+
+@pytest.mark.parametrize("players", [2, 5, 10])
+def test_one_wins_what_the_others_lose(players: int) -> None:
+    for seed in range(5):
+        _, rewards = play(LiarsDice("perudo", players), seed)
+        assert sorted(rewards.values())[-1] == 1.0
+        assert sum(rewards.values()) == pytest.approx(0)
+
+
+def test_a_match_can_be_repeated_and_another_is_another() -> None:
+    env = LiarsDice("classic", 3)
+    assert play(env, 1) == play(env, 1) != play(env, 2)
+
+
+def test_an_illegal_action_loses_the_match() -> None:
+    env = LiarsDice("classic", 3)
+    env.reset(seed=1)
+    loser = env.agent_selection
+    env.step(0)  # there is no bid that could be called
+    assert env.rewards == {agent: -1.0 if agent == loser else 0.5 for agent in env.possible_agents}
+    assert all(env.terminations.values())
+
+
+def test_nobody_sees_dice_of_others() -> None:
+    def seen(agent: int, other_dice: list[int]) -> Any:
+        env = LiarsDice("classic", 2)
+        env.reset(seed=1)
+        env._hands = ((1, 2, 3, 4, 5), tuple(other_dice))
+        return env.observe(f"player_{agent}")["observation"].tolist()
+
+    assert seen(0, [6, 6, 6, 6, 6]) == seen(0, [1, 1, 1, 1, 1])
+    assert seen(1, [6, 6, 6, 6, 6]) != seen(1, [1, 1, 1, 1, 1])
+
+
+def test_other_rules_are_refused() -> None:
+    with pytest.raises(RulesetError, match="perudo"):
+        LiarsDice("motes")

@@ -1,0 +1,187 @@
+"""Matches side by side are the engine's matches: the same dice and moves lead to the same states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdice import (
+    PRESETS,
+    Expect,
+    Hand,
+    Hands,
+    IllegalMove,
+    Play,
+    Rolled,
+    RulesError,
+    Ruleset,
+    RulesetError,
+    State,
+    UnexpectedInput,
+    apply,
+    legal_moves,
+    new_match,
+)
+from p2pdice.moves import LIAR, PASS, Bid
+from p2pdice.vector import SUPPORTED, Faces, Matches, decode, encode
+from tests.p2pdice.scripted import rules
+
+
+@dataclass
+class Engine:
+    """One match of the engine beside those that are played side by side."""
+
+    state: State
+    hands: tuple[Hand, ...] = ()
+
+    def deal(self, faces: Faces) -> None:
+        dice = self.state.dice
+        self.hands = tuple(tuple(sorted(map(int, cup[:count]))) for cup, count in zip(faces, dice, strict=True))
+        self.state, _ = apply(self.state, Rolled())
+
+    def play(self, number: int) -> None:
+        self.state, _ = apply(self.state, Play(self.state.turn, decode(number)))
+        if self.state.awaits is Expect.HANDS:
+            self.state, _ = apply(self.state, Hands(self.hands))
+
+
+def listed(matches: Matches, match: int) -> set[int]:
+    """Return the moves of a match that are listed, from the bounds of its bids."""
+    lowest, highest = matches.bids()
+    dice = int(matches.dice[match].sum())
+    bids = {
+        6 * quantity + face
+        for face in range(6)
+        for quantity in range(lowest[match, face], min(highest[match, face], dice) + 1)
+    }
+    calls = ({0} if matches.quantity[match] else set()) | ({1} if matches.may_call_exact()[match] else set())
+    return bids | calls
+
+
+def agree(matches: Matches, match: int, state: State) -> None:
+    assert tuple(matches.dice[match]) == state.dice
+    assert matches.is_over[match] == (state.awaits is Expect.OVER)
+    if matches.is_over[match]:
+        better = 0
+        for place in state.places:
+            assert {int(matches.places[match, seat]) for seat in place} == {better}
+            better += len(place)
+        return
+    assert matches.awaits_dice[match] == (state.awaits is Expect.ROLLED)
+    assert (matches.round[match], matches.leader[match]) == (state.round, state.leader)
+    assert bool(matches.palifico[match]) == state.palifico
+    assert bool(matches.ones_wild[match]) == state.ones_wild
+    if state.awaits is Expect.MOVE:
+        assert matches.turn[match] == state.turn
+
+
+def play_beside(ruleset: Ruleset, players: int, count: int, seed: int) -> None:
+    """Play random matches on both, and compare them after each step."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, players, count).astype(np.int16)
+    matches = Matches(ruleset, players, count, first)
+    engines = [Engine(new_match(ruleset, players, int(seat))) for seat in first]
+    while not matches.is_over.all():
+        faces = matches.roll(rng)
+        for cups, match in zip(faces, np.flatnonzero(matches.awaits_dice), strict=True):
+            engines[match].deal(cups)
+        matches.deal(faces)
+        waiting, moves = np.flatnonzero(matches.awaits_move), matches.random_moves(rng)
+        for match in waiting:
+            # What is listed although it takes more dice than there are is the lowest bid where no call is possible.
+            menu = {encode(move) for move in legal_moves(engines[match].state)}
+            own = listed(matches, int(match))
+            assert own <= menu
+            assert all(decode(move).quantity > matches.dice[match].sum() for move in menu - own)  # type: ignore[union-attr]
+            engines[match].play(int(moves[match]))
+        matches.play(moves)
+        for match in waiting:
+            agree(matches, int(match), engines[match].state)
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+@pytest.mark.parametrize("players", [2, 4, 10])
+def test_random_matches_are_those_of_the_engine(name: str, players: int) -> None:
+    play_beside(PRESETS[name], players, 12, seed=players)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "dice": st.sampled_from(["1", "2", "5"]),
+            "exact": st.sampled_from(["none", "gain", "others-lose"]),
+            "next-leader": st.sampled_from(["loser", "caller", "affected"]),
+            "ones-bid": st.sampled_from(["free", "opening-only", "not-opening"]),
+            "palifico": st.sampled_from(["no", "yes"]),
+            "raise": st.sampled_from(["standard", "strict", "reset-quantity", "half-ones", "double-ones"]),
+            "wild": st.sampled_from(["ones", "never", "unless-opened"]),
+        }
+    ),
+    st.integers(2, 5),
+    st.integers(0, 2**32),
+)
+def test_any_rules_that_are_supported_are_those_of_the_engine(options: dict[str, str], players: int, seed: int) -> None:
+    try:
+        ruleset = PRESETS["classic"].with_options(options)
+    except RulesetError:
+        return
+    play_beside(ruleset, players, 3, seed)
+
+
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - set(SUPPORTED)))
+def test_other_rules_are_refused(name: str) -> None:
+    with pytest.raises(RulesetError, match="classic"):
+        Matches(PRESETS[name], 4, 1)
+
+
+def test_the_presets_that_are_played_side_by_side() -> None:
+    assert SUPPORTED == ("classic", "spot-on", "wildcard", "perudo")
+
+
+@given(st.integers(-7, 200))
+def test_a_move_that_the_engine_refuses_is_refused_and_changes_nothing(number: int) -> None:
+    matches = Matches(PRESETS["perudo"], 2, 2)
+    matches.deal(np.ones((2, 2, 5), np.int8))
+    start, _ = apply(new_match(PRESETS["perudo"], 2), Rolled())
+    for state in (start, apply(start, Play(0, Bid(3, 4)))[0]):
+        if state.bids:
+            matches.play(np.full(2, encode(Bid(3, 4)), np.int16))
+        try:
+            apply(state, Play(state.turn, decode(number)))
+        except RulesError:
+            before = {name: np.copy(value) for name, value in vars(matches).items() if isinstance(value, np.ndarray)}
+            with pytest.raises(IllegalMove, match="match 1"):
+                matches.play(np.array([encode(Bid(4, 4)), number], np.int16))
+            assert all(np.array_equal(value, vars(matches)[name]) for name, value in before.items())
+        else:
+            matches.take(np.array([0])).play(np.array([number], np.int16))
+
+
+def test_faces_that_no_die_has_are_refused() -> None:
+    matches = Matches(rules("classic"), 2, 1)
+    for faces in (np.zeros((1, 2, 5), np.int8), np.full((1, 2, 5), 7, np.int8), np.ones((1, 2, 4), np.int8)):
+        with pytest.raises(UnexpectedInput):
+            matches.deal(faces)
+    assert matches.awaits_dice.all()
+
+
+def test_taking_some_matches_leaves_the_others_alone() -> None:
+    rng = np.random.default_rng(3)
+    matches = Matches(PRESETS["classic"], 3, 6)
+    matches.deal(matches.roll(rng))
+    taken = matches.take(np.array([4, 1]))
+    hands = matches.hands.copy()
+    taken.play(taken.random_moves(rng))
+    assert (matches.quantity == 0).all()
+    assert np.array_equal(matches.hands, hands)
+    assert np.array_equal(taken.hands, hands[[4, 1]])
+
+
+def test_moves_are_numbers_and_back() -> None:
+    assert [decode(encode(move)) for move in (LIAR, Bid(1, 1), Bid(999, 6))] == [LIAR, Bid(1, 1), Bid(999, 6)]
+    with pytest.raises(UnexpectedInput):
+        encode(PASS)
