@@ -1,0 +1,89 @@
+"""Charts of a report: numbers in, coordinates of inline SVG out. The template writes the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+WIDTH: Final = 640
+HEIGHT: Final = 220
+LEFT, RIGHT, TOP, BOTTOM = 32, 96, 12, 28
+"""Room for the labels around a chart, in the units of its view box."""
+
+
+class Track(NamedTuple):
+    """The line of one player, with a step at each round."""
+
+    name: str
+    number: int
+    """Which of the ten styles of lines: colour and dashes."""
+    points: str
+    label_at: tuple[float, float]
+
+
+class Tick(NamedTuple):
+    """A mark on an axis."""
+
+    text: str
+    at: float
+
+
+class Chart(NamedTuple):
+    """Dice left over the rounds."""
+
+    tracks: tuple[Track, ...]
+    rounds: tuple[Tick, ...]
+    dice: tuple[Tick, ...]
+
+
+def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]]) -> Chart:
+    """Return the chart of dice left.
+
+    :param rounds: dice by seat, at the start of each round and at the end of the match.
+    """
+    most = max((count for each in rounds for count in each), default=1) or 1
+    across = (WIDTH - LEFT - RIGHT) / max(len(rounds) - 1, 1)
+
+    def x(number: int) -> float:
+        return round(LEFT + number * across, 1)
+
+    def y(count: float) -> float:
+        return round(HEIGHT - BOTTOM - count * (HEIGHT - TOP - BOTTOM) / most, 1)
+
+    tracks = []
+    for seat, name in enumerate(names):
+        # Lines of players with equally many dice lie beside each other, not on each other.
+        aside = (seat - (len(names) - 1) / 2) * 2.5
+        points = " ".join(f"{x(number)},{y(each[seat]) + aside}" for number, each in enumerate(rounds))
+        tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))
+    every = max(1, -(-len(rounds) // 12))
+    ticks = tuple(Tick(str(number + 1), x(number)) for number in range(0, max(len(rounds) - 1, 1), every))
+    return Chart(
+        _apart(tracks), ticks, tuple(Tick(str(count), y(count)) for count in range(0, most + 1, -(-most // 6)))
+    )
+
+
+def _apart(tracks: list[Track]) -> tuple[Track, ...]:
+    """Move labels down until none covers another."""
+    placed: dict[int, float] = {}
+    at = float(TOP - 12)
+    for track in sorted(tracks, key=lambda each: (each.label_at[1], each.number)):
+        at = max(track.label_at[1], at + 13)
+        placed[track.number] = at
+    return tuple(each._replace(label_at=(each.label_at[0], round(placed[each.number], 1))) for each in tracks)
+
+
+class Bar(NamedTuple):
+    """How often one face was dealt to one player."""
+
+    face: int
+    x: float
+    height: float
+
+
+def bars(counts: Sequence[int]) -> tuple[tuple[Bar, ...], float]:
+    """Return six bars in a box of 120 by 60, and the height of an even share."""
+    even = sum(counts) / 6
+    most = max(*counts, even, 1)
+    found = (Bar(face, 4 + (face - 1) * 19, round(48 * count / most, 1)) for face, count in enumerate(counts, 1))
+    return tuple(found), round(48 * even / most, 1)

@@ -1,0 +1,128 @@
+"""The contents of a report: what the page shows of one match, as plain values. Nothing here knows HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cli.render import hand, percent
+from cli.table.account import empty_account
+from cli.table.board import Board
+from cli.table.telling import tell
+from cli.text.chance import chi_square, p_value
+from cli.text.hindsight import Weighed, weigh
+from cli.text.seating import Seating
+from p2pdice import RoundStarted, StakesPaid
+from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
+
+if TYPE_CHECKING:
+    from cli.table.board import Told
+    from p2pdice import Hand
+    from protocol import ClosedStep, Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence of a round."""
+
+    text: str
+    percent: str = ""
+    """How likely a bid was to be true, or a call to be right, for its player; empty for anything else."""
+    share: float = 0.0
+    """The same, from 0 to 1."""
+    outcome: str = ""
+    """``true``, ``false``, ``right``, ``wrong``, or ``unknown``; empty for anything else."""
+
+
+@dataclass(slots=True)
+class Round:
+    """A part of the match under one heading."""
+
+    heading: str
+    hands: list[tuple[str, str]] = field(default_factory=list)
+    """Name and dice of each player."""
+    lines: list[Line] = field(default_factory=list)
+    dice: tuple[int, ...] = ()
+    """Dice in play at its start, by seat; empty before the first round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """The coins of one player."""
+
+    name: str
+    payout: int
+    delta: int
+
+
+@dataclass(slots=True)
+class Contents:
+    """All that a page shows."""
+
+    seating: Seating = field(default_factory=Seating)
+    places: tuple[tuple[int, ...], ...] = ()
+    """Seats by place; empty for an unfinished match."""
+    rounds: list[Round] = field(default_factory=list)
+    dealt: list[list[int]] = field(default_factory=list)
+    """By seat: how often each face was dealt, ones first."""
+    payments: list[Payment] = field(default_factory=list)
+    steps: list[ClosedStep] = field(default_factory=list)
+
+    def place(self, seat: int) -> int | None:
+        """Return the place of a player, from 1."""
+        return next((place for place, seats in enumerate(self.places, 1) if seat in seats), None)
+
+    def evenness(self, seat: int) -> float:
+        """Return how likely fair dice are to be at least as uneven as a player's."""
+        return p_value(chi_square(self.dealt[seat]))
+
+
+def contents(replayed: Replay) -> Contents:
+    """Return the contents of the report on a match."""
+    found = Contents(Seating.of(replayed.players, None), steps=[*replayed.steps()])
+    counted = empty_account(replayed)
+    board = Board()
+    part = Round("Before the first round")
+    found.rounds.append(part)
+    for _, event in replayed.tell():
+        board.take(event)
+        counted.take(event, board)
+        match event:
+            case Happened(event=RoundStarted() as started):
+                part = Round("", dice=started.dice)
+                found.rounds.append(part)
+                (part.heading,) = tell(event, board)
+                continue
+            case CupsSeen():
+                cups = zip(found.seating.names, event.hands, strict=True)
+                part.hands = [(name, _cup(cup)) for name, cup in cups if cup != ()]
+                continue
+            case Happened(event=StakesPaid() as paid):
+                each = zip(found.seating.names, paid.payout, paid.delta, strict=True)
+                found.payments = [Payment(*values) for values in each]
+            case MatchStarted():
+                continue
+        part.lines.extend(_lines(event, board))
+    found.places, found.dealt = counted.places, counted.dice
+    found.rounds = [each for each in found.rounds if each.lines or each.hands]
+    return found
+
+
+def _cup(cup: Hand | None) -> str:
+    return "never opened" if cup is None else hand(cup, pictures=True)
+
+
+def _lines(event: Told, board: Board) -> Iterator[Line]:
+    if isinstance(event, MatchResult):
+        return
+    *before, last = tell(event, board)
+    yield from map(Line, before)
+    weighed = weigh(event.event, event.state, board.hands, None) if isinstance(event, Happened) else None
+    yield Line(last) if weighed is None else _weighed(last, weighed)
+
+
+def _weighed(text: str, weighed: Weighed) -> Line:
+    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
+    outcome = "unknown" if weighed.is_right is None else right if weighed.is_right else wrong
+    return Line(text, percent(weighed.chance), float(weighed.chance), outcome)

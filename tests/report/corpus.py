@@ -1,0 +1,132 @@
+"""Transcripts to hold the two verifiers against each other: fair ones, ended early, voted on, and changed in every way.
+
+    python -m tests.report.corpus FOLDER [--count 10000] [--seed 1]
+
+writes so many files, each with a name that says what it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator
+from itertools import count, product
+from pathlib import Path
+from typing import NamedTuple
+
+from p2pdice import PRESETS, Ruleset
+from protocol.consensus.transcript import TRANSCRIPT_TAG, write_transcript
+from protocol.match.effects import Conceded
+from protocol.wire.canonical import encode
+from protocol.wire.genesis import Patience
+from tests.protocol.mutations import (
+    ALTERATIONS,
+    OFFENCES,
+    FairMatch,
+    altered_headers,
+    altered_proofs,
+    play,
+    proofs,
+)
+from tests.simulation.world import World
+
+VECTORS = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("*.p2pdice"))
+PATIENCE = Patience(30, 15)
+FEW_PLACES = 3
+"""Places of one match where every change is made."""
+
+
+class Sample(NamedTuple):
+    """One file."""
+
+    label: str
+    data: bytes
+
+
+def samples(seed: int) -> Iterator[Sample]:
+    """Yield files without end: first the vectors and a fair match of every preset and size, then all the rest."""
+    yield from (Sample(f"vector {path.stem}", path.read_bytes()) for path in VECTORS)
+    for (name, ruleset), players in product(PRESETS.items(), range(2, 11)):
+        yield Sample(f"fair {name} {players}", fair(ruleset, players, seed))
+    for number in count(seed):
+        rng = random.Random(number)
+        for name, ruleset in PRESETS.items():
+            yield Sample(f"fair {name}", fair(ruleset, rng.randint(2, 4), rng.randrange(2**32)))
+            yield from _left(name, ruleset, rng)
+            short = _short(ruleset)
+            yield from changes(name, play(short, rng.choice((2, 2, 3)), rng.randrange(2**32)), rng)
+            after = rng.randrange(40, 200)
+            yield from changes(f"{name} votes", play(short, 3, rng.randrange(2**32), leaves_after=after), rng)
+
+
+def _short(ruleset: Ruleset) -> Ruleset:
+    """Return the same rules with few dice, where they leave that open: short matches have as many kinds of records."""
+    if ruleset.motes:
+        return ruleset
+    return ruleset.with_options({"dice": "2"})
+
+
+def fair(ruleset: Ruleset, players: int, seed: int) -> bytes:
+    """Return the transcript of a match between house bots."""
+    world = World(ruleset, players, seed)
+    world.run()
+    return world.machines[0].transcript
+
+
+def _left(name: str, ruleset: Ruleset, rng: random.Random) -> Iterator[Sample]:
+    """Yield matches in which one player falls silent, and others give up, each at some time."""
+    players = rng.randint(2, 6)
+    world = World(ruleset, players, rng.randrange(2**32), patience=PATIENCE)
+    what = rng.choice(("silent", "resigned", "both"))
+    for me in range(players - 1, 0, -1)[: rng.randint(1, 2)]:
+        for _ in range(rng.randrange(30, 300)):
+            if not world.step():
+                break
+        if what != "silent" and world.machines[me].is_up:
+            world.machines[me].turn = None
+            world.feed(me, Conceded())
+        if what != "resigned":
+            world.crash(me)
+    world.run()
+    machine = world.machines[0]
+    data = machine.transcript or write_transcript(machine.match.history, machine.match.replica.proven.values())
+    yield Sample(f"{what} {name}", data)
+    yield Sample(f"cut off {name}", data[: rng.randrange(len(data))])
+
+
+def changes(name: str, played: FairMatch, rng: random.Random) -> Iterator[Sample]:
+    """Yield every change of a match at some places of it."""
+    header = encode((TRANSCRIPT_TAG, played.genesis.encoded()))
+    end = len(played.messages)
+    for place in rng.sample(range(end), FEW_PLACES):
+        before = header + b"".join(played.encodings[:place])
+        for kind, alteration in ALTERATIONS.items():
+            rests = list(alteration(played, place, rng))
+            for rest in rng.sample(rests, min(len(rests), 4)):
+                yield Sample(f"{kind}, {name}", before + rest)
+        for kind, offence in OFFENCES.items():
+            for rest, _ in offence(played, place, rng):
+                yield Sample(f"{kind}, {name}", before + rest)
+    for data in altered_headers(played, rng):
+        yield Sample(f"altered header, {name}", data)
+    for data, _ in proofs(played, rng):
+        yield Sample(f"proof, {name}", data)
+    for data in altered_proofs(played, rng):
+        yield Sample(f"altered proof, {name}", data)
+
+
+def main() -> None:
+    """Write files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for number, sample in zip(range(options.count), samples(options.seed), strict=False):
+        name = f"{number:05} {sample.label}.p2pdice".replace("/", " ")
+        (options.folder / name).write_bytes(sample.data)
+
+
+if __name__ == "__main__":
+    main()

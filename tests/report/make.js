@@ -1,0 +1,478 @@
+// Makes matches that people rarely play: with departures, votes, proofs and misconduct, by any rules. The verifier's
+// own engine says which messages are due, so these files only serve to compare it with the verifier in Python.
+//
+//   node make.js FOLDER COUNT SEED     writes COUNT files to FOLDER, and their paths to stdout
+"use strict";
+const crypto = require("node:crypto");
+const fs = require("node:fs");
+const path = require("node:path");
+const { load } = require("./load.js");
+
+const V = load([
+  "Chronicle",
+  "Tally",
+  "sha256",
+  "hashOf",
+  "encode",
+  "decodeAt",
+  "joinBytes",
+  "compareBytes",
+  "sameBytes",
+  "readGenesis",
+  "readMessage",
+  "writeMessage",
+  "elect",
+  "CLASSIC",
+  "PRESETS",
+  "OPTION_VALUES",
+  "readRuleset",
+  "wireRuleset",
+  "moteOf",
+  "isVote",
+]);
+const [COMMIT, LOCK, REVEAL, MOVE, OPEN, RESIGN, RESULT, STAKE, ABSENT, CLOSE, WITNESS] = [
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+];
+const NONE = new Uint8Array(0);
+
+// Chances that are the same for the same seed.
+class Chances {
+  constructor(seed) {
+    this.seed = String(seed);
+    this.counter = 0;
+  }
+
+  below(bound) {
+    const digest = crypto.createHash("sha256").update(`${this.seed}/${this.counter++}`).digest();
+    return digest.readUIntBE(0, 6) % bound;
+  }
+
+  one(items) {
+    return items[this.below(items.length)];
+  }
+
+  happens(percent) {
+    return this.below(100) < percent;
+  }
+
+  mixed(items) {
+    return items
+      .map((item) => [this.below(2 ** 32), item])
+      .sort(([left], [right]) => left - right)
+      .map(([, item]) => item);
+  }
+
+  bytes() {
+    return new Uint8Array(crypto.createHash("sha256").update(`${this.seed}/${this.counter++}`).digest());
+  }
+}
+
+function newKey(secret) {
+  const prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+  const key = crypto.createPrivateKey({ key: Buffer.concat([prefix, secret]), format: "der", type: "pkcs8" });
+  const bytes = crypto.createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-32);
+  return { bytes: new Uint8Array(bytes), sign: (data) => new Uint8Array(crypto.sign(null, data, key)) };
+}
+
+function anyRules(chances) {
+  if (chances.happens(60)) return { ...V.CLASSIC, ...V.PRESETS[chances.one(Object.keys(V.PRESETS))] };
+  for (;;) {
+    const rules = {};
+    for (const [option, values] of Object.entries(V.OPTION_VALUES)) {
+      if (option === "dice") rules.dice = 1 + chances.below(4);
+      else if (option === "dice-cap") rules[option] = chances.happens(50) ? "none" : 1 + chances.below(7);
+      else rules[option] = chances.one(values);
+    }
+    if (chances.happens(20)) Object.assign(rules, { motes: "yes", dice: 5 });
+    try {
+      return V.readRuleset(V.wireRuleset(rules));
+    } catch {
+      continue;
+    }
+  }
+}
+
+class Maker {
+  constructor(seed, rules) {
+    this.chances = new Chances(seed);
+    this.rules = rules;
+    this.secrets = new Map();
+    this.pairs = [];
+    this.past = []; // by step, a message for it to be sent later
+  }
+
+  async begin() {
+    const { chances } = this;
+    const players = 2 + chances.below(chances.happens(20) ? 9 : 4);
+    const table = chances.bytes().slice(0, 16);
+    table[0] = chances.below(2);
+    const seated = Array.from({ length: players }, (_, at) => {
+      const identity = newKey(chances.bytes());
+      const match = newKey(chances.bytes());
+      const addresses = chances.one([
+        [],
+        [["192.0.2.1", 7001]],
+        [
+          ["2001:db8::1", 65535],
+          ["::ffff:192.0.2.7", 1],
+        ],
+      ]);
+      const data = V.encode([
+        "p2pdice/2/join",
+        table,
+        identity.bytes,
+        match.bytes,
+        `player ${at}`,
+        addresses,
+        chances.bytes(),
+        chances.one(["redeemed", "cursed"]),
+      ]);
+      return { identity, match, record: [data, identity.sign(data), match.sign(data)] };
+    });
+    seated.sort((one, other) => V.compareBytes(one.identity.bytes, other.identity.bytes));
+    this.keys = seated.map(({ match }) => match);
+    this.rules ||= anyRules(chances);
+    this.genesisBytes = V.encode([
+      "p2pdice/2/genesis",
+      table,
+      V.wireRuleset(this.rules),
+      [120, 15],
+      seated.map(({ record }) => record),
+    ]);
+    this.genesis = await V.readGenesis(this.genesisBytes, new V.Tally());
+    this.chronicle = new V.Chronicle(this.genesis, new V.Tally());
+  }
+
+  sign(author, kind, body, step = this.chronicle.number, tip = this.chronicle.tip) {
+    const data = V.writeMessage(this.genesis.match, step, tip, author, kind, body);
+    return [data, this.keys[author].sign(data)];
+  }
+
+  parse(pair) {
+    return V.readMessage(pair, this.genesis);
+  }
+
+  secret(author, purpose, context) {
+    return V.hashOf("secret", this.keys[author].bytes, ...context, new TextEncoder().encode(purpose));
+  }
+
+  get context() {
+    return [this.genesis.match, this.chronicle.number, this.chronicle.tip];
+  }
+
+  commitment(author, purpose, tag) {
+    return V.hashOf(tag, ...this.context, author, this.secret(author, purpose, this.context));
+  }
+
+  // The body that the author owes in the open step.
+  async due(author) {
+    const { chronicle, chances } = this;
+    const { kind, state } = chronicle.step;
+    if (kind === COMMIT) {
+      if (chronicle.script === "stakes")
+        return [
+          V.hashOf(
+            "stake-commitment",
+            ...this.context,
+            author,
+            this.bet(author, this.context),
+            0,
+            this.secret(author, "stake", this.context),
+          ),
+        ];
+      const share = this.commitment(author, "share", "share-commitment");
+      return chronicle.script === "deal" ? [this.commitment(author, "hand", "hand-commitment"), share] : [share];
+    }
+    if (kind === LOCK) return V.joinBytes([state, ...this.witnessed()]);
+    if (kind === REVEAL) return this.secret(author, "share", chronicle.commitments.context);
+    if (kind === OPEN)
+      return [
+        this.secret(author, "hand", chronicle.deal.context),
+        this.commitment(author, "hand", "hand-commitment"),
+        this.commitment(author, "share", "share-commitment"),
+      ];
+    if (kind === STAKE)
+      return [
+        this.bet(author, chronicle.commitments.context),
+        0,
+        this.secret(author, "stake", chronicle.commitments.context),
+      ];
+    const moves = chances.mixed(this.moves());
+    if (chances.happens(60)) moves.sort((one, other) => other.startsWith("play") - one.startsWith("play"));
+    return moves.find((move) => chronicle.legal(move).fits);
+  }
+
+  bet(author, context) {
+    const secret = this.secret(author, "bet", context);
+    return [0, 1000, secret[0], 2 * secret[1]][secret[2] % 4];
+  }
+
+  witnessed() {
+    const lock = this.chronicle.previousLock;
+    if (!lock) return [];
+    const signed = [...this.chronicle.step.witnesses]
+      .sort((one, other) => one - other)
+      .filter(() => this.chances.happens(50));
+    return signed.map((author) =>
+      V.joinBytes([Uint8Array.of(author), this.sign(author, WITNESS, lock.state, lock.step, lock.tip)[1]]),
+    );
+  }
+
+  moves() {
+    const { game } = this.chronicle;
+    const { chances } = this;
+    const moves = ["liar", "liar", "exact", "pass", "accuser", "accused"];
+    const [quantity, face] = game.bids[game.bids.length - 1] || [0, 1];
+    for (let more = 0; more < 6; more++)
+      moves.push(`${Math.max(1, quantity + chances.below(4) - chances.below(2))}x${1 + chances.below(6)}`);
+    moves.push(
+      `${Math.min(999, 2 * quantity + 1)}x${face}`,
+      "1x1",
+      "1x2",
+      "1x6",
+      chances.happens(5) ? "999x6" : "2x5",
+      chances.happens(5) ? "998x1" : "3x3",
+    );
+    if (!game.cups) return moves;
+    const dice = game.graveyard.map(([die]) => die);
+    const cup = game.cups[game.turn] || [];
+    for (const die of cup) moves.push(`lose ${die}`, `crown ${die}`);
+    for (const die of dice) {
+      for (const target of dice) moves.push(`play ${die} take ${target}`, `play ${die} destroy ${target}`);
+      for (const target of cup) moves.push(`play ${die} swap ${target}`);
+      for (let seat = 0; seat < game.players; seat++) moves.push(`play ${die} on ${seat}`);
+      moves.push(`play ${die}`);
+    }
+    return moves;
+  }
+
+  async add(pair) {
+    this.pairs.push(pair);
+    if (!(await this.chronicle.take(this.parse(pair)))) throw new Error("the match that was made does not go on");
+  }
+
+  // Plays one step; `leaves` is the chance in 1,000 that an author resigns or is absent there.
+  async playStep(leaves) {
+    const { chronicle, chances } = this;
+    const number = chronicle.number;
+    const owed = chronicle.awaited;
+    const fate = new Map(
+      owed.map((author) => [author, chances.below(1000) < leaves ? chances.one(["resign", "absent"]) : "play"]),
+    );
+    let absent = number > 1 ? owed.filter((author) => fate.get(author) === "absent") : [];
+    const resigning = owed.filter((author) => fate.get(author) === "resign");
+    if (absent.length && !this.certificate(absent, new Set([...absent, ...resigning]))) absent = [];
+    for (const author of owed) {
+      if (absent.includes(author)) continue;
+      const body = resigning.includes(author) ? undefined : await this.due(author); // none of the moves may be legal
+      await this.add(this.sign(author, ...(body === undefined ? [RESIGN, []] : [chronicle.step.kind, body])));
+    }
+    if (!absent.length) return;
+    const leaving = new Set([...absent, ...resigning]);
+    const elected = this.certificate(absent, leaving);
+    const entries = owed.map((author) => chronicle.step.given.get(author)?.id || NONE);
+    const round = chances.below(5);
+    const at = chronicle.number;
+    for (const author of elected.absents)
+      await this.add(this.sign(author, ABSENT, [chances.below(round + 1), entries, -1]));
+    for (const author of elected.closes) await this.add(this.sign(author, CLOSE, [round, entries]));
+    if (chronicle.number === at) throw new Error("votes do not close the step");
+  }
+
+  certificate(absent, leaving) {
+    const { step } = this.chronicle;
+    const may = [...step.base].filter((author) => !step.left.has(author));
+    return V.elect(
+      step,
+      leaving,
+      this.chances.happens(50) ? may : may.filter((author) => !absent.includes(author)),
+      [...step.live].filter((author) => !absent.includes(author)),
+    );
+  }
+
+  // A message of an author that may or may not prove something.
+  async trouble() {
+    const { chronicle, chances, genesis } = this;
+    const author = chances.below(genesis.players);
+    const step = chances.happens(50) ? chronicle.number : chances.below(chronicle.number + 1);
+    const past = this.past[step];
+    if (past && chances.happens(70)) return this.sign(...(await past()), step, chronicle.tips[step]);
+    const tip = chances.happens(95) ? chronicle.tips[step] : chances.bytes();
+    const ids = () =>
+      Array.from({ length: 1 + chances.below(4) }, () => (chances.happens(50) ? NONE : chances.bytes()));
+    const bodies = {
+      [COMMIT]: () => [[chances.bytes()], [chances.bytes(), chances.bytes()]][chances.below(2)],
+      [LOCK]: () => {
+        const state =
+          chances.happens(70) && step === chronicle.number && chronicle.step.state
+            ? chronicle.step.state
+            : chances.bytes();
+        const carried = chances.happens(50)
+          ? []
+          : [Uint8Array.of(chances.below(10)), V.joinBytes([chances.bytes(), chances.bytes()])];
+        return V.joinBytes([state, ...carried]);
+      },
+      [REVEAL]: () => chances.bytes(),
+      [MOVE]: () =>
+        chances.one([
+          "1x1",
+          "999x6",
+          "1000x6",
+          "0x1",
+          "liar",
+          "exact",
+          "pass",
+          "concede",
+          "03x5",
+          "3x7",
+          "play light@0",
+          "accuser",
+          "stake 5",
+          "BS",
+          "play red@1 on 1",
+        ]),
+      [OPEN]: () => [chances.bytes(), chances.bytes(), chances.bytes()],
+      [RESIGN]: () => [],
+      [RESULT]: () => chances.bytes(),
+      [STAKE]: () => [chances.one([0, 5, 1001, 10 ** 12 + 1]), chances.below(2), chances.bytes()],
+      [ABSENT]: () => {
+        const round = chances.below(5);
+        return [round, ids(), chances.below(round + 1) - 1];
+      },
+      [CLOSE]: () => [chances.below(5), ids()],
+      [WITNESS]: () => chances.bytes(),
+    };
+    const kind = 1 + chances.below(11);
+    if (chances.happens(60) && step === chronicle.number && chronicle.step.kind && chronicle.step.owed.length) {
+      const owed = chances.one(chronicle.step.owed);
+      return this.sign(owed, chronicle.step.kind, bodies[chronicle.step.kind](), step, tip);
+    }
+    return this.sign(author, kind, bodies[kind](), step, tip);
+  }
+
+  // Prepares a message for the open step that goes wrong in one thing, to be sent later.
+  remember() {
+    const { chronicle, chances } = this;
+    const { kind, state, owed } = chronicle.step;
+    const author = owed.length ? chances.one(owed) : 0;
+    const witnessed = kind === LOCK ? this.witnessed() : [];
+    const lock = chronicle.previousLock;
+    const other = chances.below(this.genesis.players);
+    const moves = this.chronicle.game ? this.moves() : ["1x1"];
+    const move = chances.one(moves);
+    this.past.push(async () => {
+      if (kind === LOCK && lock && chances.happens(70)) {
+        const carried = V.joinBytes([
+          Uint8Array.of(other),
+          this.sign(other, WITNESS, lock.state, lock.step, lock.tip)[1],
+        ]);
+        return [
+          author,
+          LOCK,
+          chances.happens(50) ? V.joinBytes([state, carried]) : V.joinBytes([state, ...witnessed]),
+        ];
+      }
+      if (kind === MOVE) return [author, MOVE, move];
+      if (kind === COMMIT)
+        return [author, COMMIT, chances.happens(50) ? [chances.bytes()] : [chances.bytes(), chances.bytes()]];
+      if (kind === STAKE) return [author, STAKE, [chances.one([1000, 1001]), 0, chances.bytes()]];
+      const secret = chances.bytes();
+      return [
+        chances.happens(50) ? author : other,
+        ...chances.one([
+          [RESIGN, []],
+          [REVEAL, secret],
+          [OPEN, [secret, secret, secret]],
+          [RESULT, secret],
+        ]),
+      ];
+    });
+  }
+
+  async make() {
+    const { chances } = this;
+    await this.begin();
+    const leaves = chances.one([0, 0, 5, 20, 60]);
+    const longest = chances.happens(40) ? 400 : chances.below(80);
+    while (!this.chronicle.ended && !this.chronicle.calledOff && this.chronicle.number < longest) {
+      this.remember();
+      await this.playStep(leaves);
+    }
+    this.remember();
+    const style = chances.below(10);
+    if (style < 3) return this.write();
+    if (style < 4) {
+      this.pairs.length = chances.below(this.pairs.length + 1);
+      return this.write();
+    }
+    if (style < 6) {
+      if (!this.chronicle.ended && !this.chronicle.calledOff) await this.playPart();
+      return this.write();
+    }
+    const trouble = [];
+    const count = 1 + chances.below(3);
+    if (chances.happens(30) && !this.chronicle.ended && !this.chronicle.calledOff) await this.playPart();
+    while (trouble.length < count) {
+      const pair = await this.trouble();
+      trouble.push(pair);
+      if (chances.happens(40)) trouble.push(this.another(pair));
+    }
+    if (chances.happens(10)) {
+      this.proof = true;
+      this.pairs = trouble.slice(0, 2);
+    } else this.pairs.push(...trouble);
+    return this.write();
+  }
+
+  // Some of the messages, and perhaps some votes, of the open step.
+  async playPart() {
+    const { chronicle, chances } = this;
+    const owed = chronicle.awaited;
+    const some = owed.filter(() => chances.happens(60));
+    if (some.length === owed.length) some.pop();
+    for (const author of some) await this.add(this.sign(author, chronicle.step.kind, await this.due(author)));
+    const entries = chances.happens(80)
+      ? owed.map((author) => chronicle.step.given.get(author)?.id || NONE)
+      : owed.map(() => NONE);
+    for (const kind of [ABSENT, CLOSE]) {
+      for (let author = 0; author < this.genesis.players; author++) {
+        if (!chances.happens(35)) continue;
+        const round = chances.below(3);
+        this.pairs.push(
+          this.sign(author, kind, kind === CLOSE ? [round, entries] : [round, entries, chances.below(round + 1) - 1]),
+        );
+      }
+    }
+  }
+
+  // Another message of the same author for the same step.
+  another(pair) {
+    const { author, step, tip, kind, body } = this.parse(pair);
+    if (kind === ABSENT || kind === CLOSE) {
+      const round = this.chances.happens(60) ? body[0] : this.chances.below(5);
+      const entries = this.chances.happens(50) ? body[1] : [NONE];
+      return this.chances.happens(50)
+        ? this.sign(author, CLOSE, [round, entries], step, tip)
+        : this.sign(author, ABSENT, [round, entries, this.chances.below(round + 1) - 1], step, tip);
+    }
+    return this.chances.happens(60)
+      ? this.sign(author, RESIGN, [], step, tip)
+      : this.sign(author, REVEAL, this.chances.bytes(), step, tip);
+  }
+
+  write() {
+    const tag = this.proof ? "p2pdice/2/proof" : "p2pdice/2/transcript";
+    return V.joinBytes([V.encode([tag, this.genesisBytes]), ...this.pairs.map((pair) => V.encode(pair))]);
+  }
+}
+
+async function main([folder, count, seed]) {
+  for (let at = 0; at < Number(count); at++) {
+    const file = path.join(folder, `${seed}-${at}.p2pdice`);
+    fs.writeFileSync(file, await new Maker(`${seed}/${at}`).make());
+    process.stdout.write(`${file}\n`);
+  }
+}
+
+exports.Maker = Maker;
+if (require.main === module) main(process.argv.slice(2));

@@ -1,0 +1,187 @@
+"""The page of a report: it says what the replay says, holds the transcript, fetches nothing, and trusts no player."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from html import unescape
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from cli.report.charts import bars, dice_over_time
+from cli.report.page import page, scripts
+from cli.text.hindsight import weigh
+from p2pdice import PRESETS, DieLost
+from protocol.consensus.verifier import examine
+from protocol.events import CupsSeen, Happened
+from protocol.match.replay import Replay
+from tests.cli.conftest import Run, here, p2pdice
+from tests.cli.test_replay import play
+
+__all__ = ["here", "p2pdice"]
+
+HOSTILE = ('<b>"Ada"</b>', "</script>Ben", "Cleo'--><img")
+"""At most 20 characters, as names are."""
+
+
+class Elements(HTMLParser):
+    """All elements of a page, their attributes, and the text of each script and style."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.code: dict[str, list[str]] = {"script": [], "style": []}
+        self._in = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._in = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._in in self.code:
+            self.code[self._in].append(data)
+            self._in = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in = ""
+
+
+def made(transcript: bytes) -> str:
+    return page(Replay(examine(transcript), Path("x")), transcript, "Friday", "FAIR.")
+
+
+@pytest.fixture(scope="module")
+def classic() -> bytes:
+    return play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript
+
+
+def shown(text: str) -> str:
+    """Return the text that a reader sees, without code."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", body)))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_hand_bid_and_lost_die_is_on_the_page(name: str) -> None:
+    transcript = play(PRESETS[name]).machines[0].transcript
+    replay = Replay(examine(transcript), Path("x"))
+    text = made(transcript)
+    events = [event for _, event in replay.tell()]
+    hands = sum(cup != () for event in events if isinstance(event, CupsSeen) for cup in event.hands)
+    weighed = sum(
+        weigh(event.event, event.state, {}, None) is not None for event in events if isinstance(event, Happened)
+    )
+    lost = sum(isinstance(event, Happened) and isinstance(event.event, DieLost) for event in events)
+    assert text.count('class="dice"') == hands
+    assert text.count('class="odds"') == weighed
+    assert len(re.findall(r"(?:loses|puts away) (?:a die|\w+@\d)", shown(text))) == lost
+    assert text.count('<p class="mono">') == replay.verdict.steps
+    assert len(re.findall(", signed [0-9a-f]{16}<", text)) == sum(
+        len(step.messages) + len(step.votes) for step in replay.steps()
+    )
+
+
+def test_the_page_carries_the_transcript_whole_and_stays_small(classic: bytes) -> None:
+    text = made(classic)
+    found = re.search(r'<script id="transcript" type="text/plain">([^<]*)</script>', text)
+    assert found is not None
+    assert b64decode(found[1]) == classic
+    full = play(PRESETS["classic"], 4, names=("Ada", "Ben", "Cleo", "Dan")).machines[0].transcript
+    assert len(made(full).encode()) < 500_000
+
+
+def test_nothing_is_fetched_and_only_the_programs_own_code_may_run(classic: bytes) -> None:
+    text = made(classic)
+    found = Elements(text)
+    assert not {tag for tag, _ in found.tags} & {
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "audio",
+        "video",
+    }
+    for _, attributes in found.tags:
+        assert not {name for name in attributes if name.startswith("on") or name in ("src", "href", "style", "action")}
+    assert not re.search(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}/|@import|url\(", text)
+    policy = next(each["content"] for _, each in found.tags if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    style, (_, script) = found.code["style"][0], found.code["script"]
+    for code in (style, script):
+        assert f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'" in policy
+
+
+def test_no_name_becomes_markup_or_code() -> None:
+    transcript = play(PRESETS["classic"].with_options({"dice": "2"}), names=HOSTILE).machines[0].transcript
+    hostile, tame = (
+        Elements(made(data))
+        for data in (transcript, play(PRESETS["classic"].with_options({"dice": "2"})).machines[0].transcript)
+    )
+    assert {tag for tag, _ in hostile.tags} == {tag for tag, _ in tame.tags}
+    assert all(name in shown(made(transcript)) for name in HOSTILE)
+    assert len(hostile.code["script"]) == 2
+
+
+def test_no_script_can_end_early() -> None:
+    assert not re.search(r"</script|<!--", scripts(), re.IGNORECASE)
+
+
+def test_every_picture_has_its_text(classic: bytes) -> None:
+    text = made(classic)
+    pictures = [each for tag, each in Elements(text).tags if tag == "svg"]
+    assert pictures
+    for attributes in pictures:
+        assert (
+            attributes.get("aria-hidden") == "true" or attributes.get("aria-label") or attributes.get("aria-labelledby")
+        )
+
+
+def test_lines_of_a_chart_stay_inside_and_labels_apart() -> None:
+    rounds = [tuple(max(0, 5 - number - seat) for seat in range(10)) for number in range(6)]
+    chart = dice_over_time([f"P{seat}" for seat in range(10)], rounds)
+    labels = sorted(track.label_at[1] for track in chart.tracks)
+    assert all(below - above >= 12.9 for above, below in pairwise(labels))
+    for track in chart.tracks:
+        for x, y in (map(float, point.split(",")) for point in track.points.split()):
+            assert 0 <= x <= 640
+            assert -2 <= y <= 222
+    assert bars([0] * 6)[1] == 0.0
+
+
+# The command
+
+
+def test_a_report_is_written_once_and_names_its_file(here: Run, tmp_path: Path, classic: bytes) -> None:
+    (tmp_path / "m.p2pdice").write_bytes(classic)
+    where = str(tmp_path / "m.html")
+    done = here("report", str(tmp_path / "m.p2pdice"), "-o", where)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert where in done.stdout.replace("\n", "")
+    again = here("report", str(tmp_path / "m.p2pdice"), "-o", where)
+    assert again.returncode == ExitCode.FAILURE
+    assert "exists already" in again.stderr
+
+
+def test_an_altered_file_gets_no_report(here: Run, tmp_path: Path, classic: bytes) -> None:
+    (tmp_path / "m.p2pdice").write_bytes(classic[:-1] + bytes([classic[-1] ^ 1]))
+    done = here("report", str(tmp_path / "m.p2pdice"), "-o", str(tmp_path / "m.html"))
+    assert done.returncode == ExitCode.ALTERED
+    assert not (tmp_path / "m.html").exists()
+
+
+def test_an_unfinished_match_gets_a_report_that_says_so(here: Run, tmp_path: Path) -> None:
+    world = play(PRESETS["classic"].with_options({"dice": "3"}), leaves_after=60)
+    (tmp_path / "m.p2pdice").write_bytes(world.machines[0].transcript or b"")
+    done = here("report", str(tmp_path / "m.p2pdice"), "-o", str(tmp_path / "m.html"))
+    assert (tmp_path / "m.html").exists() == (done.returncode in (ExitCode.DONE, ExitCode.INCOMPLETE))
