@@ -1,1 +1,1 @@
-"""The table as a person sees it: what is on it, how it is shown, and what can be typed at it."""
+"""A person's table: its board, its pictures, and the words that can be typed at it."""

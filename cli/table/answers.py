@@ -1,4 +1,4 @@
-"""What a table answers when it is asked: sentences about a board, the same for players, spectators and replays."""
+"""Answers to questions about a board, the same for players, spectators and replays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.render import bid, capital, dice_count, hand, listing, percent
-from cli.text.narrate import awaited, dice_by_player
+from cli.text.narrate_game import awaited, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 NOT_BEGUN = "the match has not begun."
 _TASKS = {"discard": "send a die to the graveyard", "crown": "name the winning die"}
-"""What is asked by phase, where it is no move like others."""
+"""By phase: the task of the player on turn, where it is not just to move."""
 
 
 def table(board: Board) -> Iterator[str]:
-    """Yield what is on the table: a line for each thing."""
+    """Yield a line for each thing on the table."""
     if board.state is None:
         yield from players(board)
         return
     yield " ".join(filter(None, (f"Round {board.state.round}.", window_and_prize(board.state))))
     yield from bids(board)
-    yield dice(board)
+    yield from dice(board)
     if waiting := whose_turn(board):
         yield f"{capital(waiting)}."
 
@@ -49,15 +49,15 @@ def bids(board: Board) -> Iterator[str]:
         yield f"The bid is {bid(standing.quantity, standing.face)} by {board.seating.who(standing.seat)}."
 
 
-def dice(board: Board) -> str:
-    """Return the reader's dice, and how many everybody has."""
+def dice(board: Board) -> Iterator[str]:
+    """Yield the reader's dice and how many everybody has, then the dice in the graveyard."""
     if board.state is None:
-        return f"There are no dice yet: {NOT_BEGUN}"
+        yield f"There are no dice yet: {NOT_BEGUN}"
+        return
     own = "" if board.me is None else _my_dice(board, board.state)
-    lines = [own + dice_by_player(board.state.dice, board.seating)]
+    yield own + dice_by_player(board.state.dice, board.seating)
     if motes := graveyard(board.state, board.seating):
-        lines.append(motes)
-    return "\n".join(lines)
+        yield motes
 
 
 def _my_dice(board: Board, state: State) -> str:
@@ -113,7 +113,7 @@ def players(board: Board) -> Iterator[str]:
 
 
 def whose_turn(board: Board) -> str:
-    """Return who is waited for, as a clause: ``the match waits for Ada``, ``Ada is to move``; empty if nobody is."""
+    """Return the awaited player in a clause: ``the match waits for Ada``, ``Ada is to move``; empty if nobody is."""
     if board.absent:
         return f"the match waits for {board.seating.named(board.absent)}"
     if board.state is None:
@@ -131,8 +131,18 @@ def _stakes(board: Board, state: State) -> str:
     return f"you {board.staked}; waiting for {board.seating.names[others[0]] if len(others) == 1 else 'the others'}"
 
 
+def conceding(board: Board) -> str:
+    """Return what it means to concede, and when it counts: with the next message that the reader's program owes."""
+    state = board.state
+    others = [] if state is None else [seat for seat in state.live if seat != board.me]
+    means = "you lose this match" if len(others) == 1 else "you are out of this match, and the others play on"
+    is_later = state is not None and state.expects.kind is Expect.MOVE and state.turn != board.me
+    when = f" It counts as soon as {board.seating.names[state.turn]} has moved." if state and is_later else ""
+    return f"If you give up, {means}. You cannot take it back.{when}"
+
+
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
-    """Return what one has to know to make a move, in a line: the round, the bid, the dice, whose turn it is.
+    """Return a line with all that one needs to make a move: the round, the bid, the dice, whose turn it is.
 
     :param is_waiting: the reader waits for a seat in the next match.
     """

@@ -1,7 +1,6 @@
-"""The board: what is on a table at one moment, folded from what its node tells. No I/O, no clock, no sentences.
+"""The board: the state of a table at one moment, folded from the events of its node. No I/O, no clock, no sentences.
 
-A player's table, a watched one and a replayed one are the same board. Screens draw it, and what is typed is understood
-by it.
+A table that is played, watched or replayed has such a board. Screens draw it, and it tells what a typed line means.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ from p2pdice import events as game
 from p2pdice.changes import after
 from p2pdice.state import NOBODY
 from protocol.events import (
+    CodeMade,
+    CodeTried,
     Continued,
     CupsSeen,
     DiceRolled,
     Happened,
     LobbyChanged,
     MatchFormed,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     NodeEvent,
     PeerBack,
@@ -45,19 +46,19 @@ Consequence = game.DieLost | game.DieGained | game.PlayerOut
 
 @dataclass(frozen=True, slots=True)
 class CupOpened:
-    """One cup of a showdown is opened on the screen. No node tells this: it is made of ``HandsShown``, for the pace."""
+    """One cup of a showdown is opened on the screen. It is made from ``HandsShown``, for the pace: no node tells it."""
 
     seat: int
     shown: game.HandsShown
 
 
 Told = NodeEvent | CupOpened
-"""What a board takes: what a node tells, and the opening of single cups."""
+"""All that a board takes: the events of a node, and the opening of single cups."""
 
 
 @dataclass(slots=True)
 class Showdown:
-    """The end of a round: cups, count, verdict, and who lost what."""
+    """The end of a round: cups, count, verdict, and dice lost."""
 
     shown: game.HandsShown
     call: game.ChallengeCalled | None
@@ -80,7 +81,7 @@ class Showdown:
 
 
 class Board:
-    """What is known of a table. Faces only read it, and :meth:`take` changes it.
+    """All that is known of a table. Faces only read it, and :meth:`take` changes it.
 
     A table also sets :attr:`match` and :attr:`players` when it opens in the middle of a match, and clears :attr:`turn`
     as soon as a move is made, before the node tells of it.
@@ -88,9 +89,14 @@ class Board:
 
     def __init__(self) -> None:
         self.name = ""
-        """Of the table, as a peer wrote it; empty if it is not known."""
+        """The table's name, as a peer wrote it; empty if it is not known."""
         self.join_line = ""
-        """What another laptop types; known to the host, unless no seat is for others."""
+        """The argument of ``p2pdice join`` on another laptop; empty except for a host with seats for others."""
+        self.code = ""
+        """Its short code, the better argument; empty if there is none, or it is closed."""
+        self.qr = ""
+        """The background for which the join line is drawn as a QR code (see :mod:`cli.text.qr_code`); empty if it is
+        not drawn."""
         self.seats = 0
         """At the open table, taken or not."""
         self.ruleset: Ruleset | None = None
@@ -99,10 +105,10 @@ class Board:
         self.seating = Seating()
         """Empty before seats are drawn."""
         self.state: State | None = None
-        """Of the match, as far as it is told; the last one once it is over."""
+        """The state of the match, as far as it is shown; the last one once it is over."""
         self.match = ""
         """Id of the running match; empty before and after it."""
-        self.over: MatchOver | None = None
+        self.over: MatchResult | None = None
         """The match that has ended, until the next one begins."""
         self.hand: Hand = ()
         """The reader's own dice, while they are in the cup."""
@@ -111,21 +117,21 @@ class Board:
         self.is_back = False
         """The reader has just returned to the match: nothing has happened in it since."""
         self.turn: YourTurn | None = None
-        """What the reader is asked, until it is answered."""
+        """The question to the reader, until it is answered."""
         self.away: set[str] = set()
-        """Fingerprints of those who cannot be reached."""
+        """Fingerprints of players who cannot be reached."""
         self.gone: set[str] = set()
-        """Those of them who have left by themselves."""
+        """Those of them who have left on purpose."""
         self.staked = ""
         """The reader's sealed stake, as a move."""
         self.absent: tuple[PlayerInfo, ...] = ()
         """Players that the match waits for: it cannot go on without them."""
         self.showdown: Showdown | None = None
-        """Of the round just played, until the next one begins."""
+        """The showdown of the round just played, until the next one begins."""
         self._call: game.ChallengeCalled | None = None
 
     def copy(self) -> Board:
-        """Return another board with the same on it: what happens on one of them does not show on the other."""
+        """Return a copy. A change to one of the boards does not show on the other."""
         twin = copy(self)
         twin.hands, twin.away, twin.gone = dict(self.hands), set(self.away), set(self.gone)
         if (last := self.showdown) is not None:
@@ -138,11 +144,16 @@ class Board:
         return self.seating.me
 
     def take(self, event: Told) -> None:
-        """Change by what was told."""
+        """Fold an event into the board."""
         match event:
             case TableOpened():
                 self._clear()
                 self.name, self.join_line, self.ruleset = event.name, event.join_line, event.ruleset
+                self.code = event.code if event.is_reachable else ""
+            case CodeMade():
+                self.code = event.code
+            case CodeTried() if not event.tries_left:
+                self.code = ""
             case TableMoved():
                 self.join_line = event.join_line
             case TableJoined() | TableWatched():
@@ -165,7 +176,7 @@ class Board:
             case PeerBack():
                 self.away.discard(event.player.fingerprint)
                 self.gone.discard(event.player.fingerprint)
-            case MatchOver():
+            case MatchResult():
                 self.match, self.over, self.turn, self.absent = "", event, None, ()
             case _:
                 self._play(event)
@@ -193,7 +204,7 @@ class Board:
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.is_back = event.resumed
         self.hands.clear()
-        if not event.resumed:  # all of them have just signed that they play: whoever left did so after a match before
+        if not event.resumed:  # all of them have just signed that they play: they can only have left an earlier match
             self.away.clear()
             self.gone.clear()
 
@@ -246,5 +257,5 @@ class Board:
 
 
 def _unasked(state: State) -> State:
-    """Return the state in the middle of a move's events: nobody is asked for anything before the last one is told."""
+    """Return the state in the middle of a move's events: nobody is on turn before the last of them."""
     return state._replace(turn=NOBODY, awaits=Expect.HANDS)

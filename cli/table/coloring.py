@@ -1,4 +1,4 @@
-"""Colours in lines: what stands out on a full screen stands out here, too, by the same palette."""
+"""Colours for plain lines, from the palette of the full screen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, TextIO
 
 from cli.table.palette import styles
 from cli.table.terminal import has_colors
+from p2pdice import MOTES
 
 _CODES: Final = {
     "bold": "1",
@@ -26,13 +27,13 @@ _CODES: Final = {
 """The SGR parameter for each word of a style."""
 _STANDS_OUT: Final = re.compile(
     r"(?P<turn>^Your turn)|(?P<bid>\b[0-9]+x[1-6]\b)|(?P<lost>^You lose\b)"
-    r"|(?P<mote>\b(?:light|grey|neutral|blue|red|dark)@[0-9])",
+    rf"|(?P<mote>\b(?:{'|'.join(MOTES)})@[0-9])",
     re.MULTILINE,
 )
 
 
 def painter(stream: TextIO, color: str) -> Callable[[str], str]:
-    """Return what paints a text for a stream; where there are to be no colours, it is left as it is.
+    """Return a function that paints a text for a stream. Without colours it leaves the text as it is.
 
     :param color: the setting: a background, ``auto``, or ``none``.
     """
@@ -40,7 +41,7 @@ def painter(stream: TextIO, color: str) -> Callable[[str], str]:
 
 
 def painted(text: str, color: str = "auto") -> str:
-    r"""Return a text with what stands out in it painted.
+    r"""Return a text with colours for turns, bids and losses.
 
     >>> painted("Ada bids 3x5 (three fives).")
     'Ada bids \x1b[1;35m3x5\x1b[0m (three fives).'

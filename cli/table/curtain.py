@@ -1,4 +1,4 @@
-"""The curtain: what is painted on the full screen until there is a table, which takes some modules and the network."""
+"""The curtain: a line on the full screen until there is a table, which takes some modules and the network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOWER: Final = "\x1b[?1049l"
 
 @contextmanager
 def curtain(text: str, showing: Showing) -> Iterator[None]:
-    """Say what is going on until the block ends. What is complained of meanwhile is said then.
+    """Show ``text`` until the block ends. Complaints that come meanwhile are printed then.
 
     :param text: safe to print.
     """

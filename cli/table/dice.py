@@ -10,7 +10,7 @@ from cli.table.palette import Glyphs
 
 HEIGHT = 3
 WIDTH = 7
-"""Of a die."""
+"""Columns of a die."""
 
 _PIPS = {
     1: ("     ", "  o  ", "     "),

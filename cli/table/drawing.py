@@ -1,8 +1,8 @@
-"""The picture of a table: a board, and what a person sees of it, as lines for a terminal of any size. No I/O.
+"""The picture of a table: a board and a person's view of it, as lines for a terminal of any size. No I/O.
 
 From the top: a header; the players with the bid beside them, or with their open cups; one's own dice, or the verdict;
-with motes what lies in the graveyard; the log; who is to move; a hint. The line being typed stands below and is not
-drawn here. On a wide terminal the log has a column of its own.
+with motes, the graveyard; the log; the player on turn; a hint. The line being typed stands below and is not drawn here.
+On a wide terminal the log has a column of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, counted, escape
 from cli.rulesets import nearest_preset
-from cli.table import answers, palette, pieces
+from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
 
 if TYPE_CHECKING:
@@ -30,13 +30,15 @@ _HURRY: Final = 10
 """Seconds left at which the clock begins to alarm, if the others can go on without a late player."""
 _TITLE: Final = 8
 """Columns down to which the name of a table is cut, so that the id of the match is whole."""
+_SIDE: Final = 15
+"""Columns of the bid, or of the cups, at least."""
 _ASIDE: Final = 96
-"""Columns of the table at most, where the log stands beside it."""
+"""The most columns of the table if the log stands beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How much of a step is done: signatures given, of those that it takes."""
+    """The progress of a step: signatures given, and signatures needed."""
 
     label: str
     done: int
@@ -45,32 +47,32 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a person sees besides the board."""
+    """A person's view of a table, besides the board."""
 
     log: Sequence[str] = ()
-    """What was told, the last at the end."""
+    """The sentences that were told, the last at the end."""
     back: int = 0
     """Lines that the log is scrolled back."""
     with_odds: bool = True
     hint: str = ""
-    """What can be done now, or what is about to be."""
+    """What the line would do, or which keys are of use."""
     page: tuple[str, ...] | None = None
     """A text that covers the table until a key is pressed."""
     steps: int | None = None
-    """Of the match that are verified."""
+    """Steps of the match that are verified."""
     gauge: Gauge | None = None
     seconds: int | None = None
-    """Left to the awaited player."""
+    """Seconds left to the awaited player."""
     is_pressing: bool = True
     """When no time is left, the others go on without them."""
     score: str = ""
-    """Of the evening."""
+    """The score of the evening."""
     is_holding: bool = False
-    """More has happened than is shown yet."""
+    """The table lags behind the match."""
     can_start: bool = True
-    """The reader hosts, or plays."""
+    """The reader plays: they do not only watch."""
     after: str = ""
-    """What can be typed when the match is over."""
+    """The words that are of use after a match."""
 
 
 def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
@@ -127,9 +129,9 @@ def _header(board: Board, sight: Sight, columns: int) -> Line:
 
 def _body(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
     if board.over is not None:
-        return pieces.places(board, columns, height, sight.score, sight.after)
+        return lobby.places(board, columns, height, sight.score, sight.after)
     if not _is_match(board):
-        return pieces.lobby(board, columns, height, can_start=sight.can_start)
+        return lobby.lobby(board, columns, height, can_start=sight.can_start)
     return _match(board, sight, columns, height, glyphs)
 
 
@@ -138,7 +140,7 @@ def _is_match(board: Board) -> bool:
 
 
 def _mischief(board: Board, columns: int, height: int) -> list[Line]:
-    """Return what dice with powers add; nothing if it does not fit below the players and one's own dice."""
+    """Return the lines for dice with powers; none if they do not fit below the players and one's own dice."""
     seats = len(board.seating.names)
     lines = pieces.motes(board, columns - 1, max(height - seats - 3, 2))
     return lines if seats + 1 + len(lines) <= height else []
@@ -152,7 +154,7 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
     top = max(seats, 5) if spare - max(5 - seats, 0) >= 1 else seats
     spare = height - top - len(mischief)
     own_height = 4 if spare >= 4 else max(spare, 1)
-    left = max(columns * 11 // 20, 36)
+    left = max(columns * 11 // 20, min(36, columns - 3 - _SIDE))
     right = columns - left - 3
     people = pieces.players(board, left, glyphs)
     if board.showdown is not None:
@@ -168,7 +170,7 @@ def _match(board: Board, sight: Sight, columns: int, height: int, glyphs: Glyphs
 
 
 def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int, title: str = "") -> list[Line]:
-    """Return the end of what was told, as far as it is not scrolled back.
+    """Return the end of the log, or an earlier part if it is scrolled back.
 
     :param title: of the rule above it, in place of "log", as long as it is not scrolled back.
     """
@@ -189,7 +191,7 @@ def _log(sight: Sight, columns: int, height: int, glyphs: Glyphs, ruled: int, ti
 
 
 def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
-    """Return who is to move, how long still, and how much of the step is signed."""
+    """Return the player on turn, the time left to them, and how much of the step is signed."""
     waiting = "" if board.over is not None else answers.whose_turn(board)
     if board.absent:
         line: Line = [(palette.ALARM, f" {capital(waiting)}: wait, or quit and resume another day. ")]
@@ -211,7 +213,7 @@ def _status(board: Board, sight: Sight, columns: int, glyphs: Glyphs) -> Line:
 
 
 def _ask(board: Board) -> str:
-    """Return what the reader is asked, in a few words."""
+    """Return the question to the reader, in a few words."""
     assert board.turn is not None
     state = board.turn.view.state
     if state.awaits.value == "stakes":

@@ -1,4 +1,4 @@
-"""A face of a table: where typed lines come from and sentences go. A terminal, or pipes."""
+"""The faces of a table: they read lines and print sentences, at a terminal or through pipes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 HOST: Final = "host"
 """Typed after *again* to open the table in place of its host."""
 _LULL: Final = 0.1
-"""Seconds without a word after which a prompt comes."""
+"""Seconds without a word before a prompt."""
 _REST: Final = 2.0
-"""The same for a prompt that asks for nothing: house bots who move one after the other leave no line of it for each."""
-_STILL_COUNTS: Final = "Anything you had typed still counts" + (
+"""The same for a prompt that asks for nothing: so there is not one after each move of the house bots."""
+_STILL_COUNTS: Final = "News can break into a line that you type. The line still counts" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
-"""Said once, even if nothing was typed: the terminal edits the line, so only the terminal knows."""
+"""Said once, after the first break. Only the terminal knows whether anything was typed: it edits the line."""
 
 
 class InterruptedByUserError(Exception):
@@ -39,7 +39,7 @@ class InterruptedByUserError(Exception):
 
 
 class Table(Protocol):
-    """A table as a face knows it. :class:`cli.table.table.Table` says what each of these is."""
+    """A table as a face knows it. :class:`cli.table.table.Table` explains all of this."""
 
     board: Board
     pace: Pace
@@ -80,18 +80,18 @@ class Face(Protocol):
         """Print an answer to the line that was typed last."""
 
     def remind(self, status: str) -> None:
-        """Show what one has to know to make a move, before the next prompt, where it is not in sight anyhow."""
+        """Show all that one needs to make a move, before the next prompt, unless it is always in sight."""
 
     def refresh(self) -> None:
         """Show the prompt, or the board, again: it has changed."""
 
     def ring(self) -> None:
-        """Call the person, whose turn it is."""
+        """Call the person: it is their turn."""
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
-"""What has been typed and not read yet. A thread that waits in a read cannot be stopped: it serves all tables of a
-process, one after the other, and being a daemon it does not keep the process alive."""
+"""Lines that were typed and are not read yet. A thread that waits in a read cannot be stopped, so one thread serves all
+tables of a process, one after the other. As a daemon it does not keep the process alive."""
 
 
 def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None]) -> None:
@@ -145,8 +145,8 @@ class PipedLines(PipedInput):
 class TerminalLines(PipedInput):
     """Lines at a terminal, one below the other: nothing is ever repainted, so that a screen reader can follow.
 
-    The terminal itself echoes and edits what is typed. What happens meanwhile is not held back, as somebody may be
-    waiting for it; the prompt comes again after it. Used in an ``async with`` statement.
+    The terminal itself echoes and edits the line. News is not held back meanwhile, because somebody may wait for it;
+    after it the prompt comes again. Used in an ``async with`` statement.
     """
 
     is_interactive = True
@@ -161,11 +161,11 @@ class TerminalLines(PipedInput):
         self._prompted = ""
         """The prompt at the end of the output, after which somebody may be typing."""
         self._is_due = True
-        """A prompt is due at once, whatever it asks: nothing has been asked yet, or something was answered."""
+        """The next prompt is due at once, whatever it asks: it is the first, or follows an answer."""
         self._has_broken_in = False
         """Something was told while somebody may have been typing."""
         self._has_explained = False
-        """It was said what becomes of a line that is broken in two."""
+        """The player was told that a broken line still counts."""
         self._prompting: asyncio.TimerHandle | None = None
         self._stack = contextlib.ExitStack()
 
@@ -184,13 +184,13 @@ class TerminalLines(PipedInput):
     async def read(self) -> str | None:
         line = await super().read()
         self._prompted = ""  # the terminal has gone on to the next line
-        self._is_due = True
         return line
 
-    def tell(self, text: str) -> None:
-        self.say(text)
-
     def say(self, text: str) -> None:
+        self._is_due = True
+        self.tell(text)
+
+    def tell(self, text: str) -> None:
         before = "\n" if self._prompted else ""
         self._has_broken_in = self._has_broken_in or bool(self._prompted)
         self._prompted = ""
@@ -200,7 +200,7 @@ class TerminalLines(PipedInput):
         self.say(status)
 
     def refresh(self) -> None:
-        """Prompt when no more is said for a moment."""
+        """Prompt after a moment without news."""
         if self._prompting is not None:
             self._prompting.cancel()
         is_asked = self._is_due or self._table.prompt().strip() != ">"
@@ -208,11 +208,11 @@ class TerminalLines(PipedInput):
 
     def _prompt(self) -> None:
         if self._table.is_behind and not self._is_due:
-            self.refresh()  # more is to be shown: the prompt would stand in the middle of it
+            self.refresh()  # there is more to show: the prompt would stand in the middle
             return
         if self._has_broken_in and not self._has_explained:
             self._has_explained = True
-            self.say(f"({_STILL_COUNTS})")
+            self.tell(f"({_STILL_COUNTS})")
         prompt = self._table.prompt()
         if prompt != self._prompted:
             self._writer.write(("\n" if self._prompted else "") + prompt)

@@ -1,4 +1,4 @@
-"""Which face a table gets: pipes, lines at a terminal, or the full screen."""
+"""The choice of a face for a table: pipes, lines at a terminal, or the full screen."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
-    """Give the face that suits this process: a terminal's if both ends are one, else pipes. Inside a running loop.
+    """Open the face that suits this process: a terminal's if both ends are terminals, else pipes. In a running loop.
 
-    Whichever it is, what it shows is written by a thread, and nobody waits for it before the end.
+    A thread writes the output of any face, and the table does not wait for it before the end.
     """
     if not is_interactive():
         pipe = Writer(sys.stdout, limit=None)

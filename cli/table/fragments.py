@@ -1,7 +1,7 @@
 """Lines of styled text: measured, cut, filled up, wrapped and put side by side by columns of a terminal.
 
-A line is a list of (style, text) as prompt_toolkit draws it. Widths are those that it uses too, so that what is
-computed here is what is painted: combining marks take no column, wide characters two.
+A line is a list of (style, text) as prompt_toolkit draws it. Widths are those of prompt_toolkit, so the picture is
+painted as it is computed: combining marks take no column, wide characters two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def width(line: Line) -> int:
 
 
 def cut(text: str, columns: int, more: str = "…") -> str:
-    """Return ``text`` in at most so many columns; if it is longer, with a sign at its end.
+    """Return ``text`` in at most so many columns. If it is cut, it has a sign at its end.
 
     >>> cut("Maximilian", 6), cut("五五五", 5), cut("Ada", 3)
     ('Maxim…', '五五…', 'Ada')
@@ -81,10 +81,12 @@ def bar(done: int, total: int, glyphs: Glyphs) -> str:
 
 
 def rows(said: str, columns: int) -> list[str]:
-    """Return a text in lines of at most so many columns: broken between words, and what is longer where it must be.
+    """Return a text in lines of at most so many columns, broken between words.
 
-    >>> rows("one two\\n    p2pdice verify file", 14)
-    ['one two', '    p2pdice ve', '    rify file']
+    A longer path or command is broken between its parts, and a longer part where it must be.
+
+    >>> rows("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
+    ['one two', '    p2pdice ', '    verify file', '    ~/evenings/', '    friday']
     """
     return [row for line in wrapped(said, columns + 1).split("\n") for row in _broken(line, columns)]
 
@@ -100,8 +102,9 @@ def _broken(line: str, columns: int) -> list[str]:
         if len(start) <= len(indent):  # nothing fits behind it
             indent, rest = "", rest.lstrip()
             start = _first(rest, columns) or rest[:1]
-        shown.append(start)
-        rest = indent + rest[len(start) :]
+        part = max(map(start.rfind, " /\\")) + 1
+        shown.append(start if part <= len(indent) else start[:part])
+        rest = indent + rest[len(shown[-1]) :]
     return [*shown, rest]
 
 
@@ -126,7 +129,7 @@ def beside(left: Sequence[Line], right: Sequence[Line], columns: int, between: s
 
 
 def plain(lines: Iterable[Line]) -> list[str]:
-    """Return what is written in lines, without styles and the blanks at their ends."""
+    """Return the text of lines, without styles and the blanks at their ends."""
     return ["".join(each for _, each in line).rstrip() for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""What others print while a table is shown: bots' complaints, warnings of libraries. It is told at the table."""
+"""Other output while a table is shown, such as bots' complaints and warnings of libraries: it is told at the table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TextIO, cast
 
 
 class Overheard:
-    """Takes the place of an output stream, and has each line told. Any thread may print. Made inside a running loop.
+    """Takes the place of an output stream, and tells each line. Any thread may print. Made inside a running loop.
 
     :param say: tells a line; it is called in the loop.
-    :param encoding: of the terminal, for libraries that ask what can be printed there.
+    :param encoding: of the terminal, for libraries that ask for it.
     """
 
     errors = "backslashreplace"
@@ -26,7 +26,7 @@ class Overheard:
         self._rest = ""
 
     def write(self, text: str) -> int:
-        """Have each line told that is whole now."""
+        """Tell each line that is complete now."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             if line.strip():
@@ -34,7 +34,7 @@ class Overheard:
         return len(text)
 
     def flush(self) -> None:
-        """A line is told when it is whole."""
+        """Incomplete lines wait for their end."""
 
     def isatty(self) -> bool:
         """No: lines are broken where they are shown."""
@@ -43,7 +43,7 @@ class Overheard:
 
 @contextmanager
 def overheard(say: Callable[[str], None], encoding: str) -> Iterator[None]:
-    """Have everything told that is printed inside a block, wherever to."""
+    """Tell all that is printed inside the block, on standard output or standard error."""
     stream = cast("TextIO", Overheard(say, encoding))
     with redirect_stdout(stream), redirect_stderr(stream):
         yield

@@ -1,7 +1,7 @@
-"""The pace at which a person is shown what happens: bots bid in milliseconds, and four bids at once are none.
+"""The pace of a table: bots bid in milliseconds, and nobody can follow four bids at once.
 
-A matter of showing only. The node takes and gives messages whenever they come; what it tells waits here until enough
-time has passed since what was shown before. So moves of people, who take longer anyhow, are not held back at all.
+It only concerns what is shown. The node takes and gives messages whenever they come; its events wait here until enough
+time has passed since the last one was shown. So moves of people, who take longer anyhow, are not held back at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from cli.table.board import CupOpened, Told
 from p2pdice import events as game
-from protocol.events import DiceRolled, Happened, MatchOver, MatchStarted, NodeEvent, YourTurn
+from protocol.events import DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, YourTurn
 
 _SECONDS: Final[dict[type, float]] = {
     game.BidMade: 1.2,
@@ -30,20 +30,19 @@ _SECONDS: Final[dict[type, float]] = {
     game.PhaseBegun: 0.8,
     game.PowerPlayed: 1.2,
     game.Passed: 0.6,
-    game.PowerStopped: 1.0,
     game.PowerFailed: 1.0,
-    game.PlayerBlocked: 1.0,
-    game.DieDestroyed: 1.0,
     game.RoundStarted: 1.4,
-    MatchOver: 2.5,
+    MatchResult: 2.5,
 }
-"""Seconds between what was shown before and this, at a person's pace. What is missing here is shown at once."""
+"""Seconds before an event is shown, after the last one, at a person's pace. Other events are shown at once."""
+_RESOLVED: Final = 1.0
+"""The same for the event of a power that was on the stack."""
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)
-"""What comes at once if the reader did it."""
+"""Events that are shown at once if they are the reader's own."""
 
 
 def beats(event: NodeEvent) -> Iterator[Told]:
-    """Yield what an event is shown as, one thing after the other: of a showdown, each cup by itself."""
+    """Yield the parts in which an event is shown, one after the other: in a showdown, each cup by itself."""
     if isinstance(event, Happened) and isinstance(shown := event.event, game.HandsShown):
         for seat, cup in enumerate(shown.hands):
             if cup != ():
@@ -52,18 +51,18 @@ def beats(event: NodeEvent) -> Iterator[Told]:
 
 
 class Pace:
-    """Holds back what a node tells, so that it can be followed.
+    """Holds back the events of a node, so that a person can follow.
 
     :param factor: 1 is a person's pace, 2 is half as fast, 0 shows everything at once.
     """
 
     def __init__(self, factor: float) -> None:
         self.longest = math.inf
-        """Seconds that anything is held back at most: a player who is asked for a move must see it in time."""
+        """The most seconds that an event is held back: a player on turn must see the question in time."""
         self._factor = factor
         self._me: int | None = None
         self._shown = 0.0
-        """When something was shown last, by the loop's clock."""
+        """The time of the last event shown, by the loop's clock."""
         self._is_skipping = False
         self._skip = asyncio.Event()
         self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
@@ -71,11 +70,11 @@ class Pace:
 
     @property
     def is_holding(self) -> bool:
-        """Whether something has happened that is not shown yet."""
+        """Whether some events are not shown yet."""
         return self._is_holding or not self._queue.empty()
 
     def skip(self) -> None:
-        """Show at once what has happened so far, to the end of the round at most."""
+        """Show all events so far at once, but stop at the end of the round."""
         if self.is_holding:
             self._is_skipping = True
             self._skip.set()
@@ -86,7 +85,7 @@ class Pace:
         self._skip.set()
 
     async def follow(self, events: AsyncIterator[NodeEvent]) -> AsyncGenerator[Told, None]:
-        """Yield what is told, when it is time to show it."""
+        """Yield the events when it is time to show them."""
         if not self._factor:
             async for event in events:
                 for beat in beats(event):
@@ -107,7 +106,7 @@ class Pace:
             await reading  # raises what it raised
         finally:
             reading.cancel()
-            self._queue = asyncio.Queue()  # who stops following may follow something else
+            self._queue = asyncio.Queue()  # the same pace may follow other events next
             self._is_holding = self._is_skipping = False
 
     async def _read(
@@ -139,4 +138,6 @@ class Pace:
         told = beat.event if isinstance(beat, Happened) else beat
         if isinstance(told, _OWN) and told.seat == self._me:
             return 0.0
+        if isinstance(told, game.PowerEvent) and told.resolves:
+            return _RESOLVED
         return _SECONDS.get(type(told), 0.0)

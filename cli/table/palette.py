@@ -1,13 +1,18 @@
-"""The one palette: what stands out at a table, in colours that can be read on dark and on light backgrounds alike.
+"""The one palette: colours that can be read on dark and on light backgrounds alike.
 
-Whatever a colour says, a sign or a word says too, so nothing is lost without colours. Text keeps the foreground of the
-terminal; only what stands out gets one of the 16 colours that every terminal lets its owner choose, and none of those
-that vanish on black or on white.
+A sign or a word always says the same as a colour, so nothing is lost without colours. Plain text keeps the foreground
+of the terminal. Text that stands out gets one of the 16 colours that every terminal lets its owner choose, but none
+that vanishes on black or on white.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from p2pdice import POWERS
+
+if TYPE_CHECKING:
+    from p2pdice.powers.power import Color
 
 HEADER: Final = "class:header"
 TITLE: Final = "class:title"
@@ -33,27 +38,32 @@ STYLES: Final[dict[str, str]] = {
     "gained": "bold",
     "alarm": "bold ansired reverse",
     "key": "bold",
-    "light": "bold",
-    "grey": "",
-    "neutral": "",
-    "blue": "ansibrightblue",
-    "red": "ansired",
-    "dark": "underline",
     "prompt": "bold",
 }
-"""What each class looks like. Without colours bold, underlined and reverse text is left."""
+"""The style of each class that is no mote. Without colours, bold, underlined and reverse text is left."""
 
+_COLORS: Final[dict[Color, str]] = {
+    "white": "bold",
+    "grey": "",
+    "yellow": "",
+    "blue": "ansibrightblue",
+    "red": "ansired",
+    "black": "underline",
+}
+"""The style of each colour that a mote can have. Its class is the mote's name."""
 
 _ON: Final = {
-    "dark": {"turn": "bold ansibrightcyan", "counted": "bold ansibrightgreen", "neutral": "ansibrightyellow"},
-    "light": {"turn": "bold ansiblue", "counted": "bold ansigreen", "blue": "ansiblue"},
+    "dark": {"turn": "bold ansibrightcyan", "counted": "bold ansibrightgreen"},
+    "light": {"turn": "bold ansiblue", "counted": "bold ansigreen"},
 }
-"""What else can be read where the background is known."""
+_COLORS_ON: Final[dict[str, dict[Color, str]]] = {"dark": {"yellow": "ansibrightyellow"}, "light": {"blue": "ansiblue"}}
+"""Styles that can also be read if the background is known."""
 
 
 def styles(color: str) -> dict[str, str]:
-    """Return what each class looks like on a background: ``dark``, ``light``, or any other word for either."""
-    return STYLES | _ON.get(color, {})
+    """Return the style of each class on a background: ``dark``, ``light``, or any other word for either."""
+    colors = _COLORS | _COLORS_ON.get(color, {})
+    return STYLES | _ON.get(color, {}) | {power.mote: colors[power.color] for power in POWERS.values()}
 
 
 class Glyphs(NamedTuple):

@@ -1,4 +1,4 @@
-"""What is on a table, drawn piece by piece: players, the bid, cups, dice, motes, the lobby, the final standings."""
+"""The pieces of the picture of a table: players, the bid, cups, dice and motes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import bid, command_line, faces, percent
-from cli.rulesets import nearest_preset
+from cli.render import bid, faces, percent
 from cli.table import palette
 from cli.table.dice import HEIGHT, is_room_for, large_die, large_hand, large_number
 from cli.table.fragments import Line, bar, cut, filled, flowing, rows, text, width
-from cli.text.explain import summary
-from cli.text.narrate import confirmation, narrate_game
-from cli.text.narrate_motes import WINDOWS, ticket_change, window
-from cli.text.seating import display_names
+from cli.text.narrate_game import narrate_game
+from cli.text.narrate_motes import WINDOWS, window
 from p2pdice.events import BidMade, DieGained
 from p2pdice.motes import Die
 from p2pdice.powers import POWERS
-from p2pdice.stakes import settlement
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown
@@ -31,6 +27,10 @@ _YOU: Final = " (you)"
 _TO_MOVE: Final = "to move"
 _BID: Final = 6
 """Columns of a bid in the row of a player."""
+_NARROW: Final = 30
+"""Columns below which the row of a player has no room for the last bid."""
+_WORDS: Final = 18
+"""Columns below which a bid is in digits: nothing else shows them there."""
 _FEW: Final = 6
 """Dice up to which they are drawn one by one in the row of a player."""
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
@@ -40,17 +40,18 @@ _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 
 
 def players(board: Board, columns: int, glyphs: Glyphs) -> list[Line]:
-    """Return a row for each player, clockwise: dice left, the last bid of this round, and what holds for them."""
+    """Return a row for each player, clockwise: dice left, the last bid of this round, and marks such as "out"."""
     state = board.state
     assert state is not None
     names = board.seating.names
     pictures = [_dice_left(board, state, seat, glyphs) for seat in range(len(names))]
     piled = max(map(width, pictures))
-    has_bids = bool(state.bids) and board.showdown is None
+    is_narrow = columns < _NARROW
+    has_bids = bool(state.bids) and board.showdown is None and not is_narrow
     # A name is cut before a mark is left out.
     marks = [[mark for _, mark in _marks(board, state, seat) if mark != _TO_MOVE] for seat in range(len(names))]
     held = max(sum(1 + len(mark) for mark in each) for each in marks)
-    room = max(columns - 20, 8) if not held else max(columns - 3 - piled - _BID * has_bids - held, 9)
+    room = max(columns - 20, 8) if not (held or is_narrow) else max(columns - 3 - piled - _BID * has_bids - held, 9)
     named = min(max(get_cwidth(name) + len(_YOU) * (seat == board.me) for seat, name in enumerate(names)), room)
     shown = []
     for seat, name in enumerate(names):
@@ -94,7 +95,7 @@ def _mote(die: Die) -> str:
 
 def _letter(die: Die, seat: int) -> str:
     """Return a die in the cup of a seat as a letter; with its seat if it was dealt to another one."""
-    letter = die.mote[:1].upper()
+    letter = POWERS[die.mote].letter
     return letter if die.seat == seat else f"{letter}{die.seat}"
 
 
@@ -116,9 +117,8 @@ def _marks(board: Board, state: State, seat: int) -> list[tuple[str, str]]:
             marks.append((palette.BID, f"{state.challenge.call}!"))
         marks += [("", side) for other, side in state.challenge.sides if other == seat]
     if state.motes is not None:
-        if seat in state.motes.immune:
-            marks.append((palette.YOU, "immune"))
-        marks += [(palette.LOST, f"no {group}") for blocked, group, _ in state.motes.blocked if blocked == seat]
+        lasting = [effect for effect in state.motes.lasting if effect.seat == seat]
+        marks += [(palette.YOU if effect.is_good else palette.LOST, effect.mark) for effect in lasting]
     if seat == state.turn and not board.over:
         marks.append((palette.TURN, _TO_MOVE))
     if not marks and not state.bids and board.showdown is None and seat == state.leader:
@@ -180,10 +180,10 @@ def standing(board: Board, columns: int, height: int, glyphs: Glyphs, *, with_od
 
 
 def _says(board: Board, last: StandingBid, columns: int) -> str:
-    """Return who made a bid, in as many words as there is room for."""
+    """Return the bidder and the bid, in as many words as there is room for."""
     who, what = board.seating.who(last.seat), faces(last.quantity, last.face)
     for said in (f"{board.seating.does(last.seat, 'bids', 'bid')} {what}", f"{who}: {what}"):
-        if get_cwidth(said) <= columns:
+        if get_cwidth(said) <= columns and columns >= _WORDS:
             return said
     return f"{cut(who, columns - 6)}: {last.quantity}x{last.face}"
 
@@ -218,7 +218,7 @@ def _no_bid(board: Board, state: State, columns: int) -> list[Line]:
 
 
 def cups(showdown: Showdown, seats: int, columns: int) -> list[Line]:
-    """Return a row for each seat: its dice, once its cup is open, and what of them counts between brackets."""
+    """Return a row for each seat: its dice, once its cup is open. Dice that count stand in brackets."""
     most = max((len(hand) for hand in showdown.shown.hands if hand), default=0)
     cell = 3 if 3 * most + 5 <= columns else 2
     return [_cup(showdown, seat, cell) for seat in range(seats)]
@@ -243,7 +243,7 @@ def _cup(showdown: Showdown, seat: int, cell: int) -> Line:
 
 
 def judgement(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Line]:
-    """Return what was called, the count so far, the verdict, and who lost what."""
+    """Return the call, the count so far, the verdict, and the dice lost."""
     showdown, state = board.showdown, board.state
     assert showdown is not None
     assert state is not None
@@ -290,9 +290,11 @@ def own_dice(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Li
     state = board.state
     if board.me is None or state is None:
         return []
+    if board.me not in state.live:
+        return [text("You are out.", palette.QUIET)]
     if not board.hand:
         if not state.dice[board.me]:
-            return [text("You have no dice left." if board.me in state.live else "You are out.", palette.QUIET)]
+            return [text("You have no dice left.", palette.QUIET)]
         return [text("Your dice wait for the roll.", palette.QUIET)]
     if height >= HEIGHT + 1 and is_room_for(len(board.hand), columns):
         return large_hand(board.hand, glyphs, palette.YOU)
@@ -306,7 +308,7 @@ def own_dice(board: Board, columns: int, height: int, glyphs: Glyphs) -> list[Li
 
 
 def motes(board: Board, columns: int, height: int) -> list[Line]:
-    """Return what else there is if dice have powers: windows, stack, graveyard, and what each die can do now."""
+    """Return the lines for dice with powers: windows, stack, graveyard, and what each die can do now."""
     state = board.state
     assert state is not None
     mischief = state.motes
@@ -332,13 +334,16 @@ def motes(board: Board, columns: int, height: int) -> list[Line]:
         lines += flowing([[("", "Graveyard: "), *buried[0]], *buried[1:]], columns, "; ")
     else:
         lines.append(text("The graveyard is empty.", palette.QUIET))
-    return lines[:height]
+    letters = [text(f"{power.letter} {power.mote}", palette.QUIET) for power in POWERS.values()]
+    key = flowing([[("", "In the cups: "), *letters[0]], *letters[1:]], columns, ", ")
+    # One's own dice, drawn large, are worth more.
+    return [*lines, *key] if len(lines) + len(key) + HEIGHT <= height else lines[:height]
 
 
 def motes_in_short(board: Board) -> str:
     """Return the window, the prize, and what is on top of the stack or how many dice are in the graveyard.
 
-    It fits into the narrowest terminal. Empty where dice have no powers.
+    It fits into the narrowest terminal. Empty if dice have no powers.
     """
     assert board.state is not None
     mischief = board.state.motes
@@ -357,23 +362,23 @@ def _listed(dice: Sequence[Die]) -> Line:
 
 
 def purpose(typed: str, seating: Seating) -> str:
-    """Return in words what a move with a mote does, and to whom; empty if the line that is typed names none."""
+    """Return the effect of a move with a mote, and its target, in words; empty if the typed line names none."""
     verb, _, rest = typed.partition(" ")
     named = rest.partition(" ")[0].partition("@")[0]
-    mote = next((mote for mote in POWERS if mote == named), None)
-    if mote is None:
+    power = POWERS.get(named)
+    if power is None:
         return ""
     if verb == "lose":
-        return f"{_WHEN[POWERS[mote].group].capitalize()}: {POWERS[mote].brief}."
+        return f"{_WHEN[power.group].capitalize()}: {power.brief}."
     if verb == "crown":
-        return f"It makes a Twin Soul, and its group, {POWERS[mote].group.capitalize()}, earns run tickets."
-    target = rest.partition(" on ")[2]
+        return f"It makes a Twin Soul, and its group, {power.group.capitalize()}, earns run tickets."
+    target = rest.partition(f" {power.verb} ")[2] if power.target is int else ""
     on = f" ({seating.who(int(target))})" if target in map(str, range(len(seating.names))) else ""
-    return f"{POWERS[mote].brief.capitalize()}{on}."
+    return f"{power.brief.capitalize()}{on}."
 
 
 def _powers(board: Board, state: State) -> list[Line]:
-    """Return a row for each die that the reader can play now or later: what it does, in words."""
+    """Return a row for each die that the reader can play now or later, with its effect in words."""
     from p2pdice.moves import Power
 
     if board.me not in state.live or state.motes is None:
@@ -388,95 +393,3 @@ def _powers(board: Board, state: State) -> list[Line]:
         style = palette.TURN if die in now else palette.QUIET
         shown.append([(style, f"{'play' if die in now else '    '} {die} "), ("", f"({when}): {power.brief}")])
     return shown
-
-
-# Before and after a match
-
-
-def lobby(board: Board, columns: int, height: int, *, can_start: bool) -> list[Line]:
-    """Return who is there, which seats are free, the rules in short, and what another laptop types to join."""
-    lines: list[Line] = []
-    if board.ruleset is not None:
-        name = board.ruleset.name or f"house rules like {nearest_preset(board.ruleset)[0]}"
-        lines += [text(row) for row in rows(f"Rules: {name}: {summary(board.ruleset)}.", columns)]
-    lines.append([])
-    names = display_names(board.players)
-    for place in range(max(board.seats, len(names))):
-        lines.append(_seat(board, place, names, columns))
-    if board.join_line:
-        lines += [[], text("On another laptop, type:"), *(text(row, palette.KEY) for row in _command(board, columns))]
-    free = board.seats - len(names)
-    begin = "It begins when all seats are taken, or when {} start."
-    if can_start and board.join_line and free:
-        lines += [[], *(text(row) for row in rows(begin.format("you type"), columns))]
-    elif not board.join_line and board.players and not board.players[0].is_me:
-        told = rows(begin.format("the host types"), columns)
-        lines += [[], *(text(row, palette.QUIET) for row in told)]
-    if len(lines) > height:
-        lines = [line for line in lines if line]
-    return lines[:height]
-
-
-def _seat(board: Board, place: int, names: Sequence[str], columns: int) -> Line:
-    if place >= len(names):
-        return text(f"  {place + 1}  free", palette.QUIET)
-    player = board.players[place]
-    you = " (you)" if player.is_me else ""
-    room = max(columns - len(player.fingerprint) - 8, 8)
-    name = f"{cut(names[place], room - len(you))}{you}"
-    row: Line = [("", f"  {place + 1}  "), *filled([(palette.YOU if you else "", name)], min(room, 27))]
-    row.append(("", f" {player.fingerprint}"))
-    if player.fingerprint in board.away:
-        row.append((palette.ALARM, " away"))
-    return row
-
-
-def _command(board: Board, columns: int) -> list[str]:
-    """Return the command to join, in one line if it fits; else broken as a shell lets it be."""
-    command = command_line("join", board.join_line)
-    if get_cwidth(command) < columns:
-        return [command]
-    lines = [command_line("join") + " \\"]
-    rest = command_line("join", board.join_line).removeprefix(command_line("join") + " ")
-    while get_cwidth(rest) >= columns:
-        lines.append(rest[: columns - 2] + "\\")
-        rest = rest[columns - 2 :]
-    return [*lines, rest]
-
-
-def places(board: Board, columns: int, height: int, score: str, hint: str) -> list[Line]:
-    """Return how the match has ended, where the transcript is, and how the evening can go on."""
-    over = board.over
-    assert over is not None
-    names = board.seating.names or display_names(over.players)
-    lines: list[Line] = [text("The match is over.", palette.TITLE), []]
-    gains = _gains(board.state) if board.state is not None else [""] * len(names)
-    first = 1
-    for seats in over.places:
-        for seat in seats:
-            you = " (you)" if over.players[seat].is_me else ""
-            row: Line = [("", f"  {first}. "), (palette.YOU if you else "", f"{names[seat]}{you}")]
-            row += [(palette.BID, "  wins")] if seats is over.places[0] else []
-            lines.append([*row, ("", gains[seat])])
-        first += len(seats)
-    if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
-        lines.append(text(f"The Twin Soul is {board.state.motes.soul.name}."))
-    if score:
-        lines += [[], text(f"This evening: {score}.")]
-    lines += [[], *(text(row) for row in rows(confirmation(over), columns) if row)]
-    lines += [text(row) for row in rows(f"The transcript is {over.transcript}", columns)]
-    if hint:
-        lines += [[], text(hint, palette.KEY)]
-    if len(lines) > height:
-        lines = [line for line in lines if line]
-    return lines[:height]
-
-
-def _gains(state: State) -> list[str]:
-    """Return what the match did to everybody's coins and run tickets; nothing where it did nothing."""
-    if not state.places:
-        return [""] * state.players
-    paid = settlement(state)
-    coins = [f"{delta:+d} coins" if state.ruleset.stakes else "" for delta in paid.delta]
-    tickets = map(ticket_change, paid.ticket_delta)
-    return ["".join(f"  {part}" for part in each if part) for each in zip(coins, tickets, strict=True)]

@@ -1,4 +1,4 @@
-"""Sitting at a table as a person: what hosting, joining and resuming have in common."""
+"""Sitting at a table as a person: the common part of hosting, joining and resuming."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 
 from cli.exits import ExitCode, Failure
 from cli.output import complain
+from cli.passphrases import unlocked
 from cli.render import sentence
 from cli.rulesets import chosen_ruleset
 from cli.settings import Settings
@@ -25,7 +26,7 @@ from cli.table.showing import Ui
 if TYPE_CHECKING:
     from cli.bots.crew import Crew
     from cli.table.showing import Showing
-    from cli.table.table import Table
+    from cli.table.spectator_table import SpectatorTable
     from protocol import Match, Node, TableSettings
 
 PortOption = Annotated[
@@ -56,7 +57,7 @@ Enter = Callable[["Node"], Awaitable[None]]
 Company = Callable[["Node"], AbstractAsyncContextManager["Crew"]]
 """Seats bots at the node's table for as long as the block lasts."""
 Again = Callable[["Node", str], Awaitable[Company]]
-"""Goes back to the table after a match, given what was typed after the word; returns who comes along."""
+"""Goes back to the table after a match, given the rest of the typed line; returns the bots that come along."""
 
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
@@ -78,7 +79,7 @@ async def rejoin(node: Node, wish: str) -> Company:
         )
     if not wish:
         await node.rejoin()
-    elif (match := node.match or node.former) is None:  # who waited for the host has left it behind
+    elif (match := node.match or node.former) is None:  # the node gave it up when it waited for the host
         raise Failure("There was no match here.")
     else:
         await node.host(table_of(match, f"{node.name}'s table"))
@@ -89,7 +90,7 @@ def table_of(match: Match, name: str) -> TableSettings:
     """Return a table like that of a match, under a name."""
     from protocol import TableSettings
 
-    genesis = match.record.genesis
+    genesis = match.history.genesis
     return TableSettings(name, genesis.ruleset, len(genesis.roster), genesis.patience)
 
 
@@ -121,16 +122,17 @@ def play(
 ) -> None:
     """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
-    :param first: what is going on until there is a table; safe to print.
+    :param first: shown until there is a table; safe to print.
     :param company: bots that play for as long as this player is at the table.
     :param again: goes back to the table after a match.
     """
 
+    me = unlocked(settings.private_home())
     curtained = ExitStack()
     curtained.enter_context(curtain(first, showing))
 
     async def attend() -> None:
-        node = await Node.open(home, name, port=port, interface=interface)
+        node = await Node.open(home, name, port=port, interface=interface, identity=me)
         try:
             await enter(node)
             curtained.close()
@@ -147,7 +149,7 @@ def play(
 
             if showing.ui is Ui.SCREEN:
                 import cli.table.screen
-            import cli.table.table  # noqa: F401
+            import cli.table.player_table  # noqa: F401
 
         home = settings.private_home()
         open_log(home)
@@ -155,13 +157,19 @@ def play(
 
 
 async def sit(
-    node: Node, settings: Settings, showing: Showing, company: Company, again: Again, *, watched: Table | None = None
+    node: Node,
+    settings: Settings,
+    showing: Showing,
+    company: Company,
+    again: Again,
+    *,
+    watched: SpectatorTable | None = None,
 ) -> None:
     """Play at a node's table until the evening is over.
 
     :param watched: the table as it was watched; the node goes back to it for the next match.
     """
-    from cli.table.table import Table
+    from cli.table.player_table import PlayerTable
 
     async with AsyncExitStack() as at_table:
 
@@ -171,15 +179,15 @@ async def sit(
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))
-        table = Table(node, settings, showing, bots=crew.fingerprints, again=go_again, watched=watched)
+        table = PlayerTable(node, settings, showing, bots=crew.fingerprints, again=go_again, watched=watched)
         await table.run()
 
 
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine and return its result. Ctrl-C in it ends the command with its exit code, whichever way the
-    terminal reported it.
+    """Run a coroutine and return its result. Ctrl-C ends the command with its exit code, however the terminal reports
+    it.
 
-    So do the other signals that ask a process to end: what it started must not outlive it.
+    So do the other signals that ask a process to end: its children must not outlive it.
     """
     from protocol import loop_factory
 
@@ -195,5 +203,7 @@ async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
     assert task is not None
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(NotImplementedError, AttributeError):  # Windows has neither of the two
-            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
+            number = getattr(signal, name)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await main

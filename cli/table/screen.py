@@ -1,7 +1,7 @@
 """The full screen: the board, repainted whenever it changes, with a line to type below. Made with prompt_toolkit.
 
-Keys type lines, and lines are all that a table gets. While the terminal takes no output, nothing is painted, and nobody
-waits for it.
+Keys type lines, and a table gets nothing but lines. While the terminal takes no output, nothing is painted, and the
+table does not wait.
 """
 
 from __future__ import annotations
@@ -12,33 +12,27 @@ from collections import deque
 from contextlib import ExitStack, suppress
 from math import ceil
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import faces, wrapped
-from cli.table import answers, palette, pieces
+from cli.render import wrapped
+from cli.table import answers, palette
 from cli.table.drawing import Gauge, Sight, log_height, picture
 from cli.table.face import InterruptedByUserError
 from cli.table.fragments import cut, rows
+from cli.table.line_editor import LineEditor
 from cli.table.overheard import overheard
 from cli.table.palette import Glyphs
 from cli.table.terminal import glyphs_of, has_colors, output_of
-from cli.table.walking import Step, walk
 from cli.table.writer import PATIENCE
-from cli.text.choices import is_stake
-from cli.text.speech import hear_bid, is_possible
-from p2pdice import Bid, Exact, Liar
 from protocol import Stage
 
 if TYPE_CHECKING:
@@ -48,22 +42,20 @@ if TYPE_CHECKING:
     from cli.table.writer import Writer
 
 _LOG: Final = 1000
-"""Sentences that one can scroll back to."""
-_PASTED: Final = 1000
-"""Characters of a paste that are put into the line."""
+"""Sentences that are kept for scrolling back."""
 _TICK: Final = 0.5
-"""Seconds between two looks at what changes without an event: the clock, and signatures that come in."""
+"""Seconds between two looks at the clock and the signatures, which change without an event."""
 _MOMENT: Final = 1.0
-"""Seconds that nobody counts."""
+"""Seconds of a turn before its clock is shown."""
 _ESCAPE: Final = 0.05
 """Seconds within which the rest of a key follows its escape character."""
 
 KEYS: Final = (
     "Keys:",
-    "    arrows    choose a bid: up and down the number, left and right the face; where there is none to make, go"
+    "    arrows    choose a bid: up and down the number, left and right the face; if there is no bid to make, go"
     " through the moves; Enter plays it",
     "    !         call liar; ! again or Enter does it, Escape does not",
-    "    =         call exact, where the rules have it, in the same way",
+    "    =         call exact in the same way, if the rules have it",
     "    Tab       complete what you type, or see what can be typed",
     "    Escape    empty the line",
     "    Enter     on an empty line, like space: show at once what has happened meanwhile",
@@ -79,7 +71,7 @@ KEYS: Final = (
 class Screen:
     """A table on the whole terminal. Used in an ``async with`` statement: the terminal is put back in order after it.
 
-    :param writer: takes the output; None where prompt_toolkit has its own way, on Windows.
+    :param writer: takes the output; None on Windows, where prompt_toolkit writes itself.
     """
 
     is_interactive = True
@@ -87,6 +79,7 @@ class Screen:
 
     def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool, color: str) -> None:
         self._table = table
+        self._line = LineEditor(table, self._submit)
         self._has_bell = has_bell
         self._color = color
         self._writer = writer
@@ -101,15 +94,10 @@ class Screen:
         self._page_at = 0
         """Lines of the page that are scrolled past."""
         self._reply: list[str] | None = None
-        """What was said since the last line was given to the table."""
+        """The answers to the last line, while the table obeys it."""
         self._is_helping = False
-        self._picked = ""
-        """What keys have put into the line."""
-        self._candidates: list[str] = []
-        """What the tab key goes through."""
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._stack = ExitStack()
-        self._buffer = Buffer(history=InMemoryHistory(), multiline=False, on_text_changed=self._changed)
         self._app = self._application()
         self._running: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -137,7 +125,7 @@ class Screen:
             await self._writer.drain(PATIENCE)
 
     def _print_last_words(self) -> None:
-        """Print what is needed after the table on the terminal itself, where it stays."""
+        """Print the table's last words on the terminal itself, where they stay."""
         columns = self._output.get_size().columns
         text = "".join(f"{wrapped(words, columns)}\n" for words in self._table.last_words)
         self._output.write_raw(text.replace("\n", "\r\n"))
@@ -161,7 +149,7 @@ class Screen:
                 shown = now
                 self._app.invalidate()
 
-    # What a face does
+    # The methods of a face
 
     async def read(self) -> str | None:
         self._show_reply()
@@ -182,7 +170,7 @@ class Screen:
             self._reply.append(text)
 
     def remind(self, status: str) -> None:
-        """It is in sight."""
+        """The status is always in sight."""
 
     def refresh(self) -> None:
         self._app.invalidate()
@@ -193,7 +181,7 @@ class Screen:
             self._output.flush()
 
     def _show_reply(self) -> None:
-        """Open a page for an answer that is too long for the log, and leave the log to what has happened."""
+        """Move an answer that is too long for the log to a page of its own."""
         reply, self._reply = self._reply, None
         if not reply:
             return
@@ -205,12 +193,12 @@ class Screen:
             self._page_at = 0
             self._app.invalidate()
 
-    # What is painted
+    # Painting
 
     def _application(self) -> Application[None]:
         table = FormattedTextControl(self._painted, show_cursor=False)
         prompt = FormattedTextControl(lambda: [("class:prompt", self._prompt())])
-        line = Window(BufferControl(self._buffer), height=1)
+        line = Window(BufferControl(self._line.buffer), height=1)
         # A prompt that is a part of the line would be scrolled out of sight with its beginning, and stay there.
         foot = VSplit(
             [Window(prompt, width=lambda: get_cwidth(self._prompt()), dont_extend_width=True), line], height=1
@@ -247,7 +235,7 @@ class Screen:
             log=self._log,
             back=self._back if self._page is None else self._page_at,
             with_odds=self._with_odds,
-            hint=self._hint(),
+            hint=self._line.hint(self._output.get_size().columns, with_odds=self._with_odds),
             page=self._page,
             steps=None if progress is None else progress.step,
             gauge=self._gauge(),
@@ -260,7 +248,7 @@ class Screen:
         )
 
     def _gauge(self) -> Gauge | None:
-        """Return how much of an exchange between programs is done; what a person decides has no gauge."""
+        """Return how much of an exchange between programs is done. A person's decision has no gauge."""
         progress = self._table.progress()
         if progress is None or progress.stage is Stage.CHOOSE or not progress.awaited:
             return None
@@ -274,109 +262,11 @@ class Screen:
             return None
         return ceil(clock.seconds)
 
-    def _hint(self) -> str:
-        table, typed = self._table, self._buffer.text
-        board = table.board
-        if self._candidates:
-            return self._choices()
-        if board.turn is None or board.state is None:
-            return "" if typed else table.hint()
-        if typed == "liar" and self._picked:
-            return "! or Enter calls the bid a lie; Escape does not."
-        if typed == "exact" and self._picked:
-            return "= or Enter says that the bid is true to the die; Escape does not say it."
-        bid = hear_bid(typed) if typed else self._lowest()
-        if bid is None or board.state.awaits.value != "move" or self._lowest() is None:
-            if typed:
-                return pieces.purpose(typed, board.seating)
-            way = "change the coins" if is_stake(board.turn.view) else "go through the moves, Tab lists them"
-            return f"Arrows {way}, ? helps."
-        odds = f": {pieces.chance(board, bid.quantity, bid.face)} likely" if self._with_odds else ""
-        if typed:
-            playable = "Enter bids it." if is_possible(bid, board.turn.view) else "It cannot be bid now."
-            return f"{faces(bid.quantity, bid.face).capitalize()}{odds}. {playable}"
-        calls = "".join(f", {key} {word}" for key, word in (("!", "liar"), ("=", "exact")) if self._is_legal(word))
-        lowest = f"Lowest: {bid}{odds}. " if odds else ""
-        return f"{lowest}Arrows choose a bid{calls}, ? help"
-
-    def _lowest(self) -> Bid | None:
-        turn = self._table.board.turn
-        return next((move for move in turn.view.legal if isinstance(move, Bid)), None) if turn is not None else None
-
-    def _is_legal(self, word: str) -> bool:
-        turn = self._table.board.turn
-        kind = Liar if word == "liar" else Exact
-        return turn is not None and any(isinstance(move, kind) for move in turn.view.legal)
-
-    def _choices(self) -> str:
-        """Return what the tab key goes through, from the present one on."""
-        columns = self._output.get_size().columns
-        place = self._candidates.index(self._buffer.text) if self._buffer.text in self._candidates else 0
-        rest = [*self._candidates[place:], *self._candidates[:place]]
-        return cut(f"[{rest[0]}] {'  '.join(rest[1:])}", columns - 1)
-
-    # What is typed
-
-    def _changed(self, buffer: Buffer) -> None:
-        if buffer.text != self._picked:
-            self._picked = ""
-            self._candidates = []
-
-    def _put(self, text: str) -> None:
-        self._picked = text
-        self._buffer.document = Document(text)
-
-    def _clear(self) -> None:
-        self._buffer.reset()
-        self._picked = ""
-        self._candidates = []
+    # Keys
 
     def _submit(self, line: str) -> None:
         self._back = 0
         self._lines.put_nowait(line)
-
-    def _enter(self, _event: KeyPressEvent) -> None:
-        line = self._buffer.text
-        if line.strip():
-            self._buffer.append_to_history()
-        self._clear()
-        self._submit(line)
-
-    def _arrow(self, step: Step) -> None:
-        turn = self._table.board.turn
-        if turn is not None and self._buffer.text == self._picked:
-            self._candidates = []
-            self._put(walk(turn.view, self._table.board.seating.names, self._picked, step))
-        elif step == "up":
-            self._buffer.history_backward()
-        elif step == "down":
-            self._buffer.history_forward()
-        elif step == "left":
-            self._buffer.cursor_left()
-        else:
-            self._buffer.cursor_right()
-
-    def _call(self, word: str) -> None:
-        """Put a call into the line; make it when it stands there."""
-        if self._buffer.text == word:
-            self._clear()
-            self._submit(word)
-        else:
-            self._put(word)
-
-    def _complete(self, step: int) -> None:
-        """Put the next completion of what was typed into the line, or with a step of -1 the one before."""
-        if self._candidates:
-            place = (self._candidates.index(self._buffer.text) + step) % len(self._candidates)
-        else:
-            stem = self._buffer.text.lower().lstrip()
-            found = (each for each in self._table.completions() if each.lower().startswith(stem))
-            self._candidates = list(dict.fromkeys(found))
-            place = 0 if step > 0 else -1
-        if self._candidates:
-            self._put(self._candidates[place])
-        if len(self._candidates) == 1:
-            self._candidates = []
 
     def _scroll(self, pages: int) -> None:
         size = self._output.get_size()
@@ -389,15 +279,12 @@ class Screen:
             told = sum(len(rows(text, size.columns)) for text in self._log)
             self._back = min(max(self._back + pages * room, 0), max(told - room, 0))
 
-    def _close_page(self) -> None:
-        self._page = None
-
-    def _bindings(self) -> KeyBindings:
+    def _bindings(self) -> KeyBindingsBase:
         keys = KeyBindings()
         add = keys.add
         is_open = Condition(lambda: self._page is not None)
-        is_empty = Condition(lambda: self._page is None and not self._buffer.text)
         is_closed = ~is_open
+        is_empty = is_closed & Condition(lambda: self._line.is_empty)
 
         @add("c-c")
         @add("<sigint>")
@@ -417,29 +304,12 @@ class Screen:
         def _(event: KeyPressEvent) -> None:
             self._scroll(1 if event.key_sequence[0].key == Keys.PageUp else -1)
 
-        add("enter", filter=is_closed)(self._enter)
-
-        for step in ("up", "down", "left", "right"):
-
-            @add(step, filter=is_closed)
-            def _(event: KeyPressEvent) -> None:
-                self._arrow(cast("Step", event.key_sequence[0].key.value))  # type: ignore[union-attr]
-
-        @add("escape", filter=is_closed, eager=True)
-        def _(_event: KeyPressEvent) -> None:
-            self._clear()
-
-        @add("tab", filter=is_closed)
-        @add("s-tab", filter=is_closed)
-        def _(event: KeyPressEvent) -> None:
-            self._complete(-1 if event.key_sequence[0].key == Keys.BackTab else 1)
-
-        @add("?", filter=is_empty)
+        @add("?", filter=is_closed & Condition(lambda: self._line.is_untyped))
         @add("f1", filter=is_closed)
         def _(_event: KeyPressEvent) -> None:
             self._submit("help")
 
-        @add("%", filter=is_empty)
+        @add("%", filter=is_closed & Condition(lambda: self._line.is_untyped))
         def _(_event: KeyPressEvent) -> None:
             self._with_odds = not self._with_odds
 
@@ -452,50 +322,23 @@ class Screen:
         def _(_event: KeyPressEvent) -> None:
             self._submit("")
 
-        @add(Keys.Any, filter=is_closed & Condition(lambda: self._picked != "" and self._buffer.text == self._picked))
-        def _(event: KeyPressEvent) -> None:
-            if event.data != " ":  # which goes on with what the tab key has completed
-                self._clear()
-            self._buffer.insert_text(event.data)
-
-        for key, word in (("!", "liar"), ("=", "exact")):
-            self._bind_call(keys, key, word)
-
         for key, line in self._table.keys.items():
 
             @add(key, filter=is_empty)
             def _(_event: KeyPressEvent, line: str = line) -> None:
                 self._submit(line)
 
-        @add(Keys.BracketedPaste, filter=is_closed)
-        def _(event: KeyPressEvent) -> None:
-            self._buffer.insert_text(" ".join(event.data[:_PASTED].split()))
-
         for key in (Keys.Any, Keys.Enter, Keys.Escape, Keys.Tab, Keys.Backspace, "up", "down", "left", "right", " "):
 
             @add(key, filter=is_open, eager=key == Keys.Escape)
             def _(_event: KeyPressEvent) -> None:
-                self._close_page()
+                self._page = None
 
-        return keys
-
-    def _bind_call(self, keys: KeyBindings, key: str, word: str) -> None:
-        is_ready = Condition(
-            lambda: self._page is None and self._is_legal(word) and self._buffer.text in ("", self._picked)
-        )
-
-        @keys.add(key, filter=is_ready)
-        def _(_event: KeyPressEvent) -> None:
-            self._call(word)
-
-        @keys.add(key, filter=Condition(lambda: self._page is None and not self._buffer.text) & ~is_ready)
-        def _(_event: KeyPressEvent) -> None:
-            if self._table.board.showdown is None:  # else it was called already, and pressed once too often
-                self._submit(word)  # the table says why it cannot be called
+        return merge_key_bindings([self._line.bindings(is_closed), keys])
 
 
 class PatientApplication(Application[None]):
-    """An application that paints nothing while its terminal takes nothing, and all there is as soon as it does."""
+    """An application that paints nothing while its terminal takes no output, and everything as soon as it does."""
 
     def __init__(self, writer: Writer | None, **options: object) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""How a table is shown: on the full screen or in lines, at which pace, with a bell or without."""
+"""The way to show a table: on the full screen or in lines, at a pace, with a bell or without."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from cli.preferences import preferences
+from cli.preferences import SLOWEST, preferences
 from cli.settings import Settings, is_interactive
 from cli.table.terminal import can_move_cursor, can_paint
 
@@ -29,7 +29,15 @@ class Showing(NamedTuple):
     """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
     bell: bool = False
     color: str = "auto"
-    """The background that colours are to be readable on: ``dark``, ``light``, ``auto`` for both, ``none`` for none."""
+    """The background on which colours must be readable: ``dark``, ``light``, ``auto`` (both); ``none``: no colours."""
+    qr: bool = False
+    """The join line of an own table is also drawn as a QR code."""
+
+
+def _pace(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= SLOWEST:
+        raise typer.BadParameter(f"{value:g} is not a number from 0 to {SLOWEST:g}.")
+    return value
 
 
 UiOption = Annotated[
@@ -40,11 +48,10 @@ PaceOption = Annotated[
     float | None,
     typer.Option(
         "--pace",
-        min=0,
-        max=10,
+        callback=_pace,
         metavar="F",
         show_default=False,
-        help="How slowly moves are shown: 1 is a person's pace, 2 twice as slow, 0 shows them at once.",
+        help="How slowly moves are shown, from 0 to 10: 1 is a person's pace, 2 twice as slow, 0 shows them at once.",
     ),
 ]
 BellOption = Annotated[
@@ -53,7 +60,7 @@ BellOption = Annotated[
 
 
 def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
-    """Return how a table is shown: as asked for, else as settled, else as this process can.
+    """Return the way to show a table: by the options, else by the settings, as far as this process can.
 
     Through pipes nobody needs time to follow, so everything is shown at once.
 

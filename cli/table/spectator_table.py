@@ -1,4 +1,4 @@
-"""The gallery: the table of a spectator, and what programs that watch get instead: NDJSON."""
+"""The table of a spectator, and NDJSON for programs that watch."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING
 from cli.exits import Failure, closing_code
 from cli.render import command_line
 from cli.settings import home_words
+from cli.table import answers
 from cli.table.board import Told
-from cli.table.table import Table
+from cli.table.live_table import LiveTable
 from cli.text.event_json import event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
-from protocol.events import MatchOver, MatchStarted, Stopped, Suspended, TableClosed
+from protocol.events import MatchResult, MatchStarted, Stopped, Suspended, TableClosed
 
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
     from protocol import Node
 
-PLAYERS_ONLY = ("start", "concede", "say")
 
-
-class SpectatorTable(Table):
-    """A table that is watched. Nothing that is typed reaches it.
+class SpectatorTable(LiveTable):
+    """A table that is watched. No typed line reaches the players.
 
     :param target: what was typed to come here.
     """
@@ -32,16 +31,24 @@ class SpectatorTable(Table):
     def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
         super().__init__(node, settings, showing, again=self._nobody)
         self.wants_seat = False
-        """The next match is to be played, not watched."""
+        """The reader wants to play the next match."""
         self._target = target
-        for word in PLAYERS_ONLY:
-            del self.words[word]
-        self.words["dice"] = ("how many dice everybody has", self._dice)
-        self.words["again"] = ("sit down for the next match at this table", self._go_again)
-        self.words["quit"] = ("stop watching", self._quit)
+        self.words = {
+            "help": ("this list", self._help),
+            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
+            "bids": ("the bids of this round", self._answer(answers.bids)),
+            "dice": ("how many dice everybody has", self._answer(answers.dice)),
+            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
+            "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
+            "rules": ("the rules of this table, and where to read them", self._rules),
+            "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "skip": ("show everything at once from now on", self._hurry),
+            "again": ("sit down for the next match at this table", self._go_again),
+            "quit": ("stop watching", self._quit),
+        }
 
     def way_back(self) -> str:
-        """Return how to come back after leaving now."""
+        """Return the command to watch again."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
         return f"You have stopped watching. Watch again with:\n    {command_line(*words)}"
 
@@ -52,31 +59,31 @@ class SpectatorTable(Table):
         else:
             super().take(event)
 
-    def _go_again(self, rest: str) -> None:
+    def _go_again(self, _rest: str) -> None:
         if self.board.match or not self._had_match:
-            super()._go_again(rest)
+            self._say("You can play again when the match is over.")
         else:
             self.wants_seat = self._has_left = True
 
     async def _nobody(self, _wish: str) -> None:
-        """A watched table is left for the next match: its player sits at another one, of the same node."""
+        """Do nothing: for the next match the reader sits at a new table of the same node."""
 
     async def _end_of_input(self) -> None:
         if self.face.is_interactive:
             await super()._end_of_input()
         else:
-            await asyncio.Event().wait()  # nobody types, and there is still something to be seen
+            await asyncio.Event().wait()  # nobody types, but the match goes on
 
     def _no_turn(self) -> str:
         return "You only watch here. Type help for what you can type."
 
     def _help(self, _rest: str) -> None:
-        self._say("You watch; the moves are made by others. You can type:")
+        self._say("You watch, and the others play. You can type:")
         self._list_words()
 
 
 async def report(node: Node) -> None:
-    """Print what is seen as NDJSON until the match is over.
+    """Print the events as NDJSON until the match is over.
 
     :raises Failure: if the table is closed or the node stops.
     """
@@ -86,7 +93,7 @@ async def report(node: Node) -> None:
             seating = Seating.of(event.players, me=None)
         print(event_line(event, seating), flush=True)
         match event:
-            case MatchOver():
+            case MatchResult():
                 return
             case TableClosed():
                 raise Failure(narrate(event, seating), code=closing_code(event))

@@ -1,7 +1,7 @@
-"""A tape of a match: it moves forward, back and to any round of a replay, and holds the board of where it stands.
+"""A tape of a match: it moves forward, back and to any round of a replay, and holds the board of its place.
 
-All that one step of the history made happen is one scene, and the tape moves by scenes. It keeps a copy of the board
-from the start of each round that it has reached, so that going back means folding one round again.
+The events of one step of the history are a scene, and the tape moves by scenes. It keeps a copy of the board from the
+start of each round that it has reached, so to go back it folds one round again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Place(NamedTuple):
     round: int
     """0 before the first roll."""
     number: int
-    """Of the scene in this round, from 1."""
+    """The scene's number in this round, from 1."""
 
 
 START: Final = Place(0, 1)
 
 
 class Scene(NamedTuple):
-    """What one step of the history made happen."""
+    """The events of one step of the history."""
 
     place: Place
     step: int
@@ -39,7 +39,7 @@ class Scene(NamedTuple):
 
 
 class Tape:
-    """One replay, seen with the same eyes from its start to its end.
+    """One replay, in one player's view from its start to its end.
 
     :param eyes: the seat whose dice the reader sees; None for all.
     """
@@ -51,14 +51,14 @@ class Tape:
         self.board.name = replay.path.stem  # that of the table is not in a transcript
         """As it is after :attr:`place`."""
         self.place = Place(0, 0)
-        """Of the scene that was told last."""
+        """The place of the scene that was told last."""
         self.step = 0
-        """The step of the history that made it happen."""
+        """Its step of the history."""
         self._starts = (0, *replay.rounds)
         self._boards = [self.board.copy()]
         """Before each round that was reached."""
         self._lengths: list[int] = []
-        """How many scenes each round has that was passed."""
+        """The number of scenes in each round that was passed."""
         self._ahead = self._scenes(0)
         self._next = next(self._ahead, None)
 
@@ -79,11 +79,11 @@ class Tape:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the match has."""
+        """The number of rounds in the match."""
         return len(self._starts) - 1
 
     def forward(self) -> tuple[NodeEvent, ...]:
-        """Go on by one scene, and return what happens in it, for the owner to put on :attr:`board`.
+        """Go on by one scene, and return its events, for the owner to put on :attr:`board`.
 
         :return: nothing at the end.
         """

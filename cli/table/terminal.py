@@ -1,4 +1,4 @@
-"""What the terminal of this process can show: pictures, colours, a whole screen."""
+"""The abilities of this process's terminal: pictures, colours, a whole screen."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from cli.table.writer import Writer
 
 ASCII_VARIABLE: Final = "P2PDICE_ASCII"
-"""Set and not empty: nothing but ASCII is drawn."""
+"""If set and not empty, nothing but ASCII is drawn."""
 SMALLEST: Final = (40, 12)
 """Columns and lines that a full screen needs."""
 _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
-"""Terminals without colours; others are named so that it can be seen, such as ``linux-m``."""
+"""Terminals without colours. The names of others say so, such as ``linux-m``."""
 
 
 def glyphs_of(stream: TextIO) -> Glyphs:
@@ -34,7 +34,7 @@ def glyphs_of(stream: TextIO) -> Glyphs:
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Tell whether a terminal has colours, and may be given some."""
+    """Tell whether a terminal has colours, and its owner wants them."""
     term = os.environ.get("TERM", "")
     return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
 
@@ -45,13 +45,13 @@ def can_move_cursor() -> bool:
 
 
 def can_paint() -> bool:
-    """Tell whether a terminal is fit for the full screen, without being asked for it."""
+    """Tell whether a terminal is fit to show the full screen by default."""
     columns, lines = get_terminal_size()
     return can_move_cursor() and columns >= SMALLEST[0] and lines >= SMALLEST[1]
 
 
 def output_of(writer: Writer | None) -> Output:
-    """Return prompt_toolkit's end of this process's terminal, behind a writer where there is one."""
+    """Return prompt_toolkit's output to this process's terminal, by way of the writer if there is one."""
     if writer is None:
         from prompt_toolkit.output import create_output
 

@@ -1,7 +1,7 @@
-"""Which move an arrow key leads to: up and down change the number of dice, left and right their face.
+"""The moves that arrow keys lead to: up and down change the number of dice, left and right their face.
 
-Where no bid can be made, the keys go through the moves that can. The move is put into the line as if it had been typed;
-Enter makes it.
+If no bid can be made, the keys go through the legal moves. The move is put into the line as if it had been typed; Enter
+makes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from cli.text.choices import is_stake
-from cli.text.speech import hear_bid, offers
+from cli.text.move_forms import offers
+from cli.text.speech import hear_bid
 from p2pdice import NEWCOMER_COINS, Bid, View
 
 Step = Literal["up", "down", "left", "right"]

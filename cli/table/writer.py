@@ -1,8 +1,8 @@
-"""Output that nobody waits for: a thread writes it, so a terminal that stands still holds up no protocol.
+"""Output without waiting: a thread writes it, so a terminal that stands still does not hold up the protocol.
 
-A terminal stops taking output while its owner has pressed Ctrl-S, looks back through its history, or has put the
-program that shows it to sleep; a pipe does so while its reader sleeps. Whoever writes to it then waits, and a node that
-waits is taken for one that has left. So whatever a table shows is handed to a :class:`Writer`, which never waits.
+A terminal stops taking output when its owner presses Ctrl-S, looks back through its history, or puts the program that
+shows it to sleep; a pipe does so while its reader sleeps. A node that tried to write would wait, and the others would
+believe that it has left. So a table gives all output to a :class:`Writer`, which never waits.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, TextIO
 
 BACKLOG: Final = 4 * 1024 * 1024
-"""Characters that wait for a terminal at most. An evening of sentences is less."""
+"""The most characters that wait for a terminal. An evening of sentences is less."""
 
 PATIENCE: Final = 2.0
 """Seconds that the last words wait for a terminal that stands still."""
 
 
 class Writer:
-    """A text stream in front of another one. Made inside a running loop, whose thread alone may close it.
+    """A text stream in front of another one. Made inside a running loop; only the loop's thread may close it.
 
     :param stream: gets everything, in order.
-    :param limit: characters that may wait. What is more is lost, and a note says so afterwards. None for no limit.
+    :param limit: characters that may wait; None for no limit. Text beyond it is lost, and a note says so afterwards.
     """
 
     def __init__(self, stream: TextIO, limit: int | None = BACKLOG) -> None:
@@ -35,14 +35,14 @@ class Writer:
         self.encoding = stream.encoding or "ascii"
         self._stream = stream
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
-        """Below the buffer, whose lock a thread that waits in a write would keep until the process ends."""
+        """The stream below the buffer. A thread that waits in a write would keep the lock of the buffer to the end."""
         self._limit = limit
         self._waiting: deque[str] = deque()
         self._size = 0
-        """Characters that are not written yet, those included that are being written."""
+        """Characters that are not yet written, including those being written."""
         self._has_lost = False
         self.error: OSError | None = None
-        """Why nothing can be written any more."""
+        """The reason why nothing can be written any more, if so."""
         self._changed = threading.Condition()
         self._loop = asyncio.get_running_loop()
         self._idle: list[Callable[[], None]] = []
@@ -59,9 +59,9 @@ class Writer:
         return self._stream.isatty()
 
     def write(self, text: str) -> int:
-        """Have a text written. Any thread may ask.
+        """Queue a text. Any thread may call this.
 
-        :raises OSError: if an earlier text could not be written, for instance as the reader of a pipe has gone.
+        :raises OSError: if an earlier text could not be written, for instance because the reader of a pipe has gone.
         """
         with self._changed:
             if self.error is not None:
@@ -83,7 +83,7 @@ class Writer:
         return self._size > 0
 
     def when_idle(self, do: Callable[[], None]) -> None:
-        """Have something done in the loop as soon as everything is written."""
+        """Call ``do`` in the loop as soon as everything is written."""
         with self._changed:
             if self._size and self.error is None:
                 if do not in self._idle:
@@ -92,7 +92,7 @@ class Writer:
         self._loop.call_soon(do)
 
     async def drain(self, patience: float | None = None) -> bool:
-        """Wait until everything is written, or can never be; tell whether it was.
+        """Wait until everything is written, or writing has failed; tell whether all is written.
 
         :param patience: seconds to wait at most.
         """
@@ -143,7 +143,7 @@ class Writer:
         data = memoryview(lines.encode(self.encoding, self._stream.errors or "replace"))
         while data:
             written = self._raw.write(data)
-            if written is None:  # somebody else has made it non-blocking
+            if written is None:  # another process has made the terminal non-blocking
                 time.sleep(0.01)
             else:
                 data = data[written:]
@@ -151,10 +151,10 @@ class Writer:
 
 @asynccontextmanager
 async def drained(writer: Writer | None, patience: float | None) -> AsyncIterator[None]:
-    """Write everything before a block is left.
+    """Write everything before the block is left.
 
-    :param patience: seconds to wait for it; None to wait until its reader has it all. Somebody who wants to end the
-        program waits for a moment only.
+    :param patience: seconds to wait for it; None to wait until the reader has it all. After an exception, such as
+        Ctrl-C, the wait is always short.
 
     :raises OSError: if it could not be written.
     """
@@ -168,4 +168,4 @@ async def drained(writer: Writer | None, patience: float | None) -> AsyncIterato
         raise writer.error
 
 
-LOST: Final = "\r\n(Some of what was told is not shown, as this terminal stood still for too long.)\r\n"
+LOST: Final = "\r\n(Some lines are lost, because this terminal stood still for too long.)\r\n"

@@ -1,1 +1,1 @@
-"""Sentences: what happens, the rules and the odds in words, and how matches and players are named and listed."""
+"""Sentences: events, rules and odds in words, and the names and lists of matches and players."""

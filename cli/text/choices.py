@@ -1,4 +1,4 @@
-"""What the player on turn may type, or a program may answer: the legal moves as texts, stakes included."""
+"""The legal moves as texts, stakes included, for people who type them and programs that answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def is_stake(view: View) -> bool:
 
 
 def choices(view: View) -> list[str]:
-    """Return the listed moves in the order of the engine; of the stakes, which are many, nothing and everything."""
+    """Return the legal moves in the order of the engine. Of the many stakes there are two: nothing and everything."""
     if is_stake(view):
         return [str(Stake(0)), str(Stake(NEWCOMER_COINS, NEWCOMER_TICKETS))]
     return [str(move) for move in view.legal]

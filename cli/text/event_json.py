@@ -1,4 +1,4 @@
-"""A node's events as NDJSON, one JSON object a line, and the names of all that is told like this."""
+"""A node's events as NDJSON, one JSON object a line, and the names of all events."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 NAMES: Final[dict[type[NodeEvent], str]] = {
     node.TableOpened: "TableOpened",
+    node.CodeMade: "CodeMade",
+    node.CodeTried: "CodeTried",
     node.TableMoved: "TableMoved",
     node.TableJoined: "TableJoined",
     node.TableWatched: "TableWatched",
     node.LobbyChanged: "LobbyChanged",
     node.TableClosed: "TableClosed",
     node.AwaitingHost: "AwaitingHost",
+    node.AgainAsked: "AgainAsked",
+    node.Unfamiliar: "Unfamiliar",
     node.MatchFormed: "MatchFormed",
     node.MatchStarted: "MatchStarted",
     node.DiceRolled: "DiceRolled",
@@ -37,7 +41,7 @@ NAMES: Final[dict[type[NodeEvent], str]] = {
     node.TakenBack: "TakenBack",
     node.Continued: "Continued",
     node.Misbehaved: "Misbehaved",
-    node.MatchOver: "MatchOver",
+    node.MatchResult: "MatchOver",
     node.Said: "Said",
     node.Stopped: "Stopped",
     node.Diverged: "Diverged",
@@ -48,17 +52,20 @@ BOT_FAILED: Final = "BotFailed"
 BOT_FAULT: Final = "BotFault"
 BOT_DONE: Final = "BotDone"
 OF_BOTS: Final = (BOT_FAILED, BOT_FAULT, BOT_DONE)
-"""What is told of a program that plays, and not of the match."""
+"""Events that concern a program that plays, and not the match."""
+STANDINGS: Final = "Standings"
+NIGHT_OVER: Final = "NightOver"
+"""Events of a league night: after each match, and at the end."""
 VERDICT: Final = "Verdict"
-"""What a file was judged, before the events in it."""
+"""The event that tells the verdict on a file, before the events in the file."""
 _LEFT_OUT: Final = {"state", "view", "is_last"}
-"""Positions, which follow from the events and would be most of the bytes, and which event a position comes after."""
+"""Fields that are left out: positions, which follow from the events and would be most of the bytes, and their order."""
 
 
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
     """Return an event as one line of JSON: ``type`` (its name), ``sentence``, and its fields.
 
-    What happened in the game is an object of its own, ``event``, as the engine writes it.
+    An event of the game is an object of its own, ``event``, as the engine writes it.
 
     :param beside: further keys.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from p2pdice import Ruleset
 
 WIDTH: Final = 78
-"""Columns of a page: two less than the narrowest usual terminal."""
+"""Columns of a page: two fewer than the narrowest usual terminal has."""
 
 RAISES: Final = {
     "standard": (
@@ -31,8 +31,8 @@ RAISES: Final = {
         " even 1x5, but not 4x3."
     ),
     "either": (
-        "A raise names more dice, of whatever face, or a higher face, on however many dice; but no bid may be made"
-        " twice in one round. Over 3x4 that is 4x2 or 1x5, but not 3x3."
+        "A raise names more dice of any face, or any number of dice of a higher face. No bid may be made twice in one"
+        " round. Over 3x4 that is 4x2 or 1x5, but not 3x3."
     ),
     "half-ones": (
         "Among twos to sixes a raise names more dice of any face, or as many dice of a higher face: over 3x4 that is"
@@ -156,7 +156,7 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     if rules.siding:
         yield "Taking sides.", (SIDING,)
     if rules.exact != "none":
-        cap = f", but has never more than {dice_count(rules.dice_cap)}" if rules.dice_cap else ""
+        cap = f", but never has more than {dice_count(rules.dice_cap)}" if rules.dice_cap else ""
         yield "Exact.", (EXACTS[rules.exact].format(cap=cap),)
     yield "The next round.", (f"{LEADERS[rules.next_leader]}; if they are out, the next player clockwise.",)
     if rules.palifico:
@@ -186,7 +186,7 @@ def _shared(rules: Ruleset) -> str:
 
 
 def typed_moves(rules: Ruleset) -> str:
-    """Return what is typed on one's turn, as it stands in a sentence."""
+    """Return a list of the moves that can be typed, for a sentence."""
     words = ["a bid such as 3x5", "liar"]
     words += ["exact"] if rules.exact != "none" else []
     words += ["accuser", "accused"] if rules.siding else []

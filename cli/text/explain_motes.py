@@ -1,4 +1,4 @@
-"""The sections of a rules page on dice with powers and on stakes. What each mote does is in its record."""
+"""The sections of a rules page on dice with powers and on stakes. The record of each mote has the text of its power."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.render import listing
+from cli.text.narrate_motes import ANSWERS
 from p2pdice import MOTES, NEWCOMER_COINS, POWERS, TWIN_SOULS
-from p2pdice.powers import GROUP_OF
+from p2pdice.powers import CROWN_EXAMPLE, GROUP_OF, LOSE_EXAMPLE
+from p2pdice.powers.power import leave_game
 
 Section = tuple[str, tuple[str, ...]]
 
 _MOTES: Final = (
     "There are six motes: {redeemed} are Redeemed, {cursed} are Cursed. One of them is rolled at the start and is"
     " the prize; everybody's five dice bear the five others. A die keeps its name for the whole match, whoever holds"
-    " it: grey@2 is the Grey that was dealt to seat 2, and seats count from 0. What face it shows is another matter."
+    " it: {one}@2 is the {One} that was dealt to seat 2, and seats count from 0. The name does not depend on the face."
 )
 _PLEDGE: Final = (
     "Everybody is pledged to one of the two groups before the match begins (--pledge redeemed or cursed, when you host"
@@ -26,9 +28,9 @@ _TURN: Final = (
     " dice can be played once more, before players without dice are out and the lead passes on."
 )
 _GRAVEYARD: Final = (
-    "A player who loses a die chooses which one (type lose red@1). It goes to the graveyard, and only that player may"
-    " play it: while they have dice, or at the sunrise in which they would be out. A power can be used on any die of"
-    " the graveyard. Once played, a die is out of the game; only Neutral stays in it."
+    f"A player who loses a die chooses which one (type {LOSE_EXAMPLE}). It goes to the graveyard, and only that player"
+    " may play it: while they have dice, or at the sunrise in which they would be out. A power can be used on any die"
+    " of the graveyard. Once played, a die is out of the game{stays}."
 )
 _WINDOWS: Final = (
     "In each phase players are asked clockwise from the leader: play a die, or pass. After each die that is played,"
@@ -39,17 +41,12 @@ _WINDOWS: Final = (
 _WHEN: Final = {"redeemed": "sunset, sunrise", "cursed": "night"}
 _STACK: Final = (
     "A Cursed die does not take effect at once. It goes on a stack, and the others, clockwise from its player, may"
-    " answer what is on top with a Blue. When all have passed, the top takes effect, and they are asked about the next"
-    " one. A die that was answered is spent all the same; one whose target is gone by then does nothing."
+    f" answer what is on top with {ANSWERS}. When all have passed, the top takes effect, and they are asked about the"
+    " next one. A die that was answered is spent all the same; one whose target is gone by then does nothing."
 )
 _END: Final = (
-    "The last player with dice names one of them the winning die (type crown dark@1). It joins the prize in a Twin"
+    f"The last player with dice names one of them the winning die (type {CROWN_EXAMPLE}). It joins the prize in a Twin"
     " Soul. Everybody who is pledged to the group of the winning die, in the match or out of it, earns a run ticket."
-)
-_BEWARE: Final = (
-    "An immune leader may open with as many sixes as there are dice. The next player cannot call that with success:"
-    " the accusation is void, and they have to bid even more, which the one after them calls. Being immune"
-    " oneself helps."
 )
 _STAKES: Final = (
     "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
@@ -69,16 +66,20 @@ _TIE: Final = "Winners who tie share the pool equally, and each adds their own b
 def motes_sections() -> Iterator[Section]:
     """Yield the sections on dice with powers."""
     names = {group: listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == group]) for group in _WHEN}
-    yield "Motes.", (_MOTES.format(**names), _PLEDGE)
+    one = MOTES[1]
+    yield "Motes.", (_MOTES.format(**names, one=one, One=one.capitalize()), _PLEDGE)
     yield "A turn.", (_TURN,)
-    yield "The graveyard.", (_GRAVEYARD,)
+    kept = [power.mote.capitalize() for power in POWERS.values() if power.play is not leave_game]
+    stays = f"; only {listing(kept)} {'stays' if len(kept) == 1 else 'stay'} in it" if kept else ""
+    yield "The graveyard.", (_GRAVEYARD.format(stays=stays),)
     yield "Playing dice.", (_WINDOWS,)
     for power in POWERS.values():
         yield f"{power.mote.capitalize()} ({_WHEN[power.group]}).", (power.rule, f"Type {power.example}.")
     yield "The stack.", (_STACK,)
     souls = [f"{name} ({one.capitalize()} and {other.capitalize()})" for (one, other), name in TWIN_SOULS.items()]
     yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
-    yield "Beware.", (_BEWARE,)
+    if warnings := tuple(power.warning for power in POWERS.values() if power.warning):
+        yield "Beware.", warnings
 
 
 def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
@@ -90,5 +91,5 @@ def typed(*, motes: bool, stakes: bool) -> list[str]:
     """Return the moves that these options add."""
     return [
         *(["stake 50"] if stakes else []),
-        *(["play with a die of the graveyard", "pass", "lose red@1", "crown dark@1"] if motes else []),
+        *(["play with a die of the graveyard", "pass", LOSE_EXAMPLE, CROWN_EXAMPLE] if motes else []),
     ]

@@ -24,18 +24,18 @@ class Weighed:
     is_call: bool
     face: int
     by: int | None
-    """The seat with whose dice in view it is weighed; None where none were in view."""
+    """The seat of the player whose dice were in view; None if no dice were."""
     chance: Fraction
     """The chance that the bid is true, or the call right, with only those dice in view."""
     count: int | None = None
-    """Dice that count for the bid, among those that are known; None if the reader must not know."""
+    """Dice that count for the bid, among the known dice; None if the reader must not know."""
     unknown: int | None = None
     """Dice in cups that were never opened; None if the reader must not know."""
     is_right: bool | None = None
     """Whether the bid is true, or the call right; None if that cannot be known."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as ``replay --json`` prints it."""
+        """Return the fields that ``replay --json`` prints."""
         return {
             "seen_by": self.by,
             "fraction": str(self.chance),
@@ -81,7 +81,7 @@ def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | 
 
 
 def hindsight(weighed: Weighed, seating: Seating) -> str:
-    """Return it in a sentence.
+    """Return the weighed bid or call in a sentence.
 
     >>> from cli.text.seating import Seating
     >>> hindsight(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
@@ -107,7 +107,7 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
 
 
 def in_short(weighed: Weighed, seating: Seating) -> str:
-    """Return it in a few words, what all dice say of it first.
+    """Return the weighed bid or call in a few words: first whether it is true, then how likely it was.
 
     >>> from cli.text.seating import Seating
     >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))

@@ -1,4 +1,4 @@
-"""The list of the matches that a home keeps, for people and as JSON: what each is called, who played, who won."""
+"""The list of the matches that a home keeps, for people and as JSON: their names, players and winners."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.settings import home_words
 from cli.text.seating import display_names
 
 if TYPE_CHECKING:
-    from protocol import Home, StoredMatch
+    from protocol import Genesis, Home, StoredMatch
 
 
 _OLD: Final = "old"
@@ -24,12 +24,12 @@ class Listed(NamedTuple):
     """One match of the list."""
 
     name: str
-    """What to type for it."""
+    """The name to type for the match."""
     match: bytes
     genesis: bytes
     state: str
-    """``unfinished``, ``proposed``, ``finished``; ``transcript`` for one that was only watched, or is forgotten;
-    ``old`` for one of another version of the protocol, whatever became of it."""
+    """``unfinished``, ``proposed``, ``finished``; ``transcript`` for a match that was only watched, or is forgotten;
+    ``old`` for any match of another version of the protocol."""
     begun: int | None
     """Seconds since 1970, if that is known."""
     table: str
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether one can return to it."""
+        """Whether the player can return to the match."""
         return self.state in ("unfinished", "proposed")
 
     def to_json(self) -> dict[str, Any]:
@@ -69,34 +69,46 @@ class Listed(NamedTuple):
 
         :param width: columns for the name.
         """
-        from protocol import MalformedGenesisError, fingerprint, parse_genesis, ruleset_label, version_of
-        from protocol.events import PlayerInfo
+        from protocol import MalformedGenesisError, parse_genesis, ruleset_label, version_of
         from protocol.version import written_by
 
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
-        start = f"{self.name.ljust(width)}  {self.match.hex()[:8]}  {self.state:10}"
+        start = f"{self.name.ljust(width)}  {self.state:10}"
         try:
             genesis = parse_genesis(self.genesis)
         except MalformedGenesisError:
             why = written_by(version_of(self.genesis)) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
-        players = display_names(
-            [PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in genesis.roster]
-        )
+        players = listing(_names(genesis))
+        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {players}{self.won}"
+
+    @property
+    def won(self) -> str:
+        """Return the winners, as the end of a sentence; empty if they are not known."""
+        from protocol import parse_genesis
+
+        players = _names(parse_genesis(self.genesis)) if self.winners else ()
         winners = [players[author] for author in self.winners if author < len(players)]
-        won = f"; {listing(winners)} won" if winners else ""
-        return f"{start}{time}  {ruleset_label(genesis.ruleset)}: {listing(players)}{won}"
+        return f"; {listing(winners)} won" if winners else ""
+
+
+def _names(genesis: Genesis) -> tuple[str, ...]:
+    from protocol import fingerprint
+    from protocol.events import PlayerInfo
+
+    return display_names(
+        [PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in genesis.roster]
+    )
 
 
 def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch]) -> list[Listed]:
     """Return matches of a store for the list.
 
-    :param kept: all that the store holds: what names a match names no other of these.
+    :param kept: all that the store holds; no two of these get the same name.
     """
-    from protocol.storage.archive import is_old, name_of
-    from protocol.storage.transcript_files import transcripts
+    from protocol.storage.archive import files_by_match, is_old, name_of
 
-    files = dict(transcripts(home))
+    files = files_by_match(home)
     return [
         Listed(
             name_of(each, kept),
@@ -104,7 +116,7 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
             each.genesis,
             _OLD if is_old(each) else "finished" if each.over else "unfinished" if each.formed else "proposed",
             each.created,
-            each.table,
+            each.table_name,
             each.winners,
             files.get(each.match),
         )
@@ -115,21 +127,15 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 def only_on_disk(home: Home, kept: Sequence[StoredMatch]) -> Iterator[Listed]:
     """Yield the matches with only a transcript, because they were watched or forgotten; the last written first."""
     from protocol import PROTOCOL_VERSION, version_of
-    from protocol.storage.match_names import is_name, short_id
-    from protocol.storage.transcript_files import genesis_of, transcripts, written
+    from protocol.storage import archive
 
-    known = {each.match for each in kept}
-    files = {match: path for match, path in transcripts(home) if match not in known}
-    for match, path in sorted(files.items(), key=lambda item: written(item[1]), reverse=True):
-        # A file that came from elsewhere may be called anything.
-        name = path.stem if is_name(path.stem) else short_id(match, [*files, *known])
-        genesis = genesis_of(path) or b""
+    for name, match, genesis, path in archive.only_on_disk(home, kept):
         state = "transcript" if version_of(genesis) == PROTOCOL_VERSION else _OLD
         yield Listed(name, match, genesis, state, None, "", (), path)
 
 
 def show(matches: Sequence[Listed], home: Home, as_json: bool) -> None:
-    """Print matches, a line each and what can be done with them, or one JSON object."""
+    """Print a line for each match and the commands for one, or one JSON object."""
     if as_json:
         print(json.dumps({"matches": [each.to_json() for each in matches]}))
         return

@@ -1,4 +1,4 @@
-"""Sentences for what dice with powers and stakes add to the game."""
+"""Sentences for dice with powers and for stakes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from cli.render import bid, capital, counted, listing
 from cli.text.choices import is_stake
+from cli.text.move_forms import offers
 from cli.text.seating import Seating
-from cli.text.speech import offers
 from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, POWERS, Die, Expect, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
@@ -16,23 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Opening = game.Pledged | game.StakesOpened | game.PrizeDrawn
-Playing = (
-    game.PhaseBegun
-    | game.PowerPlayed
-    | game.Passed
-    | game.ImmunityGained
-    | game.AccusationVoid
-    | game.PowerStopped
-    | game.PowerFailed
-    | game.PlayerBlocked
-    | game.BlockEnded
-    | game.DieDestroyed
-)
+Playing = game.PhaseBegun | game.PowerPlayed | game.Passed | game.AccusationVoid | game.PowerFailed | game.PowerEvent
 Ending = game.TwinSoulJoined | game.TicketsEarned | game.StakesPaid
 
+ANSWERS: Final = listing([power.one for power in POWERS.values() if power.is_answer], "or")
+"""The dice that answer the top of the stack, such as ``a Blue``."""
 PHASES: Final = {
     "sunset": "Sunset has come: Redeemed dice can be played out of the graveyard.",
-    "night": "Night has come: Cursed dice can be played out of the graveyard, and be answered with a Blue.",
+    "night": f"Night has come: Cursed dice can be played out of the graveyard, and be answered with {ANSWERS}.",
     "sunrise": "Sunrise has come: Redeemed dice can be played out of the graveyard once more.",
 }
 WINDOWS: Final = {
@@ -43,7 +34,7 @@ WINDOWS: Final = {
 }
 """The parts of a turn, in their order."""
 _SHOWN: Final = 6
-"""Moves named in a sentence at most; all of them are a tab key away."""
+"""The most moves in a sentence. The tab key shows all of them."""
 
 
 def narrate_opening(event: Opening, seating: Seating) -> str:
@@ -51,8 +42,11 @@ def narrate_opening(event: Opening, seating: Seating) -> str:
     match event:
         case game.Pledged():
             groups = {group: [s for s, pledge in enumerate(event.pledges) if pledge == group] for group in _GROUPS}
-            pledged = [f"{seating.everyone(seats)} to {_GROUPS[group]}" for group, seats in groups.items() if seats]
-            return f"Pledged are {listing(pledged)}."
+            (first, group), *rest = [(seats, _GROUPS[group]) for group, seats in groups.items() if seats]
+            are = "is" if len(first) == 1 and first[0] != seating.me else "are"
+            pledged = [f"{seating.everyone(first)} {are} pledged to {group}"]
+            pledged += [f"{seating.everyone(seats)} to {group}" for seats, group in rest]
+            return f"{capital(listing(pledged))}."
         case game.StakesOpened():
             stakes = [
                 f"{seating.who(seat)} {bet} of {_coins(funds)}" + (f" and {_tickets(staked)}" if staked else "")
@@ -77,26 +71,13 @@ def narrate_playing(event: Playing, seating: Seating) -> str:
             return f"{seating.does(event.seat, 'plays', 'play')} {event.die}{_purpose(event, seating)}."
         case game.Passed():
             return f"{seating.does(event.seat, 'passes', 'pass')}."
-        case game.ImmunityGained():
-            them = "you" if event.seat == seating.me else "them"
-            return f"{seating.does(event.seat, 'is', 'are')} immune: the next accusation against {them} will be void."
         case game.AccusationVoid():
             immune = seating.does(event.bidder, "was", "were")
             return f"{immune} immune: the accusation is void, no cup is opened, and {_must_raise(event.seat, seating)}."
-        case game.PowerStopped():
-            return f"{capital(seating.whose(event.seat))} Blue stops {event.die}: it is spent and does nothing."
         case game.PowerFailed():
-            return f"{capital(seating.whose(event.seat))} {event.die} does nothing: what it was played on is gone."
-        case game.PlayerBlocked():
-            parity = "odd" if event.face % 2 else "even"
-            until = "you lead" if event.seat == seating.me else f"{seating.names[event.seat]} leads"
-            what = f"{seating.who(event.target)} may play no {_GROUPS[event.group]} dice until {until} again"
-            return f"The die shows {event.face}, {parity}: {what}."
-        case game.BlockEnded():
-            red = f"{capital(seating.whose(event.seat))} Red"
-            return f"{red} no longer keeps {seating.who(event.target)} from playing {_GROUPS[event.group]} dice."
-        case game.DieDestroyed():
-            return f"{capital(seating.whose(event.seat))} Dark removes {event.die} from the game."
+            return f"{capital(seating.whose(event.seat))} {event.die} does nothing: its target is gone."
+        case game.PowerEvent():
+            return capital(event.sentence(seating))
         case _:
             assert_never(event)
 
@@ -186,7 +167,7 @@ def window_and_prize(state: State) -> str:
 
 
 def graveyard(state: State, seating: Seating) -> str:
-    """Return the public state of dice with powers: cups, graveyard, stack, immunity, and what a Red forbids."""
+    """Return the public state of dice with powers: cups, graveyard, stack, and the effects that last."""
     motes = state.motes
     if motes is None:
         return ""
@@ -194,8 +175,7 @@ def graveyard(state: State, seating: Seating) -> str:
         *(f"seat {seat}, {seating.who(seat)}:  {_dice(cup)}" for seat, cup in enumerate(motes.cups) if cup),
         *(f"in the graveyard by {seating.who(seat)}:  {_dice(sent)}" for seat, sent in _sent(state) if sent),
         *(f"on the stack: {die} by {seating.who(by)}" for die, by, _ in reversed(motes.stack)),
-        *(f"immune: {seating.who(seat)}" for seat in motes.immune),
-        *(f"no {_GROUPS[group]} dice for {seating.who(seat)}" for seat, group, _ in motes.blocked),
+        *(effect.note(seating.who(effect.seat)) for effect in motes.lasting),
     ]
     return "\n".join(f"    {part}" for part in parts)
 

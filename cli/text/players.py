@@ -1,4 +1,4 @@
-"""Players as people name them: by the beginning of a name, or by the seat."""
+"""Finds players by a seat or the beginning of a name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class UnknownPlayerError(ValueError):
-    """It names nobody, or more than one player. The text can be printed as it is."""
+    """A text names nobody, or more than one player. The message can be printed as it is."""
 
 
 def find_seat(players: Sequence[PlayerInfo], wanted: str) -> int:
-    """Return the seat that somebody means: by its number, a name, or the only name that begins so.
+    """Return the seat that a text means: a number, a name, or the beginning of one name only.
 
-    :raises UnknownPlayerError: if it is none, or more than one.
+    :raises UnknownPlayerError: if it means no seat, or more than one.
 
     >>> from protocol.events import PlayerInfo
     >>> ann, anna = PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("Anna", "ZZ22-2M3A")

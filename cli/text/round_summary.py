@@ -11,7 +11,7 @@ from p2pdice import twin_soul
 from protocol.events import Happened, TakenBack
 
 ALONE: Final = "    "
-"""What a line begins with that is no part of a paragraph, such as an opened cup."""
+"""The start of a line that stands alone, such as an opened cup."""
 
 
 class Paragraphs:
@@ -37,7 +37,7 @@ class Paragraphs:
                 self._sentences.append(line)
 
     def begin(self, headline: str) -> Iterator[str]:
-        """Yield what is under way, and the headline of a round behind an empty line."""
+        """Yield the paragraph under way, then an empty line and the headline of a round."""
         yield from (*self.end(), "", headline)
 
     def end(self) -> Iterator[str]:
@@ -48,17 +48,17 @@ class Paragraphs:
 
 
 class RoundSummary:
-    """Takes what happens, one event of :mod:`cli.text.event_json` at a time."""
+    """Takes the events of :mod:`cli.text.event_json`, one at a time."""
 
     def __init__(self) -> None:
         self.rounds = 0
         self.ending = ""
-        """How the match ended, as a sentence, once it has."""
+        """The result of the match, as a sentence; empty before the end."""
         self.events: list[dict[str, Any]] = []
-        """What happened in the game, as the engine writes it; ``taken-back`` where the players agreed on another
-        course, and what came last is void."""
+        """The events of the game, as the engine writes them. After ``taken-back`` the last of them are void, because
+        the players agreed on another course."""
         self.latest = ""
-        """What happened last, as a sentence."""
+        """The last event, as a sentence."""
         self._paragraphs = Paragraphs()
 
     def take(self, data: dict[str, Any]) -> list[str]:
@@ -82,7 +82,7 @@ class RoundSummary:
         return list(self._paragraphs.take(told))
 
     def outcome(self) -> dict[str, Any]:
-        """Return what the match was about and what it brought, under the names that the referee gives them."""
+        """Return the pledges, stakes and results of the match, under the names that the referee gives them."""
         found: dict[str, Any] = {}
         for event in self.events:
             match event["type"]:

@@ -1,4 +1,4 @@
-"""Who sits where, and what each of them is called in a sentence."""
+"""The seats of a match, and the names of their players in sentences."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = ()) -> tuple[str, ...]:
-    """Return one name for each player, safe to print; where two look alike, with the start of the fingerprint.
+    """Return one name for each player, safe to print. Names that look alike get the start of the fingerprint.
 
-    So does a player who calls themselves *you*, which is what sentences call the reader, or whose name ends as if it
-    had the start of a fingerprint already.
+    So does the name *you*, which sentences use for the reader, and a name that seems to end with the start of a
+    fingerprint.
 
     :param among: everybody at the table, if ``players`` are only some of them.
 

@@ -1,4 +1,4 @@
-"""Tables and matches as they are listed: each of them once, however many nodes tell of it."""
+"""The list of tables and matches: each of them once, however many nodes advertise it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """An open table, or a running match and everybody who tells the same of it."""
+    """An open table, or a running match with all records that agree on it."""
 
     advertisement: Advertisement
     sightings: tuple[Sighting, ...]
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where to dial: an address of each node first, then what else each of them told."""
+        """The addresses to dial: first one of each node, then the others of each."""
         rows = [each.addresses for each in self.sightings]
         longest = max(map(len, rows))
         return tuple(dict.fromkeys(row[place] for place in range(longest) for row in rows if place < len(row)))
 
 
 def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
-    """Return what was found, a running match once.
+    """Return the tables and matches that were found, a running match once.
 
-    All its players tell of it. A record that says anything else of it stands apart, so that nobody can hide a match
-    behind a false one. An open table has one host: two records of it are one too many, and both are shown.
+    All its players advertise it. A record that differs stands apart, so that nobody can hide a match behind a false
+    record. An open table has one host: if there are two records of it, both are shown.
     """
     from protocol import PLAYING
 
@@ -41,7 +41,7 @@ def listed(found: Iterable[Sighting]) -> tuple[Listed, ...]:
 
 
 def changes(before: Sequence[Listed], now: Sequence[Listed]) -> list[tuple[str, Listed]]:
-    """Return what became of tables: ``closed``, ``changed`` or ``open``. That more nodes tell of it is no change."""
+    """Return the changes of tables: ``closed``, ``changed`` or ``open``. Another node with the same record is none."""
     gone = list(before)
     new = []
     for row in now:

@@ -1,4 +1,4 @@
-"""Transcripts as people name them on the command line."""
+"""Names of transcripts on the command line."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from cli.settings import Settings, home_words
 
 
 def words_for(path: Path, name: str) -> tuple[str, ...]:
-    """Return what to type after a command to name a file that a home may hold: no path, where there is a name.
+    """Return the words to type for a file: a name if a home holds it, else its path.
 
-    :param name: what names the file in its home.
+    :param name: of the file in its home.
     """
-    from protocol.storage.home import MATCHES_FOLDER, PROOFS_FOLDER
+    from protocol import home_of
 
-    if path.parent.name not in (MATCHES_FOLDER, PROOFS_FOLDER):
-        return (str(path),)
-    return (name, *home_words(path.parent.parent))
+    home = home_of(path)
+    return (str(path),) if home is None else (name, *home_words(home))
 
 
 def named_transcript(name: str, settings: Settings) -> Path:
-    """Return the file that somebody wants to have read: any by its path, one of their own also by its match.
+    """Return the file that a word names: any file by its path, a file of the home also by its match.
 
-    What names a match is told at :func:`protocol.storage.archive.transcript_named`. For a file that exists no home is
+    :func:`protocol.storage.archive.transcript_named` tells the names of matches. If the path exists, the home is not
     touched.
 
-    :raises FileNotFoundError: if it can be nothing but a file, and there is none.
-    :raises Failure: if nothing here, or more than one thing, is called so.
+    :raises FileNotFoundError: if the word can only be a path, and there is no such file.
+    :raises Failure: if nothing in the home has this name, or more than one match has.
     """
     if os.path.lexists(name):
         return Path(name)

@@ -1,18 +1,22 @@
-"""A worked round for a page of rules: three players, fixed dice, and the engine itself, so that it cannot drift from
-the rules that it shows. Nothing here knows a rule: whatever is done is one of the moves that the engine lists.
+"""A worked round for a page of rules: three players, fixed dice, and the engine itself, so it always fits the rules.
+Nothing here knows a rule: every move is one that the engine lists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from types import NoneType
 from typing import Final
 
-from cli.text.narrate import narrate_game
+from cli.text.narrate_game import narrate_game
 from cli.text.round_summary import Paragraphs
 from cli.text.seating import Seating
 from p2pdice import (
+    MOTES,
+    POWERS,
     Bid,
+    Die,
     Event,
     Expect,
     Group,
@@ -42,22 +46,22 @@ from p2pdice.moves import EXACT, LIAR, PASS
 NAMES: Final = ("Ada", "Ben", "Cleo")
 _PLEDGES: Final[tuple[Group, ...]] = ("redeemed", "cursed", "redeemed")
 _STAKES: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 0, 0))
-_PRIZE: Final = Roll(4)
-"""Blue: what is left can all be played without an answer."""
-_LOST: Final = ("grey", "red", "dark", "neutral", "light", "blue")
-"""What is sent to the graveyard: a Grey first, as it can be played at the next sunrise, then a Red."""
+_PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
+"""The mote that answers others: then nothing is answered, and the round stays simple."""
+_LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(POWERS[mote].target))
+"""The order in which dice are lost: first those that can always be played, as they need no target, or a player."""
 _DEALS: Final = 500
-"""Deals that are looked through for one that fits the call."""
+"""The most deals that are tried for one that fits the call."""
 
 
 def worked_rounds(ruleset: Ruleset) -> int:
-    """Return how many rounds it takes to show what these rules are about: two where one ends with another call, or
-    where what is lost in the first one matters in the second."""
+    """Return the number of rounds that show these rules: two if there is a second call, or if a die that is lost in the
+    first round matters in the second."""
     return 2 if ruleset.exact != "none" or ruleset.motes else 1
 
 
 def worked(ruleset: Ruleset) -> Iterator[str]:
-    """Yield what happens in the sentences of the table: paragraphs, opened cups, and an empty line before a round."""
+    """Yield the rounds in the sentences of a table: paragraphs, opened cups, and an empty line before a round."""
     seating = Seating(NAMES)
     told = Paragraphs()
     for event, state in _played(ruleset):

@@ -1,15 +1,15 @@
-"""A table at which nobody sits any more: a replay is stepped through, played, and jumped about in."""
+"""The table of a replay: its reader steps through it, plays it, and jumps about in it."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from cli.render import counted
+from cli.table import answers
 from cli.table.board import Told
 from cli.table.faces import open_face
 from cli.table.pace import beats
@@ -21,36 +21,36 @@ from cli.text.hindsight import chances, hindsight, weigh
 from cli.text.players import UnknownPlayerError, find_seat
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
-from protocol.events import CupsSeen, Happened, MatchOver
+from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.board import Board
     from cli.table.face import Face
     from cli.table.showing import Showing
-    from protocol import Node, Replay
+    from protocol import Replay
     from protocol.events import NodeEvent
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Keys whose names are more than a word."""
 EVERYBODY: Final = "all"
-"""Names nobody's eyes in particular."""
+"""Stands for the view of all players."""
 
 
 def look_back(event: Told, board: Board) -> Iterator[str]:
-    """Yield what is told of something that the board has just taken in, and what it was worth."""
-    if isinstance(event, MatchOver):
-        return  # what it says of confirmations concerns a table that is still there
+    """Yield the sentences for an event that the board has just taken, and how likely a bid or a call was."""
+    if isinstance(event, MatchResult):
+        return  # its sentences on confirmations concern a table that is still there
     sentences = [*tell(event, board)]
     if isinstance(event, Happened) and (weighed := weigh(event.event, event.state, board.hands, board.me)):
         sentences[-1] += f" {hindsight(weighed, board.seating)}"
     yield from sentences
 
 
-class Replaying(Table):
+class ReplayTable(Table):
     """A table on which a replay is shown.
 
-    :param verdict: what the file is judged, in lines.
+    :param verdict: the verdict on the file, in lines.
     """
 
     keys: Mapping[str, str] = {
@@ -62,7 +62,7 @@ class Replaying(Table):
         "end": "end",
         " ": "play",
     }
-    """What keys of a full screen type."""
+    """The lines that keys of a full screen type."""
 
     def __init__(
         self,
@@ -73,13 +73,13 @@ class Replaying(Table):
         verdict: str,
         face: Face | None = None,
     ) -> None:
-        super().__init__(cast("Node", None), settings, showing, face)
+        super().__init__(settings, showing, face)
         self._replay = replay
         self._verdict = verdict
         self._tape = Tape(replay, eyes)
         self._is_playing = asyncio.Event()
         self._pending: deque[Told] = deque()
-        """What was begun to be shown while playing, and is not shown yet."""
+        """Events of the present scene that are not shown yet, while it plays."""
         self.board = self._tape.board
         self.words = {
             "next": ("go on, as Enter does; next round", self._next),
@@ -90,10 +90,10 @@ class Replaying(Table):
             "end": ("go to the end", self._to_end),
             "as": ("see it with a player's eyes: as Ada; with everybody's: as all", self._as),
             "odds": ("how likely the bid was, for each player; odds 3x5 for another", self._odds),
-            "bids": ("the bids of this round", self._bids),
-            "table": ("what is on the table", self._show_table),
-            "dice": ("how many dice everybody has", self._dice),
-            "players": ("who played, and the fingerprints of their keys", self._who),
+            "bids": ("the bids of this round", self._answer(answers.bids)),
+            "table": ("what is on the table", self._answer(answers.table)),
+            "dice": ("how many dice everybody has", self._answer(answers.dice)),
+            "players": ("who played, and the fingerprints of their keys", self._answer(answers.players)),
             "rules": ("the rules of the match, and where to read them", self._rules),
             "help": ("this list", self._help),
             "quit": ("stop looking back", self._quit),
@@ -119,21 +119,9 @@ class Replaying(Table):
     def _name(self, seat: int) -> str:
         return display_names(self._replay.players)[seat]
 
-    def longest_lag(self) -> float:
-        return math.inf
-
-    def clock(self) -> None:
-        """Nobody's time runs."""
-
-    def progress(self) -> None:
-        """Every step has been verified."""
-
     def take(self, event: Told) -> None:
         super().take(event)
-        self.last_words.clear()  # it can all be seen again
-
-    def _close_match(self, event: MatchOver) -> None:
-        """No evening goes on, and no score is kept: the end can be reached as often as one likes."""
+        self.last_words.clear()  # a replay can be seen again
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, CupsSeen) and self.face.shows_board:
@@ -148,7 +136,7 @@ class Replaying(Table):
 
     @property
     def is_behind(self) -> bool:
-        return False  # it is all there, and is shown when it is asked for
+        return False  # each event is shown when the reader asks for it
 
     @property
     def moves_by_itself(self) -> bool:
@@ -169,16 +157,12 @@ class Replaying(Table):
             super().obey(self._spelled_out(line.strip()))
 
     def _spelled_out(self, line: str) -> str:
-        """Return the whole words for what may be typed shorter: nothing, a number, the beginning of a word."""
+        """Return the whole words for a short line: nothing, a number, the beginning of a word."""
         word, _, rest = line.partition(" ")
         if not line or line.isdecimal():
             return f"round {line}" if line else "next"
         begun = [each for each in self.words if each.startswith(word.lower())]
         return f"{begun[0]} {rest}" if len(begun) == 1 else line
-
-    @property
-    def _offered(self) -> list[str]:
-        return list(self.words)
 
     def _no_turn(self) -> str:
         return "This match is over. Type help for a list of commands."
@@ -193,13 +177,10 @@ class Replaying(Table):
             self._say("You look back at a match. You can type:")
         self._list_words()
 
-    def _quit(self, _rest: str) -> None:
-        self._has_left = True
-
     # Going on
 
     def _show_next(self) -> bool:
-        """Tell what happens next; tell the caller whether there was anything."""
+        """Show the next scene; tell whether there was one."""
         events = self._tape.forward()
         for event in events:
             for beat in beats(event):
@@ -219,7 +200,7 @@ class Replaying(Table):
         self._is_playing.set()
 
     async def _keep_playing(self) -> None:
-        """Go on by itself as long as that is wanted."""
+        """Go on without keys while the replay is to play."""
         while await self._is_playing.wait():
             events = self._tape.forward()
             if not events:
@@ -229,13 +210,13 @@ class Replaying(Table):
             pending = self._pending = deque(beat for event in events for beat in beats(event))
             async with aclosing(self.pace.follow(_each(events))) as shown:
                 async for _ in shown:
-                    if not pending:  # it was stopped, and this was shown at once
+                    if not pending:  # the reader stopped it, and the rest was shown at once
                         break
                     self.take(pending.popleft())
-            await asyncio.sleep(0)  # at no pace at all, too, somebody may want to stop
+            await asyncio.sleep(0)  # so that the reader can also stop it when nothing is held back
 
     def _stop(self) -> None:
-        """Play no further; what was begun is shown to its end at once."""
+        """Stop playing; show the rest of the scene at once."""
         self._is_playing.clear()
         while self._pending:
             self.take(self._pending.popleft())
@@ -244,7 +225,7 @@ class Replaying(Table):
     # Jumping
 
     def _jump(self, place: Place) -> None:
-        """Go to a place, and tell what happens there."""
+        """Go to a place, and show its scene."""
         self._tape.seek(place)
         self.board = self._tape.board
         self._show_next()

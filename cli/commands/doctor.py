@@ -1,0 +1,93 @@
+"""``p2pdice doctor``: what keeps this machine from playing on this network, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final
+
+import typer
+
+from cli.commands.waiting import place_in
+from cli.doctor.finding import Finding, State
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.output import complain, say
+from cli.settings import Settings
+from cli.table.play import InterfaceOption, run
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice doctor
+  p2pdice doctor --wait 60             on both laptops at the same time
+  p2pdice doctor 192.168.1.7:40312     can that table be reached?
+  p2pdice doctor --json
+
+\b
+Each line begins with ok, with "look" (play is possible, but read on), or
+with MEND (nobody can play from here before that is mended).
+Exit code 3: play is impossible.
+"""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def doctor(
+    ctx: typer.Context,
+    peer: Annotated[
+        str | None, typer.Argument(metavar="[HOST:PORT|JOIN-LINE]", help="See whether this table can be reached.")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", min=0.5, max=600, help="How long to listen for others.")
+    ] = 3,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="P", help="See whether you can host on this port.")
+    ] = 0,
+    interface: InterfaceOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Find out what keeps you from playing on this network, and what to do about it.
+
+    Looks at the program, your key and files, disk, clock, network, multicast, port and firewall. Changes nothing.
+    """
+    home = ctx.ensure_object(Settings).home
+    peers = () if peer is None else _addresses(place_in(peer))
+    findings: list[Finding] = []
+
+    def note(finding: Finding) -> None:
+        findings.append(finding)
+        if not as_json:
+            say(finding.line())
+
+    async def examine() -> None:
+        from cli.doctor.firewall import firewall
+        from cli.doctor.machine import machine
+        from cli.doctor.network import network
+
+        for finding in machine(home):
+            note(finding)
+        note(firewall(str(port or "PORT")))
+        if not as_json:
+            complain(f"Listening to the network for {wait:g} seconds…")
+        async for finding in network(interface, port, wait, peers):
+            note(finding)
+
+    run(examine())
+    problems = [each for each in findings if each.state is State.PROBLEM]
+    if as_json:
+        print(json.dumps({"playable": not problems, "findings": [each.data() for each in findings]}))
+    elif not problems:
+        say("You can play from here.")
+    else:
+        say(f"You cannot play from here before this is mended: {', '.join(each.check for each in problems)}.")
+    if problems:
+        raise typer.Exit(ExitCode.UNREACHABLE)
+
+
+def _addresses(text: str) -> tuple[tuple[str, int], ...]:
+    from protocol import addresses_in
+
+    try:
+        return addresses_in(text)
+    except ValueError as error:
+        raise Failure(f"{text!r} is not an address.", f"{error}.", code=ExitCode.USAGE) from None

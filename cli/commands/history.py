@@ -1,0 +1,211 @@
+"""``p2pdice history``: the matches that were played, and what they say about their players."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from cli.commands.judging import on_all_cores, read_transcript
+from cli.commands.matches import read
+from cli.commands.progress import progress_over
+from cli.front import application
+from cli.output import say
+from cli.render import counted, escape
+from cli.settings import Settings
+from cli.text.match_list import Listed, listed, only_on_disk
+
+if TYPE_CHECKING:
+    from cli.table.account import Account
+    from protocol import Home
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice history
+  p2pdice history --player Ada --since 2026-11-01
+  p2pdice history --rules perudo --json
+  p2pdice history stats
+  p2pdice history stats --player K7QF-2M3A
+"""
+STATS_EPILOG: Final = """\b
+wins         out of finished matches, with the 95 % interval (Wilson's)
+of fair      wins, as a multiple of what chance alone gives
+bluffs       bids that the bidder's own dice made less than half likely
+calls right  calls of liar or exact that were right
+dice         ones to sixes as dealt; p is how likely fair dice are to be at
+             least so uneven (chi-square), corrected for the number of
+             players (Holm)
+"""
+
+app = application()
+
+PlayerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--player",
+        metavar="NAME|FINGERPRINT",
+        show_default=False,
+        help="Only matches with this player: a name, or the beginning of a fingerprint.",
+    ),
+]
+RulesOption = Annotated[
+    str | None, typer.Option("--rules", metavar="R", show_default=False, help="Only matches with these rules.")
+]
+
+
+def _day(text: str) -> datetime:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d")
+    except ValueError:
+        raise typer.BadParameter(f"{escape(text)} is no day. Write it as 2026-11-22.") from None
+
+
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option("--since", metavar="DAY", parser=_day, show_default=False, help="From this day on."),
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", metavar="DAY", parser=_day, show_default=False, help="Up to the end of this day."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def history(
+    ctx: typer.Context,
+    player: PlayerOption = None,
+    rules: RulesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look back at the matches that you finished or watched.
+
+    Without a subcommand, it lists them, the newest first. With "stats" it counts wins, bluffs, calls and dice.
+    """
+    if ctx.invoked_subcommand is not None:
+        if (player, rules, since, until, as_json) != (None, None, None, None, False):
+            raise typer.BadParameter("options go behind stats: history stats --player Ada")
+        return
+    found = _chosen(ctx, player, rules, since, until)
+    if as_json:
+        print(json.dumps({"matches": [each.to_json() for each in found]}))
+        return
+    width = max((len(each.name) for each in found), default=0)
+    for each in found:
+        say(each.line(width))
+    say(f"{counted(len(found), 'match', 'matches').capitalize()}." if found else "There is no such match here.")
+
+
+@app.command(epilog=STATS_EPILOG)
+def stats(
+    ctx: typer.Context,
+    player: PlayerOption = None,
+    rules: RulesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what each player won, bluffed and called, and the dice that each was dealt.
+
+    Each transcript is verified first. Files that are not fair and finished are left out, and named.
+    """
+    from cli.table.record import WARNING, data, dice_lines, heading, records, table
+
+    chosen = [each for each in _chosen(ctx, player, rules, since, until) if each.transcript is not None]
+    paths = [each.transcript for each in chosen if each.transcript is not None]
+    accounts: list[Account] = []
+    left_out: list[str] = []
+    with on_all_cores(read_account, paths) as judged, progress_over(paths, as_json) as tell:
+        for place, (each, path) in enumerate(zip(chosen, paths, strict=True), 1):
+            tell(f"verifying match {place} of {len(chosen)}")
+            account = judged(path)
+            if account is None:
+                left_out.append(escape(each.name))
+            else:
+                accounts.append(account)
+    found = records(accounts)
+    if as_json:
+        print(json.dumps({"matches": len(accounts), "left_out": left_out, "players": data(found)}))
+        return
+    say(heading(len(accounts), found, left_out))
+    if not found:
+        return
+    print()
+    for line in table(found):
+        print(line)
+    print(f"\n{'dice':24}  {' '.join(f'{face:>5}' for face in range(1, 7))}")
+    for line in dice_lines(found):
+        print(line)
+    print()
+    say(WARNING)
+
+
+def read_account(path: Path) -> Account | None:
+    """Verify a transcript; return the account of its match if it is fair and finished, and can be read."""
+    from cli.table.account import account
+    from protocol import Judgement, Replay, examine
+
+    try:
+        examined = examine(read_transcript(path))
+    except OSError:
+        return None
+    fair = (Judgement.FAIR, Judgement.UNPROVEN)
+    return account(Replay(examined, path)) if examined.verdict.verdict in fair else None
+
+
+def _chosen(
+    ctx: typer.Context, player: str | None, rules: str | None, since: datetime | None, until: datetime | None
+) -> list[Listed]:
+    """Return the finished matches that somebody asks for, the newest first."""
+    from protocol import Home
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    found = [each for each in _finished(home) if _is_meant(each, player, rules)]
+    days = [(_moment(each), each) for each in found]
+    begin = since.timestamp() if since is not None else float("-inf")
+    end = until.replace(hour=23, minute=59, second=59, microsecond=999999).timestamp() if until else float("inf")
+    return [each for moment, each in sorted(days, key=lambda pair: -pair[0]) if begin <= moment <= end]
+
+
+def _finished(home: Home) -> Sequence[Listed]:
+    if not home.store.exists():
+        return [*only_on_disk(home, ())]
+    with read(home) as (_, kept):
+        return [*listed(home, [each for each in kept if each.over], kept), *only_on_disk(home, kept)]
+
+
+def _moment(match: Listed) -> float:
+    """Return when a match began; of one that was only watched, when its file was written."""
+    if match.begun is not None:
+        return match.begun
+    assert match.transcript is not None
+    return match.transcript.stat().st_mtime
+
+
+def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool:
+    from protocol import MalformedGenesisError, fingerprint, parse_genesis, ruleset_label
+
+    try:
+        genesis = parse_genesis(match.genesis)
+    except MalformedGenesisError:  # it is old, or damaged
+        return False
+    if rules is not None and ruleset_label(genesis.ruleset).casefold().split()[0] != rules.casefold():
+        return False
+    if player is None:
+        return True
+    word = player.strip().casefold()
+    return any(
+        word in _called(record.join.nickname) or fingerprint(record.join.identity).casefold().startswith(word)
+        for record in genesis.roster
+    )
+
+
+def _called(nickname: str) -> tuple[str, str]:
+    """Return what may be typed for a nickname: all of it, or what is in front of the mark of a bot."""
+    return nickname.casefold(), nickname.partition(" (")[0].casefold()

@@ -1,0 +1,223 @@
+"""The table of a match that is being played: a node tells what happens there, and the evening goes on after it.
+
+Events and typed lines are taken side by side, on every player's turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from cli.exits import Failure, closing_code
+from cli.render import command_line, escape, listing, sentence, shown
+from cli.table import answers
+from cli.table.board import Told
+from cli.table.face import InterruptedByUserError
+from cli.table.faces import open_face
+from cli.table.table import Table
+from cli.table.tasks import first_of
+from cli.text.narrate import narrate
+from cli.text.players import UnknownPlayerError, find_seat
+from cli.text.seating import display_names
+from protocol import is_marked_as_bot
+from protocol.events import MatchResult, MatchStarted, PeerLost, Said, Stopped, TableClosed
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from cli.table.face import Face
+    from cli.table.showing import Showing
+    from protocol import Clock, Node, NodeError, Progress
+
+_LAG: Final = 0.25
+"""The part of the patience by which the table may lag behind the match."""
+
+
+class LiveTable(Table):
+    """A table whose match is being played.
+
+    :param showing: how it is shown.
+    :param face: as for :class:`~cli.table.table.Table`.
+    :param bots: fingerprints of the bots that this person seated: they leave and return together.
+    :param again: goes back to the table after a match, given the rest of the typed line. Without it, the evening ends
+        with the match.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        settings: Settings,
+        showing: Showing,
+        face: Face | None = None,
+        *,
+        bots: frozenset[str] = frozenset(),
+        again: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        super().__init__(settings, showing, face)
+        self.bots = bots
+        self.muted: set[str] = set()
+        """Fingerprints of players whose words are not shown."""
+        self._node = node
+        self._again = again
+        self._had_match = False
+        """A match has ended here. The evening goes on."""
+
+    async def run(self) -> None:
+        """Show the table until the evening is over or the person leaves.
+
+        :raises Failure: if the table is closed or the node stops.
+        :raises InterruptedByUserError: on Ctrl-C at the prompt.
+        """
+        async with open_face(self, self._showing) as face:
+            self._face = face
+            try:
+                self._sit_down()
+                await first_of(self._follow(), self._listen())
+            except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
+                self._say_way_back()
+                raise
+
+    def _sit_down(self) -> None:
+        """Show the match that the node is in already."""
+        if (match := self._node.match) is not None and match.is_formed:
+            self.board.match, self.board.players = match.history.match.hex(), match.info
+
+    @abstractmethod
+    def way_back(self) -> str:
+        """Return the consequences of leaving now, and the command to return."""
+
+    def _say_way_back(self) -> None:
+        self._say(self.way_back())
+        self.last_words.append(self.way_back())
+
+    # Events of the node
+
+    async def _follow(self) -> None:
+        async for event in self.pace.follow(self._node.events()):
+            self.take(event)
+            match event:
+                case MatchResult():
+                    if not self.face.is_interactive or (self._again is None and not self.face.shows_board):
+                        return
+                case TableClosed() if self._had_match and self.face.is_interactive:
+                    self._say(narrate(event, self.board.seating))
+                case TableClosed():
+                    hint = f"See which tables there are: {command_line('tables')}"
+                    raise Failure(narrate(event, self.board.seating), hint=hint, code=closing_code(event))
+                case Stopped():
+                    raise Failure(narrate(event, self.board.seating), hint=self.way_back())
+
+    def take(self, event: Told) -> None:
+        if not (isinstance(event, Said) and event.player.fingerprint in self.muted):
+            super().take(event)
+
+    def _before_telling(self, event: Told) -> None:
+        if isinstance(event, MatchStarted):
+            self.pace.longest = self.longest_lag()
+
+    def told(self, event: Told) -> Iterable[str]:
+        # TableClosed and Stopped end the table, and are its last word. Bots always leave after a match.
+        if isinstance(event, TableClosed | Stopped) or self._is_bot_leaving(event):
+            return ()
+        return super().told(event)
+
+    def _is_bot_leaving(self, event: Told) -> bool:
+        if not isinstance(event, PeerLost) or self.board.over is None:
+            return False
+        is_guest = not self.board.join_line
+        return event.player.fingerprint in self.bots or (is_guest and is_marked_as_bot(event.player.name))
+
+    def _after_telling(self, event: Told) -> None:
+        if isinstance(event, MatchResult):
+            self._close_match(event)
+
+    def _close_match(self, event: MatchResult) -> None:
+        """Count the victory, and say how the evening can go on."""
+        self._had_match = True
+        for seat in event.places[0]:
+            winner = event.players[seat].fingerprint
+            self.wins[winner] = self.wins.get(winner, 0) + 1
+        if self._again is None or not self.face.is_interactive:
+            return
+        if sum(self.wins.values()) > 1:
+            self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
+        if not self.is_waiting:
+            self._say('Type "again" to play another match at this table, or "quit" to leave.')
+
+    def longest_lag(self) -> float:
+        """Return how many seconds an event may be held back: a part of the patience, because others wait meanwhile."""
+        match = self._node.match
+        if match is None or all(player.is_me or player.fingerprint in self.bots for player in match.info):
+            return math.inf
+        return match.history.genesis.patience.human * _LAG
+
+    def clock(self) -> Clock | None:
+        """Return the awaited players and the time that they have left.
+
+        None if no clock runs, or the table lags behind the match. None, too, when time is up and the others are too few
+        to go on: then the match just waits.
+        """
+        match = self._node.match
+        if match is None or not self.board.match or self.pace.is_holding:
+            return None
+        clock = match.clock(asyncio.get_running_loop().time())
+        return clock if clock is not None and (clock.seconds or clock.goes_on) else None
+
+    def progress(self) -> Progress | None:
+        """Return how far the open step of the match is."""
+        match = self._node.match
+        return match.progress if match is not None and self.board.match else None
+
+    # Typed lines
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the person has typed *again*, and has no seat yet."""
+        return False
+
+    def _status(self) -> str:
+        return answers.status(self.board, self.clock(), is_waiting=self.is_waiting)
+
+    def hint(self) -> str:
+        if self.is_waiting:
+            return 'You get a seat in the next match if one is free. Type "quit" to leave.'
+        if self.board.over is not None:
+            return 'Type "quit" to leave.' if self._again is None else 'Type "again" for another match, or "quit".'
+        return "? helps, PageUp looks back in the log"
+
+    @property
+    def _offered(self) -> list[str]:
+        hides_again = self._again is None or self.board.match or not self._had_match
+        return [word for word in self.words if word != "again" or not hides_again]
+
+    # Words
+
+    def _hurry(self, _rest: str) -> None:
+        self.pace.hurry()
+        self._say("From now on everything is shown at once.")
+
+    def _mute(self, rest: str) -> None:
+        players = [player for player in self.board.players if not player.is_me]
+        names = display_names(players, self.board.players)
+        if not players:
+            self._say("Nobody else is here.")
+            return
+        try:
+            seat = find_seat(players, rest)
+        except UnknownPlayerError:
+            self._say(f"Type mute and a name: {listing(names, 'or')}.")
+            return
+        self.muted ^= {players[seat].fingerprint}
+        if players[seat].fingerprint in self.muted:
+            self._say(f"Messages from {names[seat]} are hidden from now on. Type the same again to see them.")
+        else:
+            self._say(f"Messages from {names[seat]} are shown again.")
+
+    def _complain(self, error: NodeError) -> None:
+        self._say(" ".join(sentence(part) for part in (shown(error.parts), escape(error.hint)) if part))
+
+    def _quit(self, rest: str) -> None:
+        super()._quit(rest)
+        self._say_way_back()

@@ -1,0 +1,351 @@
+"""The table of a player: moves, and the words that only players have."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from cli.exits import Failure
+from cli.render import capital, command_line, listing, sentence
+from cli.settings import home_words
+from cli.table import answers
+from cli.table.board import Told
+from cli.table.face import HOST
+from cli.table.live_table import LiveTable
+from cli.table.palette import PICTURES
+from cli.table.showing import Showing
+from cli.table.terminal import glyphs_of
+from cli.text.explain import typed_moves
+from cli.text.move_forms import offers
+from cli.text.speech import NotUnderstoodError, exceeds_the_dice, hear
+from p2pdice import Concede, Expect, Move, PlayerOut, RulesError, Stake
+from protocol.events import (
+    AwaitingHost,
+    ConcedeAccepted,
+    Happened,
+    MatchResult,
+    PlayerInfo,
+    Suspended,
+    TableOpened,
+    YourTurn,
+)
+
+if TYPE_CHECKING:
+    from cli.settings import Settings
+    from cli.table.face import Face
+    from cli.table.spectator_table import SpectatorTable
+    from protocol import Node
+
+_YES: Final = ("y", "yes")
+_NO: Final = ("n", "no")
+_OUT: Final = "You are out of this match. You can watch the rest of it, say something, or quit."
+
+
+class PlayerTable(LiveTable):
+    """One player's table. Most parameters are those of :class:`~cli.table.live_table.LiveTable`.
+
+    :param watched: the table that this reader has watched; they first sit down for the next match.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        settings: Settings,
+        showing: Showing = Showing(),  # noqa: B008 - it is immutable
+        face: Face | None = None,
+        *,
+        bots: frozenset[str] = frozenset(),
+        again: Callable[[str], Awaitable[None]] | None = None,
+        watched: SpectatorTable | None = None,
+    ) -> None:
+        super().__init__(node, settings, showing, face, bots=bots, again=again)
+        if showing.qr:
+            has_blocks = glyphs_of(sys.stdout) is PICTURES
+            self.board.qr = ("light" if showing.color == "light" else "dark") if has_blocks else "ascii"
+        self._is_late = watched is not None
+        self._returning: asyncio.Task[None] | None = None
+        """The way back to the table, while it lasts."""
+        self._doubted: Move | None = None
+        """A bid on more dice than there are. It counts when it is typed again in this turn."""
+        self._is_confirming = False
+        self._is_giving_up = False
+        """The player has conceded, and is not out yet."""
+        if watched is not None:
+            self.board, self.wins, self._had_match = watched.board, watched.wins, True
+        self.words = {
+            "help": ("this list", self._help),
+            "table": ("what is on the table; Enter alone does the same", self._answer(answers.table)),
+            "bids": ("the bids of this round", self._answer(answers.bids)),
+            "dice": ("your dice, and how many everybody has", self._answer(answers.dice)),
+            "odds": ("how likely the bid is; odds 3x5 for another bid", self._odds),
+            "players": ("who plays, and the fingerprints of their keys", self._answer(answers.players)),
+            "rules": ("the rules of this table, and where to read them", self._rules),
+            "start": ("begin with the players who are here (host only)", self._start),
+            "code": ("make a new short code for this table (host only)", self._renew_code),
+            "say": ("say something to all at the table: say good luck", self._talk),
+            "mute": ("hide what a player says, or show it again: mute Ada", self._mute),
+            "skip": ("show everything at once from now on", self._hurry),
+            "concede": ("give up this match", self._concede),
+            "again": ("play another match at this table", self._go_again),
+            "quit": ("leave; you can return to a running match", self._quit),
+        }
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            if self._returning is not None:
+                self._returning.cancel()
+
+    def _sit_down(self) -> None:
+        if self._is_late:
+            self._returning = asyncio.create_task(self._return(""))
+        else:
+            super()._sit_down()
+
+    def way_back(self) -> str:
+        """Return the consequences of leaving now, and the command to return to the match."""
+        if not self.board.match or self._looks_on or (match := self._node.match) is None:
+            return "You have left the table."
+        words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
+        mine = {player.fingerprint for player in match.info} & self.bots
+        left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
+        if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
+            left += ". If you are away for long, the others can go on without you."
+        else:
+            left += "; the match waits until you are back."
+        if self._is_giving_up:
+            left += " You give up as soon as you are back: the others have not heard of it yet."
+        way = f"{left} Return with:\n    {command_line(*words)}"
+        if self.board.absent:
+            save = command_line("matches", "save", *words[1:])
+            way += f"\nIf it never goes on, save its transcript so far:\n    {save}"
+        return way
+
+    @property
+    def _looks_on(self) -> bool:
+        """Whether this reader watches a match of others."""
+        return bool(self.board.seating.names) and self.board.me is None
+
+    # Events of the node
+
+    def _before_telling(self, event: Told) -> None:
+        super()._before_telling(event)
+        match event:
+            case TableOpened() if event.seats == len(self.bots) + 1:
+                self.board.join_line = ""
+            case ConcedeAccepted():
+                self._is_giving_up = bool(event.awaited)
+            case Happened(event=PlayerOut(seat=seat)) if seat == self.board.me:
+                self._is_giving_up = False
+            case YourTurn():
+                self._doubted = None
+                self.face.ring()
+            case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
+                self._returning.cancel()
+
+    def told(self, event: Told) -> Iterable[str]:
+        if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:
+            return (
+                f'{self.board.seating.named([host])}, the host, has left. Type "again {HOST}" to open the table'
+                f" yourself, or quit and join another:\n    {command_line('join')}",
+            )
+        return super().told(event)
+
+    def _host_who_left(self, event: AwaitingHost) -> PlayerInfo | None:
+        """Return the host, if they have left and will not open the table again."""
+        host = event.host if event.host_is == "silent" else None
+        return host if host is not None and host.fingerprint in self.board.gone else None
+
+    def _after_telling(self, event: Told) -> None:
+        if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
+            words = ["matches", "forget", self.board.match[:8], *home_words(self._settings.home)]
+            self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
+        super()._after_telling(event)
+
+    def _close_match(self, event: MatchResult) -> None:
+        self._is_confirming = self._is_giving_up = False
+        super()._close_match(event)
+
+    # Typed lines
+
+    def prompt(self) -> str:
+        if self._is_confirming:
+            return "give up? yes or no> "
+        return "your turn> " if self.board.turn else "> "
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the player has typed *again*, and has no seat yet."""
+        return self._returning is not None and not self._returning.done()
+
+    def completions(self) -> Iterable[str]:
+        if self._is_confirming:
+            return ("yes", "no")
+        moves = offers(self.board.turn.view, self.board.seating.names) if self.board.turn else []
+        return (*moves, *super().completions())
+
+    def _answer_line(self, line: str) -> None:
+        was_asked = self.board.turn is not None
+        self.obey(line)
+        has_moved = was_asked and self.board.turn is None  # the next events will show the new state
+        if not (has_moved or self._is_confirming):
+            self._show_status()
+
+    def obey(self, line: str) -> None:
+        if self._is_confirming:
+            self._confirm(line.strip().partition(" ")[0].lower())
+        else:
+            super().obey(line)
+
+    def _confirm(self, answer: str) -> None:
+        self._is_confirming = answer not in _YES + _NO
+        if answer in _YES:
+            self._node.concede()
+        elif answer in _NO:
+            self._say("You play on.")
+        else:
+            self._say(answers.conceding(self.board))
+
+    @property
+    def _offered(self) -> list[str]:
+        has_begun = self.board.match or self.board.over is not None
+        return [word for word in super()._offered if word not in ("start", "code") or not has_begun]
+
+    def _hear(self, line: str) -> None:
+        if self.board.turn is None:
+            super()._hear(line)
+            return
+        try:
+            heard = hear(line, self.board.turn.view, self.board.seating.names, self._short_words, self._long_words)
+        except NotUnderstoodError as error:
+            self._say(str(error))
+            return
+        if isinstance(heard, str):
+            self.words[heard][1]("")
+        elif isinstance(heard, Concede):
+            self._concede("")
+        else:
+            self._play(heard, self.board.turn)
+
+    def _play(self, move: Move, turn: YourTurn) -> None:
+        from protocol import NodeError
+
+        if move != self._doubted and exceeds_the_dice(move, turn.view):
+            self._doubted = move
+            self._say(f"There are only {sum(turn.view.state.dice)} dice. Type it again to bid {move}.")
+            return
+        self._doubted = None
+        try:
+            self._node.play(move, turn.token)
+        except (RulesError, NodeError) as error:
+            self._say(sentence(str(error)))
+        else:
+            self.board.turn = None
+            if isinstance(move, Stake):
+                self.board.staked = str(move)
+
+    def _no_turn(self) -> str:
+        if self.board.over is not None:
+            return f"The match is over. {self._what_else()}"
+        if self.board.staked and self.board.state is not None and self.board.state.awaits is Expect.STAKES:
+            return f"{capital(answers.whose_turn(self.board))}."
+        if self.board.state is not None and self.board.me is not None and self.board.me not in self.board.state.live:
+            return _OUT
+        return f"It is not your turn{self._whose_turn()}."
+
+    def _whose_turn(self) -> str:
+        state = self.board.state
+        if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
+            # After a return, or after a move of one's own.
+            unheard = self._node.match.unheard if self._node.match is not None else ()
+            return f" yet: {self.board.seating.named(unheard) if unheard else 'the others'} must answer first"
+        waiting = answers.whose_turn(self.board)
+        return f": {waiting}" if waiting else ""
+
+    # Words
+
+    def _help(self, _rest: str) -> None:
+        if self.board.turn is not None:
+            legal = offers(self.board.turn.view, self.board.seating.names)
+            self._say("It is your turn. Type a move, such as:")
+            self._say(f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}")
+        elif self.board.state is not None:
+            self._say(f"On your turn type {typed_moves(self.board.state.ruleset)}.")
+        self._say(
+            "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
+            f" undone: {listing(self._long_words)}. A bid on more dice than there are has to be typed twice."
+        )
+        self._say("At any time:")
+        self._list_words()
+
+    def _talk(self, rest: str) -> None:
+        from protocol import NodeError
+
+        if not rest:
+            self._say("Type what you want to say after it: say good luck.")
+            return
+        try:
+            self._node.say(rest)
+        except NodeError as error:
+            self._complain(error)
+
+    def _go_again(self, rest: str) -> None:
+        if self.is_waiting and not rest:
+            self._say("You are already waiting for the next match.")
+        elif self._again is None or not self._had_match or (self.board.match and not self.is_waiting):
+            self._say("You can play again when the match is over.")
+        else:
+            self._returning = asyncio.create_task(self._return(rest, self._returning))
+
+    async def _return(self, rest: str, instead_of: asyncio.Task[None] | None = None) -> None:
+        """Go back to the table.
+
+        :param instead_of: an earlier way back, which still waits for somebody and is cancelled.
+        """
+        from protocol import NodeError
+
+        assert self._again is not None
+        if instead_of is not None:
+            instead_of.cancel()
+            await asyncio.wait([instead_of])
+        try:
+            await self._again(rest)
+        except NodeError as error:
+            self._complain(error)
+        except (Failure, RulesError) as error:
+            self._say(sentence(str(error)))
+
+    def _start(self, _rest: str) -> None:
+        from protocol import NodeError
+
+        if self.board.match:
+            self._say("The match has already begun.")
+            return
+        try:
+            self._node.start_match()
+        except NodeError as error:
+            self._complain(error)
+
+    def _renew_code(self, _rest: str) -> None:
+        from protocol import NodeError
+
+        try:
+            self._node.renew_code()
+        except NodeError as error:
+            self._complain(error)
+
+    def _concede(self, _rest: str) -> None:
+        if not self.board.match:
+            self._say("There is nothing to concede: no match is running.")
+        elif self._looks_on:
+            self._say("You only watch this match.")
+        elif self.board.state is not None and self.board.me not in self.board.state.live:
+            self._say(_OUT)
+        elif self.face.is_interactive:
+            self._is_confirming = True
+            self._say(answers.conceding(self.board))
+        else:
+            self._node.concede()

@@ -1,0 +1,198 @@
+"""The doctor names what keeps a machine from playing. Each fault here is a real one, made for the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.doctor import firewall as firewalls
+from cli.doctor.finding import Finding, State
+from cli.exits import ExitCode
+from protocol.crypto.keys import Identity
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from tests.cli.conftest import Run
+from tests.network.namespaces import Lan, lan
+from tests.programs import MODULE, Program
+from tests.protocol.test_backup import fill
+
+# zeroconf does not close a socket that it could not bind, as happens with an IPv6 address in its first second.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+CHECKS = ("program", "home", "disk", "key", "store", "clock", "terminal", "network", "port", "multicast", "others")
+QUICK = ("doctor", "--wait", "0.5", "--json")
+
+
+def findings(text: str) -> dict[str, dict[str, str]]:
+    return {each["check"]: each for each in json.loads(text)["findings"]}
+
+
+def examined(command: Run, *options: str, **variables: str) -> tuple[int, dict[str, dict[str, str]]]:
+    done = command(*QUICK, *options, **variables)
+    assert done.stderr == ""
+    return done.returncode, findings(done.stdout)
+
+
+def test_a_machine_on_a_lan_can_play_and_nothing_is_made(here: Run, tmp_path: Path) -> None:
+    code, found = examined(here)
+    assert code == ExitCode.DONE
+    assert [name for name in CHECKS if name not in found] == []
+    assert {each["state"] for each in found.values()} <= {State.OK, State.WARNING}
+    assert found["multicast"]["state"] == State.OK
+    assert not (tmp_path / "home").exists()
+
+
+def test_each_finding_is_one_line_with_its_remedy(here: Run) -> None:
+    done = here("doctor", "--wait", "0.5")
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "You can play from here."
+    assert all(line.split(maxsplit=1)[0] in {"ok", "look"} for line in lines[:-1])
+    assert done.stderr == "Listening to the network for 0.5 seconds…\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+def test_a_key_that_others_can_read_makes_play_impossible(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    Identity.load_or_create(home.path)
+    assert examined(here)[0] == ExitCode.DONE
+    home.identity.chmod(0o644)
+    code, found = examined(here)
+    assert code == ExitCode.UNREACHABLE
+    assert found["key"]["state"] == State.PROBLEM
+    assert "chmod 600" in found["key"]["says"]
+
+
+def test_a_key_with_a_passphrase_is_no_problem(here: Run, tmp_path: Path) -> None:
+    Identity.load_or_create(tmp_path / "home", "secret")
+    assert examined(here)[1]["key"]["state"] == State.OK
+
+
+def test_matches_that_are_kept_are_counted_in_words(here: Run, tmp_path: Path) -> None:
+    with closing(Store(Home(tmp_path / "home").store)) as store:
+        fill(store)
+    _, found = examined(here)
+    assert found["store"]["says"] == "it can be read; two matches, 1 unfinished"
+
+
+def test_a_damaged_store_makes_play_impossible(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    home.store.write_bytes(b"no database at all" * 100)
+    code, found = examined(here)
+    assert (code, found["store"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="every folder can be written here")
+def test_a_folder_that_cannot_be_written_makes_play_impossible(here: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o500)
+    code, found = examined(here)
+    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+
+
+def test_a_home_that_is_no_folder_makes_play_impossible(here: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    code, found = examined(here)
+    assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+
+
+def test_a_full_disk_makes_play_impossible(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(100, 99, 1))
+    code, found = examined(here)
+    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+
+
+def test_a_port_in_use_makes_play_there_impossible(here: Run) -> None:
+    with socket.create_server(("", 0)) as taken:
+        code, found = examined(here, "--port", str(taken.getsockname()[1]))
+    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+
+
+def test_an_unknown_interface_is_named(here: Run) -> None:
+    code, found = examined(here, "--interface", "nothing0")
+    assert (code, found["network"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert "nothing0" in found["network"]["says"]
+
+
+def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        code, found = examined(here, f"{address}/T4Z5-WFHY-2XDW-PX45-WP3P")
+        assert (code, found["peer"]["state"]) == (ExitCode.DONE, State.OK)
+    code, found = examined(here, address)
+    assert (code, found["peer"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert "no program listens there" in found["peer"]["says"]
+
+
+def test_a_text_that_is_no_address_is_a_usage_error(here: Run) -> None:
+    done = here("doctor", "Friday night")
+    assert done.returncode == ExitCode.USAGE
+    assert "'Friday night' is not an address." in done.stderr
+
+
+def test_whatever_others_wrote_is_escaped() -> None:
+    assert "\x1b" not in Finding("others", State.OK, "\x1b[2J came", "\x1b[2J").line()
+
+
+@pytest.mark.parametrize(
+    ("platform", "says", "named"),
+    [
+        ("linux", {"firewall-cmd": "running\n"}, "firewalld"),
+        ("darwin", {firewalls._MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
+        ("win32", {"netsh": "State ON"}, "Windows Defender"),
+        ("linux", {}, "none was found"),
+        ("sunos5", {}, "none was found"),
+    ],
+)
+def test_the_firewall_of_each_system_is_named_with_what_opens_it(
+    monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], named: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(firewalls, "_UFW", Path("/nowhere"))
+    monkeypatch.setattr(firewalls, "_said", lambda *command: says.get(command[0], ""))
+    found = firewalls.firewall("40312")
+    assert named in found.says
+    assert bool(found.remedy) == bool(says)
+
+
+# On a LAN
+
+
+def examined_at_once(wire: Lan, folder: Path, wait: str) -> list[dict[str, dict[str, str]]]:
+    """Run the doctor on both laptops at the same time."""
+    options = (*MODULE, "doctor", "--json", "--wait", wait)
+    with (
+        Program(*options, home=folder / "ada", prefix=wire.on(1)) as ada,
+        Program(*options, home=folder / "ben", prefix=wire.on(2)) as ben,
+    ):
+        return [findings(each.shown()) for each in (ada, ben) if each.end() == ExitCode.DONE and each.errors == []]
+
+
+def test_two_doctors_at_the_same_time_hear_each_other(tmp_path: Path) -> None:
+    with lan(2) as wire:
+        ada, ben = examined_at_once(wire, tmp_path, "60")
+    assert ada["others"]["says"] == "10.77.0.2 and this machine hear each other"
+    assert ben["others"]["says"] == "10.77.0.1 and this machine hear each other"
+
+
+def test_a_guest_network_that_keeps_machines_apart_is_suspected(tmp_path: Path) -> None:
+    with lan(2) as wire:
+        wire.keep_apart(1, 2)
+        for found in examined_at_once(wire, tmp_path, "2"):
+            assert found["others"]["state"] == State.WARNING
+            assert "guests apart" in found["others"]["remedy"]
+
+
+def test_without_a_network_nobody_can_play(tmp_path: Path) -> None:
+    with lan(1) as wire:
+        wire.pull_out(1)
+        with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
+            assert doctor.end() == ExitCode.UNREACHABLE
+            assert findings(doctor.shown())["network"]["says"] == "this machine is in no network"
+            assert doctor.errors == []

@@ -1,0 +1,190 @@
+"""``history``: finished matches found again, and what they say about their players, counted a second way."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.exits import ExitCode
+from cli.table.record import UNUSUAL, dice_lines, records
+from cli.text.chance import chi_square, holm, p_value, wilson
+from p2pdice import PRESETS
+from tests.cli.conftest import Run
+from tests.cli.test_replay import play
+
+DAY = "%Y-%m-%d"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Fill the home of the commands with matches that were only watched: one of classic, one of motes."""
+    folder = tmp_path / "home" / "matches"
+    folder.mkdir(mode=0o700, parents=True)
+    folder.parent.chmod(0o700)
+    for name in ("classic", "motes"):
+        (folder / f"{name}.p2pdice").write_bytes(play(PRESETS[name]).machines[0].transcript)
+    return tmp_path / "home"
+
+
+def matches(here: Run, *options: str) -> list[dict[str, Any]]:
+    done = here("history", "--json", *options)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    return list(json.loads(done.stdout)["matches"])
+
+
+def stats(here: Run, *options: str) -> dict[str, Any]:
+    done = here("history", "stats", "--json", *options)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+# The list
+
+
+@pytest.mark.usefixtures("home")
+def test_matches_are_chosen_by_player_by_rules_and_by_day(here: Run) -> None:
+    today, tomorrow = (f"{datetime.now() + timedelta(days=days):{DAY}}" for days in (0, 1))
+    assert {each["rules"] for each in matches(here)} == {"classic", "motes"}
+    assert [each["rules"] for each in matches(here, "--rules", "Motes")] == ["motes"]
+    assert len(matches(here, "--player", "ada")) == 2
+    assert matches(here, "--player", "Ad") == []
+    key = stats(here)["players"][0]["fingerprint"]
+    assert len(matches(here, "--player", key[:9])) >= 1
+    assert len(matches(here, "--since", today)) == len(matches(here, "--until", today)) == 2
+    assert matches(here, "--since", tomorrow) == []
+
+
+def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, Any]) -> None:
+    mine = Path(demo["transcripts"][0]).parent.parent
+    (found,) = matches(here, "--home", str(mine))
+    assert found["state"] == "finished"
+    assert found["winners"] == demo["winners"]
+    assert "won" in here("history", "--home", str(mine)).stdout
+
+
+def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
+    done = here("history", "--since", "yesterday")
+    assert done.returncode == ExitCode.USAGE
+    assert "yesterday is no day. Write it as 2026-11-22." in done.stderr
+
+
+def test_an_empty_home_has_no_history(here: Run) -> None:
+    assert here("history").stdout == "There is no such match here.\n"
+    assert stats(here) == {"matches": 0, "left_out": [], "players": []}
+
+
+def test_options_before_stats_are_refused_and_not_forgotten(here: Run) -> None:
+    assert here("history", "--player", "Ada", "stats").returncode == ExitCode.USAGE
+
+
+# The statistics
+
+
+def test_what_is_counted_is_what_a_replay_tells(here: Run, home: Path) -> None:
+    """Counted anew from the events of ``replay --json``, which anybody can read."""
+    found = {each["fingerprint"]: each for each in stats(here)["players"]}
+    bids: Counter[str] = Counter()
+    bluffs: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    won: Counter[str] = Counter()
+    dice: dict[str, Counter[int]] = {key: Counter() for key in found}
+    for path in sorted((home / "matches").iterdir()):
+        by_seat: list[str] = []
+        for line in here("replay", str(path), "--json").stdout.splitlines():
+            said = json.loads(line)
+            if said["type"] == "MatchStarted":
+                by_seat = [player["fingerprint"] for player in said["players"]]
+            if said["type"] == "CupsSeen":
+                for seat, hand in enumerate(said["hands"]):
+                    dice[by_seat[seat]].update(hand or [])
+            if said["type"] == "MatchOver":
+                won.update(by_seat[seat] for seat in said["places"][0])
+            if (odds := said.get("odds")) is None:
+                continue
+            key = by_seat[said["event"]["seat"]]
+            if said["event"]["type"] == "bid":
+                bids[key] += 1
+                bluffs[key] += odds["percent"] < 50
+            elif odds["right"] is not None:
+                calls[key] += 1
+                right[key] += odds["right"]
+    for key, each in found.items():
+        assert (each["bluffs"]["hits"], each["bluffs"]["trials"]) == (bluffs[key], bids[key])
+        assert (each["calls_right"]["hits"], each["calls_right"]["trials"]) == (right[key], calls[key])
+        assert each["dice"] == [dice[key][face] for face in range(1, 7)]
+        assert (each["won"]["hits"], each["matches"]) == (won[key], 2)
+    assert sum(bids.values()) > 20
+    assert sum(bluffs.values()) > 0
+    assert sum(right.values()) > 0
+
+
+def test_altered_and_unfinished_files_are_named_and_left_out(here: Run, home: Path) -> None:
+    path = home / "matches" / "motes.p2pdice"
+    fair = path.read_bytes()
+    path.write_bytes(fair[:-1] + bytes([fair[-1] ^ 1]))
+    unfinished = play(PRESETS["classic"].with_options({"dice": "2"}), leaves_after=40).machines[0].transcript
+    (home / "matches" / "unfinished.p2pdice").write_bytes(unfinished[: len(unfinished) // 2])
+    found = stats(here)
+    assert found["matches"] == 1
+    assert len(found["left_out"]) == 2
+    assert "Left out" in here("history", "stats").stdout
+
+
+@pytest.mark.usefixtures("home")
+def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: Run) -> None:
+    lines = here("history", "stats").stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines[:-1])
+    assert "only looks for a fault of the program" in lines[-1]
+
+
+def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
+    from cli.table.account import Account
+    from protocol.events import PlayerInfo
+
+    hostile = Account("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
+    assert "\x1b" not in "\n".join(dice_lines(records([hostile])))
+
+
+# Chance
+
+
+def test_one_in_twenty_fair_homes_is_marked_and_loaded_dice_nearly_always() -> None:
+    """Four players with 600 dice each, 400 times: Holm keeps the chance of any mark near the level."""
+    chance = random.Random(1)
+
+    def marked(weights: list[int]) -> bool:
+        tests = []
+        for player in range(4):
+            dealt = Counter(chance.choices(range(6), weights if player == 0 else None, k=600))
+            tests.append(p_value(chi_square([dealt[face] for face in range(6)])))
+        return min(holm(tests)) < UNUSUAL
+
+    fair = sum(marked([1] * 6) for _ in range(400))
+    assert 8 <= fair <= 36
+    assert sum(marked([2, 1, 1, 1, 1, 1]) for _ in range(20)) >= 18
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_corrects_upwards_and_keeps_the_order(chances: list[float]) -> None:
+    corrected = holm(chances)
+    for at, before in enumerate(chances):
+        assert before <= corrected[at] <= 1
+        assert all(corrected[at] <= corrected[other] for other, it in enumerate(chances) if before < it)
+
+
+@given(st.integers(0, 1000), st.integers(1, 1000))
+def test_the_interval_holds_the_share(hits: int, trials: int) -> None:
+    hits = min(hits, trials)
+    low, high = wilson(hits, trials, 0.95)
+    assert 0 <= low <= hits / trials + 1e-9
+    assert hits / trials - 1e-9 <= high <= 1
+    assert wilson(hits, trials, 0.99)[0] <= low + 1e-9
