@@ -1,4 +1,4 @@
-"""The front door: Typer commands, the line-mode table, house bots."""
+"""The front door: Typer commands, tables for people, bots."""
 
 from __future__ import annotations
 

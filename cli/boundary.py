@@ -5,28 +5,34 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from cli.exits import ExitCode, Failure, code_of
 from cli.output import discard_output, say
-from cli.render import escape, one_line, sentence
+from cli.passphrases import take_from_environment
+from cli.render import escape, one_line, sentence, shown, shown_path
 from cli.settings import Settings
 from cli.starting import gc_paused
+
+if TYPE_CHECKING:
+    from protocol import ProtocolError
 
 
 def run() -> int:
     """Run the command line in ``sys.argv`` and return its exit code. No error, however unexpected, passes this."""
     settings = Settings()
+    take_from_environment()
     _open_closed_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        # A character that a console cannot show, or that somebody typed wrongly encoded, must not end a match.
+        # A character that a console cannot show, or a typed one in a wrong encoding, must not end a match.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     return _finish(_run(settings))
 
 
 def _finish(code: int) -> int:
-    """Print what is still to be printed."""
+    """Flush the output, and return the final exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -39,7 +45,7 @@ def _finish(code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    # Else the next file that is opened, perhaps a store, gets the number of a closed stream, and what is printed.
+    # Otherwise the next file that is opened, perhaps a store, gets the number of a closed stream, and all output.
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open as long as the process
     if sys.stdout is None:
@@ -68,7 +74,7 @@ def _run(settings: Settings) -> int:
 
 
 def report(failure: Failure, stream: TextIO) -> None:
-    """Print a failure as what happened, why, and what to type next."""
+    """Print a failure: the problem, its cause, and what to type next."""
     # A command stands alone on its line, so that nothing else is copied with it.
     choices = (f"{meaning}:\n    {typed}" for typed, meaning in failure.choices)
     lines = (f"Error: {failure.what}", failure.why, failure.hint, *choices)
@@ -85,31 +91,23 @@ def as_failure(error: Exception) -> Failure | None:
         )
     # Imported only now: these modules are slow to load, and most commands end without an error.
     from p2pdice import RulesError
-    from protocol import KeyFileError, StoreError
+    from protocol import ProtocolError
 
     if isinstance(error, RulesError):
-        return Failure(str(error), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)
-    if isinstance(error, KeyFileError):
-        return Failure("Your identity cannot be used.", sentence(str(error)))
-    if isinstance(error, StoreError):
-        hint = "Try again when the disk works. Restore damaged files from a backup."
-        return Failure(sentence(str(error)), hint=hint)
-    if node := _node_failure(error):
-        return node
+        return Failure(escape(str(error)), hint="The rulesets and their options: p2pdice rules", code=ExitCode.USAGE)
+    if isinstance(error, ProtocolError):
+        return _of_protocol(error)
     if isinstance(error, OSError):
         reason = sentence(error.strerror or str(error))
-        return Failure(f"{error.filename}: {reason}" if error.filename else reason)
+        return Failure(f"{shown_path(Path(str(error.filename)))}: {reason}" if error.filename else reason)
     return None
 
 
-def _node_failure(error: Exception) -> Failure | None:
-    from protocol import NodeError
-
-    if not isinstance(error, NodeError):
-        return None
-    hint = sentence(escape(error.hint)) if error.hint else ""
+def _of_protocol(error: ProtocolError) -> Failure:
+    outcome, reason = sentence(error.outcome), sentence(shown(error.parts) or type(error).__name__)
+    what, why = (outcome, reason) if outcome else (reason, "")
     choices = [(escape(typed), escape(meaning)) for typed, meaning in error.choices]
-    return Failure(sentence(escape(str(error))), hint=hint, code=code_of(error), choices=choices)
+    return Failure(what, why, sentence(escape(error.hint)), code_of(error), choices)
 
 
 def _unexpected(error: Exception, settings: Settings) -> Failure:
@@ -123,4 +121,4 @@ def _unexpected(error: Exception, settings: Settings) -> Failure:
         logging.getLogger("p2pdice").error("unexpected error", exc_info=error)
     except OSError as unwritable:
         return Failure(what, f"The log could not be written either: {unwritable}.")
-    return Failure(what, f"The details are in {path}.")
+    return Failure(what, f"The details are in {shown_path(path)}.")

@@ -1,4 +1,4 @@
-"""What the exit codes mean, and the one exception that a command raises in order to end with one of them."""
+"""The exit codes, and the one exception with which a command ends with one of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from protocol import ErrorCode, NodeError, RefuseCode
+    from protocol import ProtocolError
     from protocol.events import TableClosed
 
 
@@ -25,6 +25,8 @@ class ExitCode(IntEnum):
     FULL = 5
     """No seat is free."""
     REFUSED = 6
+    TOO_FEW = 7
+    """Of commands that nobody attends: too few players were there for too long."""
     MISCONDUCT = 10
     """``verify``: a player broke the rules, proven by their own signature."""
     INCOMPLETE = 11
@@ -36,8 +38,8 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-def code_of(error: NodeError) -> ExitCode:
-    """Return the exit code of a command that ends with a node's error."""
+def code_of(error: ProtocolError) -> ExitCode:
+    """Return the exit code of a command that ends with an error of the protocol."""
     return _refusal(error.code, ExitCode.FAILURE)
 
 
@@ -46,7 +48,7 @@ def closing_code(event: TableClosed) -> ExitCode:
     return _refusal(event.code, ExitCode.UNREACHABLE)
 
 
-def _refusal(code: ErrorCode | RefuseCode, otherwise: ExitCode) -> ExitCode:
+def _refusal(code: str, otherwise: ExitCode) -> ExitCode:
     from protocol import ErrorCode  # only now: most commands end well
 
     found: dict[str, ExitCode] = {  # REFUSE has the same codes for the same reasons

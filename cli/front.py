@@ -38,14 +38,21 @@ COMMANDS: Final = {
     "settings": Entry("Play", "Show or change your settings: name, screen, pace, bell, colours.", "settings"),
     "watch": Entry("Look around", "Watch a match, and verify it as it is played.", "watch"),
     "replay": Entry("Look around", "Look back at a match: step, play and jump through its transcript.", "replay"),
+    "report": Entry("Look around", "Make a page that shows a match and verifies it in the browser.", "report"),
+    "history": Entry("Look around", "Look back at the matches that you finished or watched.", "history"),
     "tables": Entry("Look around", "List the tables on this network.", "tables"),
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
     "odds": Entry("Look around", "Show how likely a bid is, and each raise over it.", "odds"),
     "bot": Entry("Programs", "Let your own program play at a table.", "bot"),
+    "arena": Entry("Programs", "Let bots play each other in memory, and find out which is better.", "arena"),
     "referee": Entry("Programs", "Referee a match: one JSON object per line in, one new state out.", "referee"),
     "verify": Entry("Trust", "Judge transcripts and proofs of misconduct, without any network.", "verify"),
     "matches": Entry("Trust", "List, save or forget the matches that are kept here.", "matches"),
-    "identity": Entry("Trust", "Show the key that others know you by.", "identity"),
+    "people": Entry("Trust", "List the people whom you have met, and mark those whom you trust.", "people"),
+    "identity": Entry("Trust", "Show, back up, restore, protect or replace your key.", "identity"),
+    "doctor": Entry(
+        "Trust", "Find out what keeps you from playing on this network, and what to do about it.", "doctor"
+    ),
     "house-bot": Entry("Play", "Seat a bot; what it sees goes to standard output as NDJSON.", "house_bot", True),
 }
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
@@ -53,7 +60,7 @@ _SHARED: Final = {"home", "no_color"}
 
 
 class LazyGroup(TyperGroup):
-    """The commands of :data:`COMMANDS`. The options in ``_SHARED`` may stand before or behind each of them."""
+    """The commands of :data:`COMMANDS`. The options in ``_SHARED`` may come before or after each of them."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
         """Return all names in the order of the table."""

@@ -1,4 +1,4 @@
-"""The log file of a home: where warnings and tracebacks go, so that none of them reaches a player's terminal."""
+"""The log file of a home. Warnings and tracebacks go there, and never to a player's terminal."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from cli.render import escape
-from protocol import Home
+from protocol import Home, private_opener
 from protocol.limits import LOG_BYTES
-from protocol.storage.home import private_opener
 
 
 class EscapingFormatter(logging.Formatter):
-    """Writes no control character but its own line breaks: a log is read in a terminal, and peers have their say in it.
+    """Escapes all control characters but its own line breaks: logs are read in terminals, and hold texts of peers.
 
-    A record is one line and the lines of a traceback are indented: nobody can write a line that looks like a record.
+    A record is one line, and the lines of a traceback are indented, so no text can look like a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        record.exc_text = None  # what another formatter made of the traceback, and left there, is not escaped
+        record.exc_text = None  # another formatter may have left an unescaped traceback there
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -39,7 +38,7 @@ def _indented(text: str) -> str:
 
 
 class PrivateFileHandler(RotatingFileHandler):
-    """Writes to a file that nobody but its owner can read: it tells who was played with, and where they are."""
+    """Writes to a file that only its owner can read: a log names other players and their addresses."""
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=private_opener)

@@ -1,4 +1,4 @@
-"""Sentences on a terminal or in a pipe, and output that cannot be written: its reader has gone, or the disk is full."""
+"""Output: sentences for a terminal or a pipe, and streams whose reader has gone or whose disk is full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cli.render import wrapped
 
 
 def discard_output() -> None:
-    """Throw away what standard output still holds and will be given, or Python complains of it at exit."""
+    """Throw away all further output, buffered output included. Otherwise Python complains about it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -25,5 +25,5 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a line that is no result: to standard error, so that it never mixes with data."""
+    """Print a line that is not a result: to standard error, so that it never mixes with data."""
     say(text, sys.stderr)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cli.exits import ExitCode, Failure
-from cli.render import command_line, escape, listing
+from cli.render import command_line, escape, listing, shown_path
 from cli.settings import COLOR_VARIABLE, Settings
 
 FILE_VARIABLE: Final = "P2PDICE_CONFIG"
 """Names another file."""
 LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all settings and long comments take; what is larger is something else."""
+"""Bytes: far more than all settings and long comments take. A larger file is something else."""
 SLOWEST: Final = 10.0
 """Beyond that pace a table would look as if it had stopped."""
 UIS: Final = ("screen", "line")
@@ -46,16 +46,16 @@ class Preferences:
 
 
 class Setting(NamedTuple):
-    """One setting: what it is for, what it takes, and how a value is understood."""
+    """One setting: its meaning, its values, and how they are read."""
 
     meaning: str
     accepted: str
-    """What it takes, as a part of a sentence."""
+    """Its values, as a part of a sentence."""
     example: str
     check: Callable[[object], Value]
     """Return a value of the file, or raise :class:`ValueError`."""
     read: Callable[[str], object]
-    """Return what somebody typed as a value, still to be checked."""
+    """Return a typed text as a value, still to be checked."""
 
 
 class Settled(NamedTuple):
@@ -71,13 +71,13 @@ def _nickname(value: object) -> str:
     from protocol import check_nickname
 
     if not isinstance(value, str):
-        raise ValueError("it is no text")
+        raise ValueError("it is not a text")
     return check_nickname(value)
 
 
 def _pace(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= SLOWEST:
-        raise ValueError("it is no such number")
+        raise ValueError("it is not such a number")
     return float(value)
 
 
@@ -131,7 +131,7 @@ SETTINGS: Final = {
 def preferences(settings: Settings) -> Preferences:
     """Return the settings that hold for this command; its own options take precedence over them.
 
-    :raises Failure: if the file is damaged or holds something that is no setting; it names the line and what to do.
+    :raises Failure: if the file is damaged or holds anything but settings; it names the line and the remedy.
     """
     found = {each.key: each.value for each in settled(settings) if each.source != "default"}
     return Preferences(**found)  # type: ignore[arg-type]  # each was checked by its setting
@@ -161,7 +161,7 @@ def file_path() -> Path:
         return Path(variable)
     from platformdirs import user_config_path
 
-    from protocol.storage.home import SETTINGS_FILE
+    from protocol import SETTINGS_FILE
 
     return user_config_path("p2pdice", appauthor=False) / SETTINGS_FILE
 
@@ -180,7 +180,7 @@ class File:
 
         :raises Failure: if it cannot be read, or is no TOML.
         """
-        from protocol.storage.home import open_without_waiting
+        from protocol import open_without_waiting
 
         path = file_path()
         try:
@@ -215,7 +215,7 @@ class File:
     def checked(self) -> dict[str, Value]:
         """Return the settings of the file.
 
-        :raises Failure: if one of them is none, or has a value that it does not take.
+        :raises Failure: if a key is not a setting, or has a value that the setting does not take.
         """
         values = {}
         for key, value in self._table.items():
@@ -237,7 +237,7 @@ class File:
 
     @property
     def keys(self) -> frozenset[str]:
-        """What the file says something about, settings or not."""
+        """All keys of the file, whether they are settings or not."""
         return frozenset(self._table)
 
     def put(self, key: str, value: Value | None) -> None:
@@ -271,7 +271,7 @@ class File:
         self._text, self._table = text, wanted
 
     def _write(self, text: str) -> None:
-        from protocol.storage.home import write_whole
+        from protocol import write_whole
 
         try:
             write_whole(self.path.resolve(), text.encode())  # a link to a file kept elsewhere stays one
@@ -288,14 +288,14 @@ def _is_line_of(key: str, line: str) -> bool:
 
 
 def _written(value: Value) -> str:
-    """Return a value as TOML has it. A nickname holds nothing that a string of JSON and one of TOML write otherwise."""
+    """Return a value in TOML. JSON and TOML write all nicknames in the same way."""
     import json
 
     return repr(value).removesuffix(".0") if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def unknown_setting(key: str) -> str:
-    """Return what to say of a setting that does not exist: a clause, and a question if another setting may be meant."""
+    """Return the error for a setting that does not exist: a clause, and a question if there is one with a like name."""
     from difflib import get_close_matches
 
     near = get_close_matches(key, SETTINGS, 1)
@@ -304,9 +304,9 @@ def unknown_setting(key: str) -> str:
 
 
 def typed(key: str, text: str) -> Value:
-    """Return what somebody typed as the value of a setting.
+    """Return the value of a setting from a typed text.
 
-    :raises Failure: if the setting does not take that.
+    :raises Failure: if the setting does not take that value.
     """
     setting = SETTINGS[key]
     try:
@@ -329,11 +329,11 @@ def _wrong(key: str, error: ValueError, path: Path | None = None, line: int | No
 
 
 def _unusable(path: Path, what: str) -> Failure:
-    return Failure(f"{escape(str(path))}: {what}.", hint=f"Another file can be named with {FILE_VARIABLE}.")
+    return Failure(f"{shown_path(path)}: {what}.", hint=f"Another file can be named with {FILE_VARIABLE}.")
 
 
 def _failure(path: Path, what: str, line: int | None = None, choices: list[tuple[str, str]] | None = None) -> Failure:
-    where = escape(str(path)) + (f", line {line}" if line is not None else "")
+    where = shown_path(path) + (f", line {line}" if line is not None else "")
     what = what if what.endswith("?") else f"{what}."
     hint = "" if choices else "Correct the file, or remove it: then every setting has its default."
     return Failure(f"{where}: {what}", hint=hint, code=ExitCode.USAGE, choices=choices or ())

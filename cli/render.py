@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from fractions import Fraction
+    from pathlib import PurePath
+
+    from protocol import Parts
 
 FACES: Final = "⚀⚁⚂⚃⚄⚅"
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -21,11 +25,11 @@ _MARKS: Final = 2
 
 
 def escape(text: str) -> str:
-    r"""Return ``text`` with everything unprintable made visible, for whatever a peer may have written.
+    r"""Return ``text`` with everything unprintable made visible, for all texts of peers.
 
     Control and format characters (escape sequences, line breaks, direction overrides, zero-width joiners), fillers,
-    variation selectors and whatever else is not seen, surrogates and unassigned characters become ``\x1b`` or
-    ``\u202e``; so does the backslash, as nothing else may look like them.
+    variation selectors and other invisible characters, surrogates and unassigned characters become ``\x1b`` or
+    ``\u202e``. So does the backslash, because nothing else may look like these.
 
     >>> escape("Ann\x1b[2J\u202e")
     'Ann\\x1b[2J\\u202e'
@@ -50,7 +54,7 @@ def _visible(code: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a line takes that can be printed: two for each wide character of East Asia.
+    """Return how many columns of a terminal a printable line takes: two for each wide character of East Asia.
 
     >>> columns("five"), columns("五"), columns("e\u0301")
     (4, 2, 1)
@@ -112,7 +116,7 @@ def dice_count(count: int) -> str:
 
 
 def bid(quantity: int, face: int) -> str:
-    """Return a bid as it is typed and as it is meant.
+    """Return a bid as it is typed, and in words.
 
     >>> bid(3, 5), bid(1, 1)
     ('3x5 (three fives)', '1x1 (one one)')
@@ -138,7 +142,7 @@ def listing(items: Sequence[str], conjunction: str = "and") -> str:
 
 
 def percent(chance: Fraction) -> str:
-    """Return a chance in whole percent; only what is certain is called so.
+    """Return a chance in whole percent. Only a certain event is at 0% or 100%.
 
     >>> from fractions import Fraction
     >>> percent(Fraction(1, 3)), percent(Fraction(1, 1000)), percent(Fraction(1)), percent(Fraction(999, 1000))
@@ -158,13 +162,42 @@ def command_line(*words: str) -> str:
     return shlex.join(("p2pdice", *words))
 
 
+def shown_path(path: PurePath) -> str:
+    """Return a path as it is shown, to be copied: with ``~`` for the user's own folder, where shells know that sign.
+
+    Shorter lines break less often in the middle of a name. A path that a shell would split is quoted, as this system's
+    shell takes it, and :func:`wrapped` keeps it whole.
+    """
+    from pathlib import PureWindowsPath  # not needed for help, which is to come at once
+
+    if isinstance(path, PureWindowsPath):
+        text = "\\".join(map(escape, str(path).split("\\")))
+        return f'"{text}"' if set(text) & _SPLITTING else text
+    text = escape(str(path))
+    if set(text) & _SPLITTING:
+        return shlex.quote(text)
+    if (own := os.environ.get("HOME")) and path.is_relative_to(own):
+        return escape(f"~/{path.relative_to(own)}")
+    return text
+
+
+_SPLITTING: Final = frozenset(" '&();<>|")
+"""Signs in a path that end a word of a shell, or begin a quotation."""
+
+
+def shown(text: str | Parts) -> str:
+    """Return a text of the protocol: its paths as they are copied, all else escaped."""
+    parts = (text,) if isinstance(text, str) else text
+    return "".join(escape(part) if isinstance(part, str) else shown_path(part) for part in parts)
+
+
 def one_line(text: str) -> str:
     """Return the first line of ``text``, escaped: for messages of other programs inside a sentence."""
     return escape(text.strip().partition("\n")[0])
 
 
 def clause(text: str) -> str:
-    """Return ``text``, which goes on with a sentence, with a full stop at its end.
+    """Return ``text``, the end of a sentence, with a full stop.
 
     >>> f"It is closed: {clause('the host has left')}"
     'It is closed: the host has left.'
@@ -174,11 +207,11 @@ def clause(text: str) -> str:
 
 
 _WORD: Final = re.compile(r"[a-z]+(?:['’-][a-z]+)*[,;:.!?]?(?=\s|$)")
-"""A word as it stands at the start of a sentence. Paths, addresses and quotations hold something else, too."""
+"""A word at the start of a sentence. Paths, addresses and quotations hold other characters, too."""
 
 
 def sentence(text: str) -> str:
-    """Return ``text`` with a full stop at its end and, if it begins with a word, with a capital at its start.
+    """Return ``text`` with a full stop and, if it begins with a word, with a capital.
 
     >>> sentence("nobody answers")
     'Nobody answers.'
@@ -193,7 +226,7 @@ _OURS: Final = re.compile(r"(?:you|your|the|nobody)\b")
 
 
 def capital(text: str) -> str:
-    """Return what begins a sentence: a word of ours gets a capital, a nickname stays as its owner writes it.
+    """Return the beginning of a sentence: a word of ours gets a capital, a nickname stays as its owner writes it.
 
     >>> capital("you are to move"), capital("root is to move")
     ('You are to move', 'root is to move')
@@ -204,8 +237,8 @@ def capital(text: str) -> str:
 def wrapped(text: str, columns: int) -> str:
     """Return ``text`` broken between words; indented lines, which are commands, stay whole to be copied.
 
-    So do words that are longer than a line, such as paths, which a terminal breaks by itself; a die stays beside its
-    number. What is explained in a column of its own stays there.
+    So do words that are longer than a line, such as paths, also those with spaces if they are quoted: the terminal
+    breaks them. A die stays beside its number, and a second column stays a column.
 
     >>> print(wrapped("Verify it with this:\\n    p2pdice verify a-long-file-name", 14))
     Verify it
@@ -226,8 +259,8 @@ def _wrapped(line: str, width: int) -> str:
     return line if explained is None or columns(line) <= width else _hung(explained[1], explained[2], width)
 
 
-_EXPLAINED: Final = re.compile(r"( {4}\S.*?  +)(\S.*)")
-"""A line in two columns: what is explained, or who owns dice, and behind two spaces or more the rest."""
+_EXPLAINED: Final = re.compile(r"( {4}(?!p2pdice )\S.*?  +)(\S.*)")
+"""A line in two columns: a word or a name, two spaces or more, and the rest."""
 _UNBROKEN: Final = re.compile(rf"(?:[{FACES}] [1-6]|\S+) *")
 
 
@@ -243,13 +276,14 @@ def _hung(head: str, rest: str, width: int) -> str:
 
 
 _DIE: Final = re.compile(f"([{FACES}]) (?=[1-6])")
+_QUOTED_PATH: Final = re.compile(r"""(?<!\w)(['"])(?=[^'"]*[/\\])[^'"]+\1""")
 _TIED: Final = "\0"
-"""Stands for the space inside a die while lines are broken; no text to be printed holds it."""
+"""Stands for a space inside a die or a path while lines are broken; no printed text holds it."""
 
 
 def _filled(line: str, width: int) -> str:
     indent = "    " if line.startswith("  ") else "  "
-    tied = _DIE.sub(rf"\1{_TIED}", line)
+    tied = _QUOTED_PATH.sub(lambda path: path[0].replace(" ", _TIED), _DIE.sub(rf"\1{_TIED}", line))
     filled = textwrap.fill(
         tied, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False, replace_whitespace=False
     )

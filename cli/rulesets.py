@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cli.render import command_line, escape
+from cli.render import command_line, escape, shown_path
 
 if TYPE_CHECKING:
     from p2pdice import Ruleset
@@ -24,13 +24,13 @@ SetOption = Annotated[
 
 FILE_SUFFIX: Final = ".toml"
 LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all options take; what is larger is something else."""
+"""Bytes: far more than all options take. A larger file is something else."""
 _LARGEST_NUMBER: Final = 2**63
 """As in TOML; Python reads longer ones, but does not write them in any length."""
 
 
 def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
-    """Return a preset, or what a TOML file makes of one, with some options changed.
+    """Return a preset, or the one of a TOML file, with some options changed.
 
     Such a file has a line for every option that differs from its ``base`` (``classic`` if it names none), as in
     ``dice = 3`` or ``palifico = true``.
@@ -63,7 +63,7 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
 
 
 def rules_command(ruleset: Ruleset) -> str:
-    """Return the command that explains a ruleset, those of a house included."""
+    """Return the command that explains a ruleset; house rules included."""
     base, changes = nearest_preset(ruleset)
     return command_line("rules", base, *(word for change in changes for word in ("--set", change)))
 
@@ -85,7 +85,7 @@ def _from_file(path: Path) -> Ruleset:
 
     from p2pdice import RulesetError
 
-    shown = escape(str(path))
+    shown = shown_path(path)
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)

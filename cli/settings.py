@@ -1,4 +1,4 @@
-"""What holds for every command: where the state is kept, and whether colour is wanted."""
+"""Settings common to all commands: where the state is kept, and whether colour is wanted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from cli.output import complain
-from cli.render import escape
+from cli.render import shown
 
 HOME_VARIABLE: Final = "P2PDICE_HOME"
 COLOR_VARIABLE: Final = "NO_COLOR"
@@ -38,14 +38,14 @@ class Settings:
 
     def private_home(self) -> Path:
         """Return the home, closed to other accounts of this machine; if it was open to them, say so once."""
-        from protocol.storage.home import close_to_others
+        from protocol import close_to_others
 
         home = self.home
         if self._is_home_closed:
             return home
         self._is_home_closed = True
         if said := close_to_others(home):
-            complain(f"{escape(said)}.")
+            complain(f"{shown(said)}.")
         return home
 
     def forbid_color(self) -> None:
@@ -55,7 +55,7 @@ class Settings:
 
 
 def home_words(home: Path) -> tuple[str, ...]:
-    """Return what a command needs after it to use a home: nothing, if it is the one that it would use anyway."""
+    """Return the words after a command that make it use a home: none if it would use that one anyway."""
     return () if home.absolute() == Settings().home.absolute() else ("--home", str(home))
 
 

@@ -1,4 +1,4 @@
-"""A bot in 15 lines: it expects a sixth of the unseen dice to fit (a third, with ones wild), and calls what is more."""
+"""A bot in 15 lines: it expects a sixth of the unseen dice to fit (a third, with ones wild), and calls higher bids."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Bots as processes of their own: told what to do, started, and never left behind."""
+"""Bots as processes of their own: started, given orders, and never left behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import cli
 from cli.bots.programs import own_group
 from cli.exits import ExitCode
-from protocol.storage.home import private_opener
+from protocol import private_opener
 
 if TYPE_CHECKING:
     from protocol import Party
@@ -30,13 +30,13 @@ _EXITS: Final[dict[int, str]] = {
 
 
 class Order(NamedTuple):
-    """What a bot shall do: the first line of its standard input.
+    """Tells a bot which table or match to go to: the first line of its standard input.
 
     A join line may admit to a private table, and every account of a machine can read the arguments of a process.
     """
 
     table: str = ""
-    """What it joins or hosts."""
+    """The target of a bot that joins, the name of the table for one that hosts."""
     match: str = ""
     """Id of the match to which it returns instead."""
     person: str = ""
@@ -65,7 +65,7 @@ class Order(NamedTuple):
         return json.dumps(self)
 
     def party(self) -> Party | None:
-        """Return who belongs together at the table, if a person has seated the bot."""
+        """Return the person who has seated the bot, with all their bots; None if nobody has."""
         from protocol import Party
 
         if not self.person:
@@ -76,7 +76,7 @@ class Order(NamedTuple):
 async def start_house_bot(
     order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
 ) -> Process:
-    """Start ``p2pdice house-bot`` with these arguments. It ends when its standard input does, so also if we are killed.
+    """Start ``p2pdice house-bot`` with these arguments. It ends with its standard input, even if we are killed.
 
     :param log: where its complaints go.
     :param folder: where it runs; None for here.
@@ -112,7 +112,7 @@ def _appended(log: Path) -> BinaryIO:
 
 
 async def end(processes: Iterable[Process]) -> None:
-    """Tell children to leave, and see to it that they have."""
+    """Tell children to leave, and kill those that do not."""
     running = [process for process in processes if process.returncode is None]
     for process in running:
         assert process.stdin is not None

@@ -1,19 +1,22 @@
-"""Does a program speak the bot protocol? It plays matches in memory, by every ruleset, and its faults are listed."""
+"""The check of a program: it plays matches in memory, by every ruleset, and its faults are listed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from random import Random
 from typing import Any, Final
 
-from cli.bots.bot import Bot, Fault, PlayerBot, ProgramBot
-from cli.bots.local_match import rehearse
+from cli.bots.bot import Bot, PlayerBot
+from cli.bots.local_match import SharedDice, rehearse
+from cli.bots.program_bot import Fault, ProgramBot
+from cli.levels import DEFAULT_LEVEL, Level
 from p2pdice import PRESETS
-from p2pdice.players import OddsPlayer
+from p2pdice.players import house_player
 
 TABLES: Final = (2, 4)
-"""Players in the matches of each ruleset: the smallest table, and one at which others play on when somebody is out."""
+"""Players in the matches of each ruleset: the smallest table, and one at which others play on without a loser."""
 ENOUGH: Final = 20
 """Faults after which more would tell nothing new."""
 _UNKNOWN: Final = {"unknown-key": {"meaning": "none"}}
@@ -34,7 +37,7 @@ class Trial:
 
 @dataclass(slots=True)
 class Report:
-    """What came out."""
+    """The trials of a program, and its faults in them."""
 
     name: str
     trials: list[Trial] = field(default_factory=list)
@@ -80,16 +83,20 @@ class Report:
         }
 
 
-async def check(command: Sequence[str], move_ms: int, progress: Callable[[Trial], None]) -> Report:
-    """Let a program play by every preset against house players; each match is a new run of it.
+async def check(
+    command: Sequence[str], move_ms: int, levels: Sequence[Level] | None, progress: Callable[[Trial], None]
+) -> Report:
+    """Let a program play by every preset against house bots; each match is a new run of it.
 
+    :param levels: of the house bots, which take them in turn; None for the usual one.
     :raises ProgramError: if it cannot be started, or says no hello.
     """
-    await ProgramBot(command).introduce(PRESETS["classic"])  # what cannot even do that is told once, and why
+    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tried any further
     report = Report(command[0])
+    taken = cycle(levels or (DEFAULT_LEVEL,))
     for rules in PRESETS:
         for players in TABLES:
-            trial, bot = await _play(command, move_ms, rules, players)
+            trial, bot = await _play(command, move_ms, rules, players, taken)
             report.trials.append(trial)
             report.name = bot.name
             report.slowest_ms = max(report.slowest_ms, bot.slowest_ms)
@@ -100,16 +107,18 @@ async def check(command: Sequence[str], move_ms: int, progress: Callable[[Trial]
     return report
 
 
-async def _play(command: Sequence[str], move_ms: int, rules: str, players: int) -> tuple[Trial, ProgramBot]:
+async def _play(
+    command: Sequence[str], move_ms: int, rules: str, players: int, levels: Iterator[Level]
+) -> tuple[Trial, ProgramBot]:
     faults: list[Fault] = []
     rng = Random(f"{rules} {players}")  # noqa: S311 - dice of a rehearsal
     bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append, extra=_UNKNOWN)
-    table: list[Bot] = [PlayerBot("House", OddsPlayer(rng)) for _ in range(players - 1)]
+    table: list[Bot] = [PlayerBot("House", house_player(next(levels), rng)) for _ in range(players - 1)]
     seat = rng.randrange(players)
     table.insert(seat, bot)
     await bot.open()
     try:
-        over = await rehearse(PRESETS[rules], table, rng)
+        over = await rehearse(PRESETS[rules], table, SharedDice(f"{rules} {players}"))
     finally:
         await bot.close()
     place = next(index for index, seats in enumerate(over.places, start=1) if seat in seats)

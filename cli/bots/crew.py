@@ -12,17 +12,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
 from cli.bots.ndjson import read_object
-from cli.output import complain
-from cli.render import escape
+from cli.levels import DEFAULT_LEVEL, Level
+from cli.output import complain, say
+from cli.render import escape, shown_path
 from cli.text.event_json import OF_BOTS
-from protocol.storage.home import private_opener
+from protocol import private_opener
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _CARD: Final = "bot.json"
 _CARD_BYTES: Final = 262_144
 """A command line is shorter."""
+Tell = Callable[[dict[str, Any]], None]
+"""Gets the news of programs, as :mod:`cli.text.event_json` writes them."""
 _TABLE: Final = re.compile("[0-9a-f]{32}")
 
 
@@ -41,9 +44,11 @@ class Recruit(NamedTuple):
     name: str
     """Its nickname."""
     key: Identity
-    """Through the whole evening, whose score counts by keys."""
+    """Its identity, the same all evening, because the score counts by keys."""
     command: tuple[str, ...] = ()
     """The program that plays and its arguments; empty for the house's own."""
+    level: Level = DEFAULT_LEVEL
+    """Of one of the house's own."""
 
 
 class Bot(NamedTuple):
@@ -55,7 +60,8 @@ class Bot(NamedTuple):
     """Public key."""
     command: tuple[str, ...]
     folder: str
-    """Where its command was given: relative paths in it are meant from there."""
+    """The folder in which its command was typed: relative paths start there."""
+    level: Level = DEFAULT_LEVEL
 
 
 class Crew(NamedTuple):
@@ -71,22 +77,27 @@ class Crew(NamedTuple):
         return frozenset(fingerprint(bot.identity) for bot in self.bots)
 
     def party(self, person: bytes) -> Party:
-        """Return who sits at the table together with the person that has seated them."""
+        """Return these bots and the person who has seated them."""
         from protocol import Party
 
         return Party(person, frozenset(bot.identity for bot in self.bots))
 
 
+def _print(said: dict[str, Any]) -> None:
+    say(said["sentence"])
+
+
 @asynccontextmanager
-async def hired(node: Node, recruits: Sequence[Recruit]) -> AsyncIterator[Crew]:
+async def hired(node: Node, recruits: Sequence[Recruit], tell: Tell = _print) -> AsyncIterator[Crew]:
     """Seat new bots at the open table of a node, for as long as the block lasts.
 
     :raises OSError: if they cannot be given homes.
     """
     tidy(node.home, node.unfinished())
-    crew = Crew(tuple(settle(node.home.bots / node.table.hex(), number, each) for number, each in enumerate(recruits)))
+    folder = node.home.bots / node.table_id.hex()
+    crew = Crew(tuple(settle(folder, number, each) for number, each in enumerate(recruits)))
     node.party = crew.party(node.identity.public)
-    async with _running(node, crew, Order.to_join(node.join_line, node.party)):
+    async with _running(node, crew, Order.to_join(node.join_line, node.party), tell):
         yield crew
 
 
@@ -95,7 +106,7 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
     """Seat the bots of a match again, for as long as the block lasts."""
     assert node.match is not None
     assert node.party is not None
-    async with _running(node, crew, Order.to_resume(node.match.record.match.hex(), node.party)):
+    async with _running(node, crew, Order.to_resume(node.match.history.match.hex(), node.party), _print):
         yield crew
 
 
@@ -106,13 +117,13 @@ def at_home(home: Home, stored: StoredMatch) -> Crew:
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
     except MalformedGenesisError:
-        return Crew()  # the player is told on returning to that match
+        return Crew()  # the player learns of it when they return to that match
     bots = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
             bots.append(_read_card(path))
         except (OSError, ValueError) as error:
-            complain(f"A bot cannot come back: {escape(str(path / _CARD))} is unreadable ({escape(str(error))}).")
+            complain(f"A bot cannot come back: {shown_path(path / _CARD)} is unreadable ({escape(str(error))}).")
     return Crew(tuple(bots))
 
 
@@ -128,10 +139,10 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
     try:
         kept = {parse_genesis(stored.genesis).table.hex() for stored in unfinished}
     except MalformedGenesisError:
-        return  # the store is damaged: whose home these are may come out yet
+        return  # the store is damaged: a repair may still show whose homes these are
     for folder in list(home.bots.iterdir()):
         if _TABLE.fullmatch(folder.name) and folder.name not in kept:
-            shutil.rmtree(folder, ignore_errors=True)  # what is still in use goes the next time
+            shutil.rmtree(folder, ignore_errors=True)  # files that are still in use go the next time
     with suppress(OSError):  # others live there
         home.bots.rmdir()
 
@@ -149,8 +160,9 @@ def settle(folder: Path, number: int, recruit: Recruit) -> Bot:
     home.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileExistsError):  # the home of the match before could not be removed; its key is the same
         recruit.key.save(home / IDENTITY_FILE)
-    bot = Bot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd())
-    card = {"name": bot.name, "identity": bot.identity.hex(), "command": bot.command, "folder": bot.folder}
+    bot = Bot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd(), recruit.level)
+    card = {**bot._asdict(), "identity": bot.identity.hex()}
+    del card["home"]
     with open(home / _CARD, "w", encoding="utf-8", opener=private_opener) as file:
         json.dump(card, file)
         file.flush()
@@ -162,7 +174,7 @@ def _read_card(home: Path) -> Bot:
     """Return the bot that lives in a home.
 
     :raises OSError: if there is no card.
-    :raises ValueError: if it is none that this program writes.
+    :raises ValueError: if the card is not one that this program writes.
     """
     with open(home / _CARD, "rb") as file:
         content = file.read(_CARD_BYTES + 1)
@@ -174,19 +186,20 @@ def _read_card(home: Path) -> Bot:
         raise ValueError("something is missing")
     if not (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         raise ValueError("it names no program")
-    return Bot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder)
+    level = Level(card.get("level", DEFAULT_LEVEL))  # older cards name none
+    return Bot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder, level)
 
 
 @asynccontextmanager
-async def _running(node: Node, crew: Crew, order: Order) -> AsyncIterator[None]:
-    """Let bots play as processes; afterwards remove the homes that nobody needs any more."""
+async def _running(node: Node, crew: Crew, order: Order, tell: Tell) -> AsyncIterator[None]:
+    """Let bots play as processes; afterwards remove their homes if they are no longer needed."""
     processes: list[Process] = []
     followers: list[asyncio.Task[None]] = []
     is_ending = asyncio.Event()
     try:
         for bot in crew.bots:
-            arguments = ["--name", bot.name, "--home", str(bot.home), "--", *bot.command]
-            # Only a program makes faults that are to be told.
+            arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level, "--", *bot.command]
+            # Only the faults of programs are news.
             folder = bot.folder if bot.command else None
             try:
                 process = await start_house_bot(
@@ -196,7 +209,7 @@ async def _running(node: Node, crew: Crew, order: Order) -> AsyncIterator[None]:
                 complain(f"{escape(bot.name)} cannot be started: {error.strerror}.")
                 continue
             processes.append(process)
-            followers.append(asyncio.create_task(_follow(node, bot, process, is_ending)))
+            followers.append(asyncio.create_task(_follow(node, bot, process, is_ending, tell)))
         yield
     finally:
         is_ending.set()
@@ -205,14 +218,14 @@ async def _running(node: Node, crew: Crew, order: Order) -> AsyncIterator[None]:
         tidy(node.home, node.unfinished())
 
 
-async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Event) -> None:
-    """Pass on what there is to be said about a bot, and say how it ended if that was by itself."""
+async def _follow(node: Node, bot: Bot, process: Process, is_ending: asyncio.Event, tell: Tell) -> None:
+    """Pass on news of a bot, and say how it ended if nobody told it to."""
     if process.stdout is not None:
         async for line in process.stdout:
             said = json.loads(line)
             if said["type"] in OF_BOTS:
-                print(said["sentence"], flush=True)
+                tell(said)
     if (code := await process.wait()) and not is_ending.is_set():
-        complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {escape(str(node.home.log))}")
+        complain(f"{escape(bot.name)} {describe_exit(code)}. Its log: {shown_path(node.home.log)}")
         if node.match is not None and node.match.is_formed:
             complain("To seat it again, quit and resume the match.")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +14,13 @@ from typing import Any, Final
 from cli.bots.bot_processes import Order, describe_exit, end, start_house_bot
 from cli.bots.names import BOT_NAMES
 from cli.exits import ExitCode, Failure
+from cli.levels import Level, shown
 from cli.log import log_path
 from cli.text.event_json import NAMES
-from protocol.events import MatchOver, TableOpened
+from protocol.events import MatchResult, TableOpened
 
 STALLED: Final = 60.0
-"""Seconds without any news after which a match between programs is given up."""
+"""A match between programs is given up after so many seconds without news."""
 
 
 @dataclass(slots=True)
@@ -28,31 +29,40 @@ class Contestant:
 
     name: str
     home: Path
+    level: Level
     transcript: Path | None = None
-    """Known once this one has seen the match end."""
+    """None until this bot has seen the match end."""
     found_by_itself: bool = True
-    """By multicast; else it was told the address."""
+    """Multicast led it to the table; otherwise it was given the address."""
+
+    @property
+    def nickname(self) -> str:
+        """What the others call it."""
+        return f"{self.name} ({level})" if (level := shown(self.level)) else self.name
 
 
 class DemoMatch:
     """One match.
 
+    :param levels: of the bots, one for each.
     :param rules: ``--rules`` and ``--set`` as a child takes them.
     :param seed: fixes the bots' choices, together with their names.
-    :param show: told every event of the hosting bot, as :mod:`cli.text.event_json` writes them.
-    :param warn: told what is worth a line besides.
+    :param show: gets every event of the hosting bot, as :mod:`cli.text.event_json` writes it.
+    :param warn: gets other news that is worth a line.
     """
 
     def __init__(
         self,
-        players: int,
+        levels: Sequence[Level],
         rules: list[str],
         folder: Path,
         seed: str | None,
         show: Callable[[dict[str, Any]], None],
         warn: Callable[[str], None],
     ) -> None:
-        self.contestants = [Contestant(name, folder / name.lower()) for name in BOT_NAMES[:players]]
+        self.contestants = [
+            Contestant(name, folder / name.lower(), level) for name, level in zip(BOT_NAMES, levels, strict=False)
+        ]
         self._rules = rules
         self._seed = seed
         self._show = show
@@ -89,7 +99,8 @@ class DemoMatch:
             raise Failure(f"The bot {contestant.name} {why}.", hint=f"Its log: {log_path(contestant.home)}")
 
     async def _follow(self, contestant: Contestant, table: str, seat: list[str], patience: asyncio.Timeout) -> int:
-        arguments = [*seat, *self._rules, "--name", contestant.name, "--home", str(contestant.home)]
+        own = ["--name", contestant.nickname, "--home", str(contestant.home), "--level", contestant.level]
+        arguments = [*seat, *self._rules, *own]
         if self._seed is not None:
             arguments += ["--seed", f"{self._seed}/{contestant.name}"]
         process = await start_house_bot(Order(table), arguments, log_path(contestant.home), is_heard=True)
@@ -103,7 +114,7 @@ class DemoMatch:
     def _take(self, contestant: Contestant, event: dict[str, Any]) -> None:
         if event["type"] == NAMES[TableOpened]:
             self._join_line = event["join_line"]
-        if event["type"] == NAMES[MatchOver]:
+        if event["type"] == NAMES[MatchResult]:
             contestant.transcript = Path(event["transcript"])
         if contestant is self.contestants[0]:
             self._show(event)

@@ -1,4 +1,4 @@
-"""NDJSON from programs that nobody vouches for: lines of bounded length, objects that mean one thing."""
+"""NDJSON from programs that are not trusted: lines of bounded length, objects with one meaning."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from typing import Any, Final
 
 LINE_BYTES: Final = 65_536
-"""The longest line that is looked at: ten times the deal of ten full cups."""
+"""The longest line that is read: ten times as long as the deal of ten full cups."""
 
 
 class OverlongLineError(ValueError):
-    """A line is longer than is read; nothing of it was kept."""
+    """A line is too long; nothing of it was kept."""
 
     def __init__(self) -> None:
         super().__init__(f"the line is longer than {LINE_BYTES} bytes")
@@ -29,7 +29,7 @@ class LineBuffer:
         return len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add bytes to the end."""
         self._data += data
 
     def take(self) -> bytes | None:
@@ -54,7 +54,7 @@ class LineBuffer:
         return self._cut(bytes(self._data), len(self._data)) if self._data or self._is_skipping else None
 
     def clear(self) -> None:
-        """Throw away what was not taken."""
+        """Throw away the lines that were not taken."""
         self._data.clear()
         self._searched = 0
 
@@ -73,8 +73,8 @@ def read_object(line: bytes) -> dict[str, Any]:
     >>> read_object(b'{"roll": 3}')
     {'roll': 3}
 
-    :raises ValueError: for anything else, also for what JSON readers do not agree about: a key twice, NaN, bytes that
-        are no UTF-8. The text says which.
+    :raises ValueError: for anything else, and where JSON readers disagree: a key twice, NaN, bytes that are no UTF-8.
+        The text names the problem.
     """
     try:
         value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
@@ -85,7 +85,7 @@ def read_object(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ValueError(f"the line is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(value, dict):
-        raise ValueError("the line is no JSON object")
+        raise ValueError("the line is not a JSON object")
     return value
 
 
@@ -99,11 +99,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def short(value: object) -> str:
-    """Return a JSON value from outside as it can stand in an error message: ASCII, and not too long of it."""
+    """Return a JSON value from outside for an error message: in ASCII, and cut if it is long."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"  # of any depth
     text = ascii(value)

@@ -31,7 +31,7 @@ GRACE: Final = 0.5
 _REAPING: Final = 2.0
 """Seconds in which a killed process is gone, unless the system is in trouble."""
 _LOGGED_BYTES: Final = 65_536
-"""Of one run's standard error; more would push out what else is in the log."""
+"""Bytes of one run's standard error that are logged; more would push out what else is in the log."""
 _COMPLAINT: Final = 200
 """Characters of a line on standard error that are repeated to people."""
 _LOG_PAUSE: Final = 0.05
@@ -89,6 +89,11 @@ class Program(asyncio.SubprocessProtocol):
                 return None
             await self._news.wait()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program says nothing more."""
+        return self._has_ended_output
+
     async def last_words(self) -> str:
         """Return the last line on its standard error, unescaped: what a program that ends has to say about it.
 
@@ -131,7 +136,7 @@ class Program(asyncio.SubprocessProtocol):
         if self._is_killed:
             return  # the number may be another process's by now
         self._is_killed = True
-        atexit.unregister(self.kill)
+        _running.discard(self)
         process = self._transport.get_pid()
         if sys.platform == "win32":
             tree = ["taskkill", "/T", "/F", "/PID", str(process)]
@@ -144,7 +149,7 @@ class Program(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
-        atexit.register(self.kill)  # for an end of this process that leaves no time to close anything
+        _running.add(self)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -185,6 +190,18 @@ class Program(asyncio.SubprocessProtocol):
         pipe = self._reading_pipe(2)
         pipe.pause_reading()
         asyncio.get_running_loop().call_later(_LOG_PAUSE, pipe.resume_reading)
+
+
+_running: Final[set[Program]] = set()
+
+
+def kill_programs() -> None:
+    """Kill all programs: for an end of this process that leaves no time to close anything."""
+    for program in tuple(_running):
+        program.kill()
+
+
+atexit.register(kill_programs)
 
 
 def own_group() -> dict[str, Any]:

@@ -29,7 +29,7 @@ from p2pdice.moves import FACES
 
 
 class RefusedLineError(ValueError):
-    """The line is not one of those that the referee understands."""
+    """The referee does not understand the line."""
 
 
 class Referee:
@@ -42,10 +42,10 @@ class Referee:
     def __init__(self, ruleset: Ruleset, players: int, first: int = 0) -> None:
         self.state = new_match(ruleset, players, first)
         self._dealt: tuple[Hand, ...] | None = None
-        """By seat; None before the first deal, and while the dice are kept by somebody else."""
+        """By seat; None before the first deal, and while the players keep their dice to themselves."""
 
     def answer(self, line: bytes) -> bytes:
-        """Return the answer to a line; the state has changed only if it was taken."""
+        """Return the answer to a line. The state changes only if the answer is no refusal."""
         try:
             events = self._take(read_object(line))
         except (RulesError, ValueError) as error:
@@ -117,7 +117,7 @@ def _hand(value: Any) -> Hand:
 
 def _face(value: Any) -> int:
     if type(value) is not int or value not in FACES:
-        raise RefusedLineError(f"{short(value)} is no face of a die: it has 1 to 6")
+        raise RefusedLineError(f"{short(value)} is not a face of a die: it has 1 to 6")
     return value
 
 
@@ -140,4 +140,4 @@ _LINES: Final[Mapping[frozenset[str], Callable[[Referee, dict[str, Any]], Input]
     frozenset({"seat", "do"}): Referee._play,
     frozenset({"evict"}): Referee._evict,
 }
-"""What a line may ask, by its keys."""
+"""The inputs of a line, by its keys."""

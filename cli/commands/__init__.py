@@ -1,1 +1,1 @@
-"""One module a command; imported by cli.front when the command runs."""
+"""A module for each command; :mod:`cli.front` imports it when the command runs."""

@@ -9,39 +9,47 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname
+from cli.commands.giving_up import GiveUpOption
 from cli.commands.nickname import NameOption, nickname
 from cli.exits import ExitCode
 from cli.front import application
+from cli.levels import LevelsOption
+from cli.output import say
 from cli.render import command_line, counted, escape
 from cli.settings import Settings
 from cli.table.play import InterfaceOption, Pledge, PledgeOption, run
 
 if TYPE_CHECKING:
     from cli.bots.conformance import Report, Trial
+    from protocol import Node
 
 EPILOG: Final = """\b
 Examples:
   p2pdice bot check -- python3 odds15.py      does it speak the protocol?
   p2pdice bot Friday -- python3 odds15.py     let it play at the table Friday
   p2pdice bot -- ./mybot.sh --cautious        pick a table from a list
+  p2pdice bot League --matches 20 -- ./mybot.sh   a whole evening
   p2pdice host --bot 'python3 odds15.py'      you against it
 
 \b
-What comes after -- is the program and its arguments; it speaks JSON lines
-on its standard streams. docs/bots.md explains how, with a whole session. It
-runs with your rights, like any program that you start.
+The program and its arguments come after --. It speaks JSON lines on its
+standard streams. docs/bots.md explains how, with a whole session. It runs
+with your rights, like any program that you start.
 """
 _COMMAND: Final = "p2pdice.bot-command"
 
 
 class BotGroup(TyperGroup):
-    """``bot TABLE -- CMD`` and ``bot check -- CMD``: what is no command is a table; what follows -- is kept apart."""
+    """``bot TABLE -- CMD`` and ``bot check -- CMD``: a first word that is no command is a table. CMD is kept apart."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
             args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
+        elif len(args) > 1 and not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
+            _command(ctx)  # without --, the program's words would be complained about
         if not args and _COMMAND not in ctx.meta:
             args = ["--help"]
         elif not args or args[0] not in {*self.commands, "-h", "--help"}:
@@ -71,47 +79,73 @@ def play(
     pledge: PledgeOption = Pledge.REDEEMED,
     interface: InterfaceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
+    matches: Annotated[
+        int | None,
+        typer.Option(
+            "--matches",
+            min=1,
+            max=10_000,
+            metavar="N",
+            show_default=False,
+            help="Play this many matches, if the host opens the table again (default: 1).",
+        ),
+    ] = None,
+    give_up: GiveUpOption = None,
 ) -> None:
     """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.
 
     Before it sits down, it is started once, to see whether it speaks the protocol. Its nickname is what it calls
-    itself, unless --name says otherwise. You see what happens, as at a table of your own. When the program makes a
-    fault (a late, malformed or illegal answer, or a crash), you are told, and a default move is played for it. At the
-    end its faults are counted.
+    itself, or the one that --name gives, with a mark that it is a bot. You see what happens, as at a table of your own.
+    When the program makes a fault (a late, malformed or illegal answer, or a crash), you are told, and a default move
+    is played for it. At the end its faults are counted.
+
+    With --matches it sits down again after each match. If no seat is free, it watches until there is one. If the host
+    leaves after a match, the evening is over, and the exit code is 0.
     """
     from cli.commands.join import choose, seat_at
     from cli.commands.tables import look_around
     from cli.log import open_log
 
+    if give_up is not None and matches is None:
+        raise typer.BadParameter("it needs --matches.", param_hint="--give-up")
     command = _command(ctx)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
     said = run(_introduced(command))
-    player = nickname(name) if name is not None else bot_nickname(said)
+    player = bot_nickname(nickname(name) if name is not None else said)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
 
+    async def look_on(node: Node) -> None:
+        await node.watch(target if isinstance(target, str) else target[0].advertisement.name)
+
+    from cli.bots.evening import Evening
     from cli.bots.program_reporter import seat_program
 
-    run(seat_program(home, player, interface, seat_at(target, pledge), command, move_ms, as_json))
+    enter, attend = seat_at(target, pledge), None
+    if matches is not None:
+        evening = Evening(enter, look_on, matches, GIVE_UP if give_up is None else give_up)
+        enter, attend = evening.enter, evening.attend
+    run(seat_program(home, player, interface, enter, command, move_ms, as_json, attend=attend))
 
 
 async def _introduced(command: list[str]) -> str:
     from cli.bots.program_reporter import introduced
     from p2pdice import PRESETS
 
-    return await introduced(command, PRESETS["classic"])  # what is played is not known before
+    return await introduced(command, PRESETS["classic"])  # the rules of the table are not known yet
 
 
 @app.command(epilog=EPILOG)
 def check(
     ctx: typer.Context,
     move_ms: MoveOption = 2_000,
+    level: LevelsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object.")] = False,
 ) -> None:
     """Test whether a program speaks the bot protocol: bot check -- CMD.
 
     It plays against house bots in memory, by every ruleset. Its faults are listed, and the exit code is 1 if there are
-    any. What it writes to standard error goes to the log. A program that does not say hello is not tested any further.
+    any. Its standard error goes to the log. A program that does not say hello is not tested any further.
     """
     from cli.bots.conformance import check as examine
     from cli.bots.program_reporter import not_started
@@ -122,9 +156,13 @@ def check(
     log = open_log(ctx.ensure_object(Settings).private_home())
     reports: list[Report] = []
 
+    def tell(trial: Trial) -> None:
+        if not as_json:
+            say(_line(trial))
+
     async def examined() -> None:
         try:
-            reports.append(await examine(command, move_ms, lambda trial: None if as_json else print(_line(trial))))
+            reports.append(await examine(command, move_ms, level, tell))
         except ProgramError as error:
             raise not_started(error) from None
 
@@ -147,20 +185,22 @@ def _print(report: Report, log: str) -> None:
     for trial, fault in report.faults:
         played = f"; {fault.played} was played instead" if fault.played else ""
         where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
-        print(f"  {where}: {fault.kind}: it {escape(fault.reason)}{played}")
+        say(f"  {where}: {fault.kind}: it {escape(fault.reason)}{played}")
     matches = counted(len(report.trials), "match", "matches")
     moves = sum(trial.moves for trial in report.trials)
-    print(f"{report.name}: {matches}, {counted(moves, 'move')}, slowest answer {report.slowest_ms} ms.")
+    say(f"{report.name}: {matches}, {counted(moves, 'move')}, slowest answer {report.slowest_ms} ms.")
     if report.faults:
         early = "" if report.is_complete else " and was stopped"
-        print(f"It made {counted(len(report.faults), 'fault')}{early}. Its standard error is in {log}")
+        say(f"It made {counted(len(report.faults), 'fault')}{early}. Its standard error is in {log}")
     else:
-        print("It speaks the protocol.")
+        say("It speaks the protocol.")
 
 
 def _command(ctx: typer.Context) -> list[str]:
     command: list[str] = ctx.meta.get(_COMMAND, [])
     if not command:
         example = command_line("bot", "TABLE", "--", "python3", "odds15.py")
-        raise typer.BadParameter(f"the program is missing: it comes after --, as in {example}", param_hint="-- CMD")
+        raise typer.BadParameter(
+            f"the program is missing: it comes after --, as in {example}", ctx=ctx, param_hint="-- CMD"
+        )
     return command

@@ -17,7 +17,8 @@ from cli.commands.judging import read_transcript
 from cli.commands.progress import Progress
 from cli.exits import Failure
 from cli.front import application
-from cli.render import command_line, counted, escape, wrapped
+from cli.levels import LevelsOption, dealt
+from cli.render import command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.table.play import run
 from cli.text.event_json import NAMES
@@ -32,6 +33,7 @@ Examples:
   p2pdice demo
   p2pdice demo --players 6 --rules perudo
   p2pdice demo --rules motes --players 3
+  p2pdice demo --level mind --level press
   p2pdice demo --seed 7 --out demo --json
 """
 
@@ -43,6 +45,7 @@ def demo(
     players: Annotated[int, typer.Option("--players", min=2, max=10, metavar="N", help="House bots at the table.")] = 4,
     rules: RulesOption = "classic",
     changes: SetOption = None,
+    level: LevelsOption = None,
     seed: Annotated[
         str | None,
         typer.Option("--seed", metavar="S", show_default=False, help="Fix the bots' choices (never the dice)."),
@@ -61,14 +64,16 @@ def demo(
     over TLS, and sign every step. Then each bot's transcript is verified, and all of them must be the same to the last
     byte.
     """
-    chosen_ruleset(rules, changes)  # so that a mistake is told once, and not by every child
+    chosen_ruleset(rules, changes)  # so that a mistake is reported once, and not by every child
+    levels = dealt(level, players)
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
     folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
     account = RoundSummary()
     with Progress(sys.stderr if as_json else sys.stdout) as progress:
         if seed is not None:
             progress.line("The seed fixes the bots' choices. Dice and keys are secret, and differ every time.")
-        progress.line(f"{counted(players, 'player').capitalize()}, rules {escape(rules)}, homes in {folder}")
+        some = counted(players, "player").capitalize()
+        progress.line(f"{some}, rules {escape(rules)}, homes in {shown_path(folder)}")
 
         def tell(text: str) -> None:
             progress.line(wrapped(text, get_terminal_size().columns))
@@ -80,7 +85,7 @@ def demo(
                 tell(event["sentence"])
             progress.now(account.latest or "The bots are looking for each other.")
 
-        exhibition = DemoMatch(players, chosen, folder, seed, show, progress.line)
+        exhibition = DemoMatch(levels, chosen, folder, seed, show, progress.line)
         progress.now("The bots are starting.")
         began = time.perf_counter()
         run(exhibition.run())
@@ -115,7 +120,7 @@ def demo(
 _TOLD: Final = {
     NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
 }
-"""Events that are told beside the rounds."""
+"""Events whose sentences are printed between the rounds."""
 
 
 def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
@@ -130,9 +135,9 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
     verdicts = [verify(content) for content in contents]
     for path, verdict in zip(paths, verdicts, strict=True):
         if verdict.verdict is not Judgement.FAIR:
-            raise Failure(f"The transcript {path} is {verdict.verdict}: {escape(verdict.reason)}.")
+            raise Failure(f"The transcript {shown_path(path)} is {verdict.verdict}: {escape(verdict.reason)}.")
     if len(set(contents)) > 1:
-        raise Failure("The players' transcripts differ.", hint=f"They are {', '.join(map(str, paths))}")
+        raise Failure("The players' transcripts differ.", hint=f"Compare them: {', '.join(map(shown_path, paths))}")
     return verdicts[0], paths
 
 
@@ -145,6 +150,6 @@ def _print(summary: dict[str, Any], ending: str) -> None:
     same = f"{counted(number, 'transcript').capitalize()} verified, byte for byte the same: {checked}, all valid."
     print(wrapped(same, get_terminal_size().columns))
     for path in summary["transcripts"]:
-        print(f"    {path}")
+        print(f"    {shown_path(Path(path))}")
     print(f"Verify one yourself:\n    {command_line('verify', summary['transcripts'][0])}")
     print(f"See the match again, with all dice:\n    {command_line('replay', summary['transcripts'][0])}")

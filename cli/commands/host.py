@@ -6,16 +6,20 @@ import asyncio
 import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.bots.crew import Crew, Recruit, hired
+from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname, house_names
 from cli.bots.programs import ProgramError, split_command
+from cli.commands.giving_up import GiveUpOption
 from cli.commands.nickname import NameOption, nickname
 from cli.commands.waiting import waiting
 from cli.front import application
+from cli.levels import Level, LevelsOption, dealt, shown
 from cli.log import open_log
 from cli.render import escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
@@ -32,8 +36,11 @@ Examples:
   p2pdice host                        a table for two
   p2pdice host Friday --seats 4       a table called Friday
   p2pdice host --bots 3               you against three house bots
+  p2pdice host --bots 2 --level mind  you against two of the best
   p2pdice host --bot 'python3 odds15.py'   you against a program
   p2pdice host --seats 3 --bots 1 --rules perudo --private
+  p2pdice host League --no-play --seats 4 --matches 20 --json
+                                      a night of bots and guests, for a script
 
 \b
 Play starts when all seats are taken, or when you type start.
@@ -55,6 +62,7 @@ def host(
     rules: RulesOption = "classic",
     changes: SetOption = None,
     bots: Annotated[int, typer.Option("--bots", min=0, max=9, metavar="N", help="Seat this many house bots.")] = 0,
+    level: LevelsOption = None,
     name: NameOption = None,
     port: PortOption = 0,
     interface: InterfaceOption = None,
@@ -69,7 +77,9 @@ def host(
             " the table. Your own bots wait for you if nobody else plays.",
         ),
     ] = 120,
-    private: Annotated[bool, typer.Option("--private", help="Admit only players who have the join line.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Admit only players who have the code or the join line.")
+    ] = False,
     programs: Annotated[
         list[str] | None,
         typer.Option("--bot", metavar="CMD", help="Seat a program that speaks the bot protocol; can be repeated."),
@@ -79,26 +89,93 @@ def host(
     ui: UiOption = None,
     pace: PaceOption = None,
     bell: BellOption = None,
+    qr: Annotated[bool, typer.Option("--qr", help="Also show the long join line as a QR code, for a camera.")] = False,
+    no_play: Annotated[bool, typer.Option("--no-play", help="Leave the table to bots and guests.")] = False,
+    matches: Annotated[
+        int | None,
+        typer.Option(
+            "--matches",
+            min=1,
+            max=10_000,
+            metavar="N",
+            show_default=False,
+            help="With --no-play: play this many matches (default: 1).",
+        ),
+    ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            "--at-least",
+            min=2,
+            max=10,
+            metavar="N",
+            show_default=False,
+            help="With --no-play: no match begins with fewer players (default: your bots and a guest).",
+        ),
+    ] = None,
+    wait: Annotated[
+        int | None,
+        typer.Option(
+            "--wait",
+            min=0,
+            max=86_400,
+            metavar="S",
+            show_default=False,
+            help="With --no-play: once enough players are there, wait S seconds for others (default: 30).",
+        ),
+    ] = None,
+    give_up: GiveUpOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            file_okay=False,
+            show_default=False,
+            help="With --no-play: put the transcripts into DIR, too.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --no-play: print events as NDJSON.")] = False,
 ) -> None:
     """Open a table and play at it.
 
-    It prints the exact line that a friend types on another laptop on the same network. Without --seats the table has
+    It prints the exact line that a friend types on another laptop on the same network: a short code to say aloud, and
+    below it a long line, which also works where the network does not let multicast through. Three wrong tries close
+    the code. Without --seats the table has
     two seats; with --bots it has one for you and one for each bot. Against bots alone there is no hurry: you can leave
     and resume, and they come back with you.
+
+    With --no-play you need not be there: bots and guests play one match after another, and one of your bots has your
+    seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.
+    docs/league.md has a script.
     """
     from protocol import Patience, TableSettings
     from protocol.limits import PLAYERS
 
+    of_a_night = {"--matches": matches, "--at-least": at_least, "--wait": wait, "--give-up": give_up, "--out": out}
+    of_a_person = {"--ui": ui, "--pace": pace, "--bell": bell, "--qr": qr or None}
+    for option, value in (of_a_person if no_play else of_a_night | {"--json": as_json or None}).items():
+        if value is not None:
+            problem = "nobody looks at this table" if no_play else "it needs --no-play"
+            raise typer.BadParameter(f"{problem}.", param_hint=option)
     try:
         commands = [split_command(program) for program in programs or ()]
     except ProgramError as error:
         raise typer.BadParameter(f"{escape(str(error))}.", param_hint="--bot") from None
+    if no_play and not commands:
+        bots = max(bots, 1)  # the protocol has no host without a seat
     seated = bots + len(commands)
-    wanted = seats if seats is not None else max(2, seated + 1)
-    if seated >= wanted or wanted > PLAYERS:
-        raise typer.BadParameter(
-            f"{seated} bots and you need at least {seated + 1} seats, of ten.", param_hint="--seats"
-        )
+    filled = seated + (not no_play)
+    wanted = seats if seats is not None else max(2, filled)
+    if filled > PLAYERS:
+        left = "are too many" if no_play else "leave you no seat"
+        raise typer.BadParameter(f"{seated} bots {left}: a table has at most ten.", param_hint="--bots")
+    if filled > wanted:
+        raise typer.BadParameter(f"With {seated} bots you need at least {filled} seats.", param_hint="--seats")
+    least = at_least if at_least is not None else min(wanted, max(2, filled + 1))
+    if least > wanted:
+        raise typer.BadParameter(f"The table has only {wanted} seats.", param_hint="--at-least")
+    levels = dealt(level, bots)
     player = nickname(name)
     settings = ctx.ensure_object(Settings)
     opened = TableSettings(
@@ -110,7 +187,17 @@ def host(
     )
 
     open_log(settings.private_home())
-    crew = run(recruits(bots, commands, player, opened.ruleset, has_guests=seated + 1 < wanted))
+    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=filled < wanted))
+    if no_play:
+        from cli.bots.league import WAIT, League, Terms
+        from cli.bots.league_report import LeagueReport
+        from protocol import Home
+
+        terms = Terms(matches or 1, least, WAIT if wait is None else wait, GIVE_UP if give_up is None else give_up)
+        report = LeagueReport(Home(settings.private_home()), terms.matches, out, as_json=as_json)
+        league = League(opened, crew, terms, report)
+        ending = run(league.run(settings.private_home(), port, interface, pledge.value))
+        raise typer.Exit(ending.exit_code)
 
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
@@ -127,7 +214,7 @@ def host(
         settings,
         player,
         enter,
-        showing(settings, ui, pace, bell),
+        showing(settings, ui, pace, bell)._replace(qr=qr),
         first="Opening the table.",
         port=port,
         interface=interface,
@@ -137,32 +224,35 @@ def host(
 
 
 def table_name(name: str) -> str:
-    """Return a table's name if others can see, and type, it.
+    """Return a table's name if others can see it and type it.
 
     :raises typer.BadParameter: with the reason.
     """
-    from protocol import parse_address
+    from protocol import looks_like_a_code, parse_address
     from protocol.limits import TABLE_NAME_CHARACTERS
 
     name = unicodedata.normalize("NFC", name).strip()
     if not (1 <= len(name) <= TABLE_NAME_CHARACTERS and name.isprintable()):
         raise typer.BadParameter(f"a table's name has 1 to {TABLE_NAME_CHARACTERS} printable characters.")
+    if "/" in name:
+        raise typer.BadParameter('a table\'s name must not contain "/", which stands in join lines.')
+    if looks_like_a_code(name):
+        raise typer.BadParameter("a table's name must not look like a short code, NUMBER-WORD-WORD.")
     try:
         parse_address(name)
     except ValueError:
-        if "/" not in name:
-            return name
-    raise typer.BadParameter("a table's name must not look like HOST:PORT or a join line.")
+        return name
+    raise typer.BadParameter("a table's name must not look like an address, HOST:PORT.")
 
 
 async def recruits(
-    bots: int, commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
+    levels: Sequence[Level], commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
 ) -> list[Recruit]:
     """Return the bots to be seated, each with a nickname and a key of its own.
 
-    :param bots: number of house bots.
+    :param levels: of the house bots, one for each.
     :param commands: of programs. Each is started once, to learn its name and whether it speaks.
-    :param has_guests: other people can sit down, who are told whose the bots are.
+    :param has_guests: other people can sit down; nicknames tell them whose the bots are.
     :raises Failure: if a program cannot be started, or says no hello.
     """
     from cli.bots.program_reporter import introduced
@@ -177,8 +267,12 @@ async def recruits(
             if isinstance(answer, BaseException):
                 raise answer
             programs.append(answer)
-    names: list[str] = []
-    for name in [*house_names(bots, [host, *programs]), *programs]:
-        names.append(bot_nickname(name, host if has_guests else "", [host, *names]))
-    everyone = [*[()] * bots, *commands]
-    return [Recruit(name, Identity.generate(), tuple(command)) for name, command in zip(names, everyone, strict=True)]
+    owner = host if has_guests else ""
+    seated: list[Recruit] = []
+    for name, level in zip(house_names(len(levels), [host, *programs]), levels, strict=True):
+        marked = bot_nickname(name, owner, [host, *(each.name for each in seated)], shown(level))
+        seated.append(Recruit(marked, Identity.generate(), level=level))
+    for name, command in zip(programs, commands, strict=True):
+        marked = bot_nickname(name, owner, [host, *(each.name for each in seated)])
+        seated.append(Recruit(marked, Identity.generate(), tuple(command)))
+    return seated

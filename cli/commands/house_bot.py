@@ -9,6 +9,7 @@ import typer
 
 from cli.commands.nickname import NameOption, nickname
 from cli.front import application
+from cli.levels import DEFAULT_LEVEL, LevelOption
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.face import PipedInput
@@ -35,14 +36,16 @@ def house_bot(
     ] = None,
     rules: RulesOption = "classic",
     changes: SetOption = None,
+    level: LevelOption = DEFAULT_LEVEL,
     seed: Annotated[str | None, typer.Option("--seed", help="Fixes the bot's choices, never its secrets.")] = None,
     interface: InterfaceOption = None,
     move_ms: Annotated[int, typer.Option("--move-ms", metavar="MS", help="Milliseconds that a program gets.")] = 2_000,
 ) -> None:
     """Seat a bot; what it sees goes to standard output as NDJSON.
 
-    The first line of its standard input says what it shall do, and who seated it (cli.bots.bot_processes.Order). It
-    leaves when its standard input ends, so that it never outlives the process that started it.
+    The first line of its standard input names its table or match, and the player who seated it
+    (cli.bots.bot_processes.Order). It leaves when its standard input ends, so it never outlives the process that
+    started it.
     """
     from cli.bots.bot import PlayerBot
     from cli.bots.bot_processes import PATIENCE, Order
@@ -50,7 +53,7 @@ def house_bot(
     from cli.bots.program_reporter import seat_program
     from cli.log import open_log
     from cli.text.event_json import event_line
-    from p2pdice.players import OddsPlayer
+    from p2pdice.players import house_player
     from protocol import TableSettings
 
     home = ctx.ensure_object(Settings).private_home()
@@ -71,12 +74,12 @@ def house_bot(
             else:
                 await node.host(TableSettings(order.table, ruleset, seats))
 
-        # A host that was killed and resumes at once may find its bots of before still leaving.
+        # When a host was killed and resumes at once, its former bots may still be leaving.
         grace = 2 * PATIENCE if order.match else 0.0
         if command:
             await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
             return
-        bot = PlayerBot(player_name, OddsPlayer(Random(seed)))  # noqa: S311 - whims; secrets never come from here
+        bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - whims; secrets never come from here
         await seat(home, player_name, interface, enter, bot, show, grace)
 
     async def play_while_wanted() -> None:

@@ -3,56 +3,90 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.commands.nickname import NameOption, nickname
+from cli.exits import ExitCode, Failure
 from cli.front import application
-from cli.settings import Settings
+from cli.output import say
+from cli.passphrases import new_passphrase, unlocked
+from cli.render import command_line, counted, sentence, shown, shown_path
+from cli.settings import Settings, home_words, is_interactive
 
 if TYPE_CHECKING:
     from protocol import Home, Identity
+    from protocol.storage.backup import Backup
 
 EPILOG: Final = """\b
 Examples:
-  p2pdice identity show
+  p2pdice identity
   p2pdice identity show --json --home ~/second-player
+  p2pdice identity backup ~/p2pdice.backup
+  p2pdice identity restore ~/p2pdice.backup
+  p2pdice identity passphrase
+  p2pdice identity new
+
+\b
+A script gives the passphrase in P2PDICE_PASSPHRASE, and a new one in
+P2PDICE_NEW_PASSPHRASE.
 """
 
 app = application()
 
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
-@app.callback()
-def identity() -> None:
-    """Show the key that others know you by."""
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def identity(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """Show, back up, restore, protect or replace your key.
+
+    Others know you by your key. Without a subcommand, it is shown.
+    """
+    if ctx.invoked_subcommand is None:
+        show(ctx, None, as_json)
+    elif as_json:
+        instead = command_line("identity", "show", "--json")
+        raise typer.BadParameter(f"it only shows the key, as in: {instead}", param_hint="--json")
 
 
 @app.command(epilog=EPILOG)
 def show(
     ctx: typer.Context,
     name: NameOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show your name, your key's fingerprint, and where the key is kept; create the key if there is none.
 
-    Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other.
+    Two people compare fingerprints, by eye or over the phone, to be sure that they play with each other. The words say
+    the same as the letters.
     """
-    from protocol import Home
+    from protocol import Home, fingerprint_words, is_protected, read_private
 
     home = ctx.ensure_object(Settings).private_home()
     player = nickname(name)
     me, is_new = _unlocked(Home(home))
-    path = Home(home).identity
+    path, words = Home(home).identity, fingerprint_words(me.fingerprint)
+    has_passphrase = is_protected(read_private(path))
     if as_json:
-        print(json.dumps({"name": player, "fingerprint": me.fingerprint, "key": str(path), "created": is_new}))
+        data = {"name": player, "fingerprint": me.fingerprint, "words": words, "key": str(path)}
+        print(json.dumps(data | {"passphrase": has_passphrase, "created": is_new}))
         return
     if is_new:
         print("You had no identity here: a new one was made.")
     print(f"Name:         {player}")
     print(f"Fingerprint:  {me.fingerprint}")
-    print(f"Key:          {path}")
-    print("Anybody with a copy of the key file can play in your name.")
+    print(f"In words:     {words}")
+    print(f"Key:          {shown_path(path)}")
+    if has_passphrase:
+        print("Anybody with a copy of the key file and its passphrase can play in your name.")
+    else:
+        print("Anybody with a copy of the key file can play in your name.")
 
 
 def _unlocked(home: Home) -> tuple[Identity, bool]:
@@ -60,6 +94,8 @@ def _unlocked(home: Home) -> tuple[Identity, bool]:
     from protocol import Identity
     from protocol.storage import archive
 
+    if (me := unlocked(home.path)) is not None:
+        return me, False
     if home.identity.exists() or not home.store.exists():
         return Identity.load_or_create(home.path)
     store = archive.open_store(home)
@@ -67,3 +103,185 @@ def _unlocked(home: Home) -> tuple[Identity, bool]:
         return archive.unlock(home, store)
     finally:
         store.close()
+
+
+@app.command(epilog=EPILOG)
+def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
+    """Make a new key. Nobody will know you by it.
+
+    The present key is kept in a file beside the new one, so that you can go back to it with restore. Matches that are
+    not over belong to the key with which they were begun.
+    """
+    from protocol import Home, Identity, replace_key_file
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        if unfinished := len(archive.unfinished(store.matches())):
+            say(f"You cannot return to {counted(unfinished, 'unfinished match', 'unfinished matches')} with a new key.")
+        if has_key := home.identity.exists():
+            say("To others you will be somebody new, even under the same name.")
+            say("The present key is kept beside the new one. You can go back to it.")
+        if has_key or unfinished:
+            _confirm("Make a new key?", is_sure, "identity", "new", "--yes", *home_words(home.path))
+        me = Identity.generate()
+        kept = replace_key_file(home.identity, me.encoded())
+    print(f"Your new fingerprint:  {me.fingerprint}")
+    if kept is not None:
+        restore_it = command_line("identity", "restore", str(kept), *home_words(home.path))
+        print(f"The former key is {shown_path(kept)}\nTo go back to it:\n    {restore_it}")
+    protect = command_line("identity", "passphrase", *home_words(home.path))
+    print(f"The new key has no passphrase. To set one:\n    {protect}")
+
+
+@app.command(epilog=EPILOG)
+def backup(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A new file.")],
+) -> None:
+    """Write a backup to one file, also while you play.
+
+    It holds your key as it is, so with its passphrase if it has one; the people whom you have met and trust; and the
+    matches that are over. Matches that are not over are left out on purpose: if you went on with one from an old copy,
+    you might contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in
+    the folder matches of your home.
+    """
+    from protocol import Home
+    from protocol.storage import backup as backups
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    if not home.identity.exists():
+        raise Failure(f"There is no key in {shown_path(home.path)} yet.", hint="It is made when you first play.")
+    try:
+        made = backups.back_up(home, file)
+    except FileExistsError:
+        hint = "Give a file that does not exist yet."
+        raise Failure(f"{shown_path(file)} exists already.", hint=hint) from None
+    print(f"The backup is {shown_path(file)}: {_content(made)}.")
+    if not made.is_protected:
+        say("The key in it has no passphrase: anybody with a copy of the file can play in your name. To set one first:")
+        print(f"    {command_line('identity', 'passphrase', *home_words(home.path))}")
+    print(f"To restore it:\n    {command_line('identity', 'restore', str(file))}")
+
+
+def _content(made: Backup) -> str:
+    key = "your key, with its passphrase" if made.is_protected else "your key"
+    people = counted(made.people, "person", "people")
+    return f"{key}, {counted(made.matches, 'finished match', 'finished matches')}, {people}"
+
+
+@app.command(epilog=EPILOG)
+def restore(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A backup, or a key file.")],
+    is_sure: YesOption = False,
+) -> None:
+    """Restore the key of a backup, and its people and matches if none are kept here.
+
+    A key that is here already is kept in a file beside it. FILE can also be a key file alone. You cannot return to
+    matches that were not over when the backup was made: they are not in it, and their seats are lost if the home in
+    which they were begun is lost.
+    """
+    from protocol import Home, HomeInUseError, is_protected, read_private
+    from protocol.storage import backup as backups
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    try:
+        found = backups.look(file)
+    except backups.BackupError as error:
+        raise Failure(sentence(shown(error.parts)), hint="Nothing was changed.") from None
+    if found.made is None:
+        say(f"{shown_path(file)} is a key file alone.")
+    else:
+        made = datetime.fromtimestamp(found.made).strftime("%Y-%m-%d %H:%M")
+        say(f"The backup was made on {made}. It holds {_content(found)}.")
+    say("No unfinished match is in it: only the home in which such a match was begun can return to it.")
+    say("Use one key in one place: two programs with the same key cut each other's links.")
+    if home.identity.exists() and read_private(home.identity) != found.key:
+        say("There is another key here. It is kept beside the restored one, and you can go back to it.")
+    _tell_what_stays(home, file, found)
+    _confirm("Restore it?", is_sure, "identity", "restore", str(file), "--yes", *home_words(home.path))
+    try:
+        restored = backups.restore(home, file)
+    except HomeInUseError as error:
+        raise Failure(sentence(shown(error.parts)), hint="Close it, and try again.") from None
+    if restored.former_key is not None:
+        print(f"The former key is {shown_path(restored.former_key)}")
+    if restored.former_store is not None:
+        print(f"The damaged store is {shown_path(restored.former_store)}")
+    print("Your key is restored, with its people and matches." if restored.has_store else "Your key is restored.")
+    if is_protected(found.key):
+        print("It is protected by the passphrase that it had.")
+
+
+def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
+    """Say what becomes of the matches and people that are kept here already."""
+    from protocol import StoreError
+    from protocol.storage import archive
+
+    if not home.store.exists():
+        return
+    try:
+        with archive.read_store(home) as store:
+            unfinished = len(archive.unfinished(store.matches()))
+            remembers = bool(store.matches() or store.people.everybody())
+    except StoreError:
+        say("The store that is here cannot be read. If it is damaged, it is put aside.")
+        return
+    if unfinished:
+        matches = counted(unfinished, "unfinished match", "unfinished matches")
+        say(f"{matches} kept here can be returned to only with the key with which they were begun.")
+    if remembers and found.made is not None:
+        say("The matches and people that are kept here stay; those of the backup are not added. To have those:")
+        say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
+
+
+@app.command(epilog=EPILOG)
+def passphrase(
+    ctx: typer.Context,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the passphrase.")] = False,
+) -> None:
+    """Set, change or remove the passphrase of your key.
+
+    With a passphrase a copied key file is of no use to others, and you are asked for it whenever you play. Nobody can
+    recover it for you. It protects the key alone: anybody with a copy of the whole folder has the seeds of your
+    unfinished matches. Backups and copies that were made before stay as they are.
+    """
+    from protocol import Home, rewrite_key_file
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        had = unlocked(home.path)
+        me = had or archive.unlock(home, store)[0]
+        if remove and had is None:
+            raise Failure("Your key has no passphrase.")
+        rewrite_key_file(home.identity, me.encoded(None if remove else new_passphrase()))
+    done = "removed" if remove else "set" if had is None else "changed"
+    print(f"The passphrase of your key is {done}.")
+    if not remove:
+        print(
+            "If you forget it, the key is lost. Earlier copies and backups keep the passphrase that they had, or none."
+        )
+
+
+def _confirm(question: str, is_sure: bool, *words: str) -> None:
+    """Let the owner say yes.
+
+    :param words: the command that does not ask.
+    :raises Failure: if nobody can be asked.
+    :raises typer.Exit: if they do not say yes.
+    """
+    if is_sure:
+        return
+    if not is_interactive():
+        hint = f"If you are sure: {command_line(*words)}"
+        raise Failure("Nothing was changed: there is no terminal to ask at.", hint=hint, code=ExitCode.USAGE)
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        print()
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        print("Nothing was changed.")
+        raise typer.Exit(ExitCode.DONE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.commands.nickname import NameOption, nickname
+from cli.commands.own_match import refused
 from cli.commands.picking import pick_one
 from cli.commands.tables import Found, look_around
 from cli.commands.waiting import place_in, shown, waiting
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice join                        pick from the tables on this network
+  p2pdice join 417-tiger-olive        the table with this short code
   p2pdice join Friday                 the table called Friday
   p2pdice join 192.168.1.7:40312      the table at this address
   p2pdice join 192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD
@@ -37,7 +39,7 @@ app = application()
 @app.command(epilog=EPILOG)
 def join(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[NAME|HOST:PORT|JOIN-LINE]", show_default=False)] = None,
+    table: Annotated[str | None, typer.Argument(metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", show_default=False)] = None,
     name: NameOption = None,
     pledge: PledgeOption = Pledge.REDEEMED,
     port: PortOption = 0,
@@ -48,8 +50,8 @@ def join(
 ) -> None:
     """Sit down at somebody's table.
 
-    The join line, which the host sees, is the surest way. It works where tables are not found by themselves, it admits
-    you to private tables, and it makes sure that you sit at the table of the person who gave it to you.
+    The host sees a short code and a long join line. Both admit you to private tables, and both make sure that you sit
+    at the table of the person who gave it to you. The long line also works where tables are not found by themselves.
     """
     player = nickname(name)
     target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface)))
@@ -65,25 +67,35 @@ def seat_at(target: str | tuple[Sighting, ...], pledge: Pledge) -> Enter:
     :param target: what was typed, or every sighting by the name of the table that was picked.
     """
 
+    from protocol import NodeError
+
     async def enter(node: Node) -> None:
         node.pledge = pledge.value
-        async with waiting(search(target)):
-            await node.join(target)
+        try:
+            async with waiting(search(target)):
+                await node.join(target)
+        except NodeError as error:
+            name = target if isinstance(target, str) else target[0].advertisement.name
+            raise refused(node, name, error) from None
 
     return enter
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
-    """Return what is done to sit down there, as a sentence: a table known only by its name is looked for."""
+    """Return a sentence for the wait: a table is asked for a seat, or looked for if only its name is known."""
+    from protocol import looks_like_a_code
+
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
+    if looks_like_a_code(target):
+        return "Looking for the table with this short code on this network."
     if ":" in target:
         return f"Asking for a seat at {shown(target)}."
     return f'Looking for the table "{escape(target)}" on this network.'
 
 
 def choose(found: Found) -> tuple[Sighting, ...]:
-    """Return the open table that the player picks: all sightings of its name, as anybody can take over a name.
+    """Return all sightings of the name of the open table that the player picks. Anybody can use a name.
 
     :raises Failure: if there is none, or nobody can be asked which.
     """

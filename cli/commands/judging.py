@@ -1,4 +1,4 @@
-"""Transcripts read and judged: in this process, or, where it is worth it, many at once on all cores."""
+"""Reads and judges transcripts: in this process, or many at once on all cores if that is faster."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from protocol import Verdict
 
 SHARE: Final = 1024 * 1024
-"""Bytes that another process must have to judge: it takes as long to start one as to judge a few hundred thousand."""
+"""Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
 
 MOST: Final = 61
 """Processes that Windows can wait for at once."""
 
+Result = TypeVar("Result")
+
 
 class Judged(NamedTuple):
-    """What a file turned out to be."""
+    """The verdict on a file."""
 
     verdict: Verdict
     modified: float
-    """When the file was, in seconds since 1970."""
+    """Time of the last change of the file, in seconds since 1970."""
 
 
 def judge(path: Path) -> Judged:
@@ -40,22 +42,23 @@ def judge(path: Path) -> Judged:
 
 
 @contextmanager
-def judges(paths: Sequence[Path]) -> Iterator[Callable[[Path], Judged]]:
-    """Let these files be judged side by side as long as this lasts.
+def on_all_cores(work: Callable[[Path], Result], paths: Sequence[Path]) -> Iterator[Callable[[Path], Result]]:
+    """Work on these files side by side while the block lasts, if that is faster.
 
-    :return: what :func:`judge` is, for them: it waits until the file is judged.
+    :param work: a function of a module, as other processes import it.
+    :return: takes the place of ``work`` for them: it waits for the result, or raises what ``work`` raised.
     """
     processes = min(len(paths), os.cpu_count() or 1, _size(paths) // SHARE, MOST)
     if processes < 2:
-        yield judge
+        yield work
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # A process of its own from the start, as it is on every system: forked, it would share what this one has open.
+    # Started anew, as on every system: a forked process would share the open files of this one.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin)
     try:
-        under_way = {path: pool.submit(judge, path) for path in dict.fromkeys(paths)}
+        under_way = {path: pool.submit(work, path) for path in dict.fromkeys(paths)}
         yield lambda path: under_way[path].result()
     finally:
         pool.shutdown(cancel_futures=True)
@@ -66,7 +69,7 @@ def _begin() -> None:
 
 
 def takes_long(paths: Iterable[Path]) -> bool:
-    """Tell whether to judge these files takes more than a moment."""
+    """Tell whether it takes more than a moment to judge these files."""
     return _size(paths) > SHARE
 
 
@@ -79,13 +82,13 @@ def _size(paths: Iterable[Path]) -> int:
 
 
 def read_transcript(path: Path) -> bytes:
-    """Return the bytes of a file, but never more than just too many for a transcript.
+    """Return the bytes of a file, but at most one more than a transcript may have.
 
-    :raises OSError: if it cannot be read, or is no file but a folder, a pipe or a device: reading one of these may
-        never end, and opening one may wait.
+    :raises OSError: if it cannot be read, or is a folder, a pipe or a device: to read one of these may never end, and
+        to open one may wait.
     """
+    from protocol import open_without_waiting
     from protocol.limits import TRANSCRIPT
-    from protocol.storage.home import open_without_waiting
 
     _require_file(path.stat().st_mode)
     with open(path, "rb", opener=open_without_waiting) as file:

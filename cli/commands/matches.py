@@ -12,25 +12,28 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, counted, escape, sentence
+from cli.render import command_line, counted, sentence, shown, shown_path
 from cli.settings import Settings, home_words, is_interactive
 from cli.text.match_list import Listed, listed, only_on_disk, show
 
 if TYPE_CHECKING:
     from protocol import Home, Store, StoredMatch
 
-EPILOG: Final = """\b
+EXAMPLES: Final = """\b
 Examples:
   p2pdice matches
   p2pdice matches save last           its transcript so far
-  p2pdice matches save 3f2a9c -o unfinished.p2pdice
+  p2pdice matches save last -o unfinished.p2pdice
   p2pdice matches forget 2026-11-22-friday
-
-\b
-MATCH is "last", a name as it is listed here (the day and the table), or any
-unique beginning of a match's id. The same names work for resume, replay and
+"""
+NAMES: Final = """\b
+MATCH is a name from the first column of the list (the day and the table),
+"last" for the newest match, or the first digits of a match's id, which the
+top line of the screen shows. The same names work for resume, replay and
 verify.
-Nothing can be forgotten while another p2pdice uses the home.
+"""
+EPILOG: Final = f"""{EXAMPLES}
+{NAMES}Nothing can be forgotten while another p2pdice uses the home.
 """
 
 QUIT_FIRST: Final = "Quit the match that is played there first; p2pdice resume returns to it."
@@ -64,7 +67,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
     from protocol import Home
 
     home = Home(ctx.ensure_object(Settings).private_home())
-    if not home.store.exists():
+    if not home.has_store:
         kept: Sequence[StoredMatch] = ()
     else:
         with read(home) as (_, kept):
@@ -75,7 +78,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
         print("No match is kept here.")
 
 
-@app.command()
+@app.command(epilog=f"{EXAMPLES}\n{NAMES}")
 def save(
     ctx: typer.Context,
     match: MatchArgument,
@@ -96,28 +99,28 @@ def save(
     The transcript of an unfinished match holds everything that was signed so far: verify calls it incomplete, and says
     where the match stopped and who is awaited. Without -o it is written beside those of finished matches.
     """
-    from protocol import Home, parse_genesis
+    from protocol import Home, write_whole
     from protocol.storage import archive
-    from protocol.storage.home import write_whole
-    from protocol.storage.transcript_files import transcript_path
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with read(home) as (store, stored_matches):
         stored = archive.find(stored_matches, match)
         data = archive.transcript(store, stored)
     if out is not None and out.exists():
-        raise Failure(f"{escape(str(out))} exists already.", hint="Give a file that does not exist yet.")
+        raise Failure(f"{shown_path(out)} exists already.", hint="Give a file that does not exist yet.")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise Failure(f"There is no folder {shown_path(out.parent)}.", hint="Create it first, or give another file.")
     name = archive.name_of(stored, stored_matches)
     path, words = out, [str(out)]
     if path is None:
-        path = transcript_path(home, stored.match, stored.created, parse_genesis(stored.genesis).ruleset)
+        path = archive.transcript_path(home, stored)
         words = [name, *home_words(home.path)]
     write_whole(path, data)
-    print(f"The transcript of {name} is {escape(str(path))}")
+    print(f"The transcript of {name} is {shown_path(path)}")
     print(f"Verify it with:\n    {command_line('verify', *words)}")
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def forget(
     ctx: typer.Context,
     match: MatchArgument,
@@ -130,7 +133,6 @@ def forget(
     from cli.bots.crew import tidy
     from protocol import Home
     from protocol.storage import archive
-    from protocol.storage.transcript_files import files_about
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with opened(home) as (store, stored_matches):
@@ -139,18 +141,18 @@ def forget(
         if not is_sure and not _wants_to_forget(listed(home, [stored], stored_matches)[0]):
             print(f"{name} is kept.")
             return
-        store.forget(stored)
+        store.forget(stored.match)
         tidy(home, archive.unfinished(store.matches()))
     print(f"{name} is forgotten.")
-    if files := files_about(home, stored.match):
+    if files := archive.files_about(home, stored):
         stay, them = ("stays", "it") if len(files) == 1 else ("stay", "them")
         print(f"{counted(len(files), 'file').capitalize()} about it {stay}. Delete {them} if you want no trace of it:")
         for path in files:
-            print(f"    {escape(str(path))}")
+            print(f"    {shown_path(path)}")
 
 
 def _wants_to_forget(match: Listed) -> bool:
-    """Ask the owner whether a match is to be forgotten.
+    """Ask the owner whether to forget a match.
 
     :raises Failure: if nobody can be asked.
     """
@@ -173,7 +175,7 @@ def _wants_to_forget(match: Listed) -> bool:
 
 @contextmanager
 def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
-    """Hold the store of a home, and what is kept in it: formed matches first, of each kind the newest first.
+    """Hold the store of a home, and its matches: formed ones first, and the newest first in each group.
 
     :param if_busy: what to type if another process uses the home.
     :raises Failure: if the home has none, or another process uses it.
@@ -185,7 +187,7 @@ def opened(home: Home, if_busy: str = QUIT_FIRST) -> Iterator[tuple[Store, tuple
     try:
         store = archive.open_store(home)
     except NodeError as error:
-        raise Failure(sentence(escape(str(error))), hint=if_busy) from None
+        raise Failure(sentence(shown(error.parts)), hint=if_busy) from None
     with closing(store):
         yield _shown(store)
 
@@ -204,8 +206,10 @@ def read(home: Home) -> Iterator[tuple[Store, tuple[StoredMatch, ...]]]:
 
 
 def _check(home: Home) -> None:
-    if not home.store.exists():
-        raise Failure(f"No match is kept in {escape(str(home.path))}.")
+    from protocol import BEGIN
+
+    if not home.has_store:
+        raise Failure(f"No match is kept in {shown_path(home.path)}.", choices=BEGIN)
 
 
 def _shown(store: Store) -> tuple[Store, tuple[StoredMatch, ...]]:

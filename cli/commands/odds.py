@@ -76,18 +76,18 @@ def _bid(text: str) -> Bid:
     except MalformedMove:
         move = None
     if not isinstance(move, Bid):
-        raise typer.BadParameter(f"{escape(text)!r} is no bid, such as 3x5 for three fives.", param_hint="BID")
+        raise typer.BadParameter(f"{escape(text)!r} is not a bid, such as 3x5 for three fives.", param_hint="BID")
     return move
 
 
 def _hand(text: str) -> Hand:
     if not re.fullmatch(r"([1-6][, ]?){0,99}", text):
-        raise typer.BadParameter(f"{escape(text)!r} is no hand, such as 1,3,3.", param_hint="--hand")
+        raise typer.BadParameter(f"{escape(text)!r} is not a hand, such as 1,3,3.", param_hint="--hand")
     return tuple(sorted(int(face) for face in text if face.isdigit()))
 
 
 def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
-    """Return the state in which seat 0, with ``mine`` dice, is to answer a bid."""
+    """Return the state in which seat 0, with ``mine`` dice, answers a bid."""
     from p2pdice import Expect, StandingBid, new_match
 
     made = StandingBid(bid.quantity, bid.face, 1)
@@ -98,7 +98,7 @@ def _standing(ruleset: Ruleset, bid: Bid, mine: int, in_play: int) -> State:
 
 
 def _chances(state: State, hand: Hand) -> tuple[Fraction, Fraction, list[tuple[Bid, Fraction]]]:
-    """Return the chance of the standing bid, that it is true to the die, and that of each listed raise."""
+    """Return three chances: of the standing bid, of the same bid being exactly true, and of each listed raise."""
     from p2pdice import Bid, legal_moves
     from p2pdice.odds import at_least, exactly
 

@@ -13,11 +13,11 @@ from cli.text.tables_shown import Listed, describe
 
 
 def pick_one(found: Sequence[Listed], question: str, command: str) -> Listed:
-    """Return the one that the player picks; the only one there is, where nobody can be asked.
+    """Return the one that the player picks. If nobody can be asked and there is only one, return it.
 
-    :param found: one at least.
-    :param command: what names one of them where nobody can be asked.
-    :raises Failure: if nobody can be asked which, or does not say.
+    :param found: at least one.
+    :param command: how to name one of them on the command line.
+    :raises Failure: if there are several and nobody can be asked, or the input ends.
     :raises typer.Exit: if the player picks none.
     """
     if not is_interactive():
@@ -55,7 +55,7 @@ def _ask(question: str) -> str:
 def pick(answer: str, tables: Sequence[Listed]) -> Listed | None:
     """Return the table with this number, name, or start of a name; the only one there is for an empty answer.
 
-    Letters may be small or capital, unless that leaves several and one of them is written just so.
+    Capitals do not matter, unless several names differ only in them.
     """
     text = answer.strip()
     if text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(tables):

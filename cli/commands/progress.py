@@ -1,10 +1,15 @@
-"""How a demo is watched: finished lines, and on a terminal a line that moves below them."""
+"""Progress: finished lines and, on a terminal, a line below them that changes."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from cli.commands.judging import takes_long
 from cli.settings import wants_color
 
 if TYPE_CHECKING:
@@ -12,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Prints lines to ``stream``; a context manager, as the moving line must be taken away at the end."""
+    """Prints lines to ``stream``. A context manager: at the end the last, changing line is taken away."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -41,8 +46,18 @@ class Progress:
             print(text, file=self._stream, flush=True)
 
     def now(self, text: str) -> None:
-        """Show what is going on at the moment, where that can be taken back."""
+        """Show the present state in the last line, if the stream is a terminal."""
         if self._status is not None:
             from rich.text import Text
 
             self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+
+
+@contextmanager
+def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows the present state at a terminal, if the files take more than a moment to judge."""
+    if as_json or not sys.stdout.isatty() or not takes_long(paths):
+        yield lambda _: None
+        return
+    with Progress(sys.stdout) as progress:
+        yield progress.now

@@ -13,7 +13,7 @@ from cli.commands.verify import CODES, Report, describe
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, escape, sentence
+from cli.render import command_line, escape, sentence, shown_path
 from cli.settings import Settings, is_interactive
 from cli.table.play import run
 from cli.table.showing import PaceOption, UiOption, showing
@@ -38,7 +38,7 @@ Examples:
 Exit codes: 0 shown, and the match was fair, with or without claims that
 cannot be proven; 10 shown, and somebody's misconduct is proven; 11 shown as
 far as it goes, as the match is unfinished; 12 unreadable or altered, so
-nothing was shown; 4 of another version of the protocol; 1 no such file, or
+nothing was shown; 4 written by another protocol version; 1 no such file, or
 one without a match in it.
 """
 
@@ -68,17 +68,17 @@ def replay(
     likely it was for its bidder. In a pipe or a file you get the whole match.
     """
     settings = ctx.ensure_object(Settings)
-    path, replayed = _open(match, settings, as_json)
+    path, _, replayed = opened(match, settings, as_json)
     seat = None if eyes is None else _seat(replayed, eyes)
     verdict = describe(Report(path, replayed.verdict, is_kept=path != Path(match)))[:2]
     if as_json:
         for line in data_lines(replayed, seat, path):
             print(line)
     elif is_interactive():
-        from cli.table.replaying import Replaying
+        from cli.table.replay_table import ReplayTable
 
         how = showing(settings, ui, pace, bell=False)
-        run(Replaying(replayed, settings, how, seat, "\n".join(verdict)).run())
+        run(ReplayTable(replayed, settings, how, seat, "\n".join(verdict)).run())
     else:
         for line in story(replayed, seat, verdict):
             say(line)
@@ -86,8 +86,8 @@ def replay(
     raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
 
 
-def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
-    """Verify a file, and return its path and the match in it.
+def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, Replay]:
+    """Verify a file, and return its path, its bytes, and the match in them.
 
     :raises Failure: if it cannot be read or holds none.
     """
@@ -103,19 +103,19 @@ def _open(name: str, settings: Settings, as_json: bool) -> tuple[Path, Replay]:
         ) from None
     examined = examine(data)
     report = Report(path, examined.verdict)
-    if examined.record is not None:
-        return path, Replay(examined, path)
+    if examined.history is not None:
+        return path, data, Replay(examined, path)
     if examined.verdict.verdict in (Judgement.ALTERED, Judgement.OTHER_VERSION):
         if as_json:
             print(json.dumps(report.to_json()))
         complain("\n".join(describe(report)))
         raise typer.Exit(report.code)
     hint = f"What it proves: {command_line('verify', str(path))}"
-    raise Failure(f"{escape(str(path))} is a proof of misconduct: it holds no match to look at.", hint=hint)
+    raise Failure(f"{shown_path(path)} is a proof of misconduct: it holds no match to look at.", hint=hint)
 
 
 def _seat(replayed: Replay, wanted: str) -> int:
-    """Return the seat with whose eyes the match is to be seen.
+    """Return the seat whose view of the match the reader wants.
 
     :raises typer.BadParameter: if nobody is meant, or several.
     """
@@ -131,7 +131,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
     """Yield the whole match in plain sentences, an empty line before each round."""
     from cli.table.board import Board
     from cli.table.pace import beats
-    from cli.table.replaying import look_back
+    from cli.table.replay_table import look_back
     from p2pdice import RoundStarted
     from protocol.events import Happened
 
@@ -148,7 +148,7 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
 
 
 def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
-    """Yield the whole match as NDJSON: the verdict, then what happened."""
+    """Yield the whole match as NDJSON: the verdict, then the events."""
     from cli.table.board import Board
     from cli.text.event_json import VERDICT, event_line
     from cli.text.hindsight import weigh

@@ -9,14 +9,16 @@ import typer
 
 from cli.bots.crew import Crew, Recruit, at_home, hired, recalled
 from cli.commands.nickname import nickname
+from cli.exits import Failure
 from cli.front import application
-from cli.settings import Settings
+from cli.render import command_line
+from cli.settings import Settings, home_words
 from cli.table.play import Company, InterfaceOption, PortOption, open_again, play, rejoin, table_of
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 
 if TYPE_CHECKING:
-    from protocol import Node, StoredMatch
+    from protocol import Home, Node, StoredMatch
 
 EPILOG: Final = """\b
 Examples:
@@ -62,6 +64,8 @@ def resume(
         crew = at_home(node.home, stored)
         node.party = crew.party(node.identity.public)
         await node.resume(stored.match.hex())
+        if stored.over and node.match is not None and node.match.is_confirmed:
+            raise _over(node.home, stored)
 
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
         return recalled(node, crew)
@@ -73,9 +77,9 @@ def resume(
 
         before = node.match or node.former
         assert before is not None
-        await open_again(node, table_of(before, stored.table), wish)
+        await open_again(node, table_of(before, stored.table_name), wish)
         keys = [Identity.load_or_create(bot.home)[0] for bot in crew.bots]  # before their homes are removed
-        recruits = [Recruit(bot.name, key, bot.command) for bot, key in zip(crew.bots, keys, strict=True)]
+        recruits = [Recruit(bot.name, key, bot.command, bot.level) for bot, key in zip(crew.bots, keys, strict=True)]
         return lambda node: hired(node, recruits)
 
     how = showing(settings, ui, pace, bell)
@@ -90,6 +94,14 @@ def resume(
         company=company,
         again=again,
     )
+
+
+def _over(home: Home, stored: StoredMatch) -> Failure:
+    """Return the failure for a match that is over: who won, and how to look back at it."""
+    match = listed(home, [stored], [stored])[0]
+    words = (match.name, *home_words(home.path))
+    choices = [(command_line("replay", *words), "See it again"), (command_line("verify", *words), "Verify it")]
+    return Failure(f"{match.name} is over{match.won}.", choices=choices)
 
 
 def _list(settings: Settings, as_json: bool) -> None:

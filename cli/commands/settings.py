@@ -1,4 +1,4 @@
-"""``p2pdice settings``: what holds for every match on this machine."""
+"""``p2pdice settings``: the settings for every match on this machine."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
 from cli.preferences import SETTINGS, File, Settled, file_path, settled, typed, unknown_setting
-from cli.render import command_line, escape, sentence
+from cli.render import command_line, escape, sentence, shown_path
 from cli.settings import COLOR_VARIABLE, Settings
 
-EPILOG: Final = """\b
+EXAMPLES: Final = """\b
 Examples:
   p2pdice settings                 your settings, and where each comes from
   p2pdice settings set name Ada    your nickname, unless --name says another
   p2pdice settings set ui line     a table line by line, for a screen reader
   p2pdice settings set pace 0.5    bots play twice as fast; 0: at once
   p2pdice settings unset name      back to the default
-
-\b
+"""
+VALUES: Final = """\b
 name    your nickname (default: your login name)
 ui      screen, or line: how a table is shown (default: screen, if it can be)
 pace    a number from 0 to 10: how slowly moves are shown (default: 1)
 bell    true or false: ring when it is your turn (default: true)
 color   auto, dark, light or none: your terminal's background (default: auto)
 """
+EPILOG: Final = f"{EXAMPLES}\n{VALUES}"
 
 app = application()
 
@@ -54,7 +55,7 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         return
     for each in found:
         say(f"{each.key:5}  {_shown(each):8}  {_source(each)}; {SETTINGS[each.key].meaning}")
-    say(f"The file: {escape(str(path))}" + ("" if path.exists() else " (not created yet)"))
+    say(f"The file: {shown_path(path)}" + ("" if path.exists() else " (not created yet)"))
     print(f"Change one with:\n    {command_line('settings', 'set', 'pace', '0.5')}")
 
 
@@ -72,7 +73,7 @@ def _source(each: Settled) -> str:
     return "from the file" if each.source == "file" else "default"
 
 
-@app.command("set")
+@app.command("set", epilog=EPILOG)
 def put(
     key: KeyArgument,
     value: Annotated[str, typer.Argument(metavar="VALUE", show_default=False)],
@@ -86,7 +87,7 @@ def put(
     print(f"{key} is {_shown(Settled(key, checked, 'file'))} from now on.")
 
 
-@app.command()
+@app.command(epilog=EXAMPLES)
 def unset(key: KeyArgument) -> None:
     """Remove a setting from the file: its default applies again."""
     file = File.read()

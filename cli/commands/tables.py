@@ -1,4 +1,4 @@
-"""``p2pdice tables``: what is advertised on the network."""
+"""``p2pdice tables``: the tables that are advertised on the network."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from cli.commands.waiting import waiting
-from cli.exits import ExitCode, Failure
+from cli.exits import Failure, code_of
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, sentence
+from cli.render import command_line, sentence, shown
 from cli.table.play import InterfaceOption, run
 from cli.text.tables_shown import Listed, changes, data, describe, listed
 
@@ -76,11 +76,11 @@ async def _watch(interface: str | None, as_json: bool) -> None:
 
 
 class Found(NamedTuple):
-    """What a look around has found."""
+    """The result of a look around."""
 
     now: tuple[Sighting, ...]
     told: tuple[Sighting, ...]
-    """Also what was told of tables before that changed, or was withdrawn."""
+    """All records, those included that were changed or withdrawn later."""
 
 
 async def look_around(interface: str | None) -> Found:
@@ -107,6 +107,8 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
         yield discovery
     except DiscoveryUnavailable as error:
         hint = f"Ask the host for the join line, and type: {command_line('join', 'JOIN-LINE')}"
-        raise Failure(sentence(str(error)), hint=hint, code=ExitCode.UNREACHABLE) from None
+        if interface is not None:
+            hint = "Leave --interface away, or name another one."
+        raise Failure(sentence(shown(error.parts)), hint=hint, code=code_of(error)) from None
     finally:
         await discovery.close()

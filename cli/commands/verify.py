@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.boundary import report as report_failure
-from cli.commands.judging import Judged, judges, takes_long
-from cli.commands.progress import Progress
+from cli.commands.judging import Judged, judge, on_all_cores
+from cli.commands.progress import progress_over
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, counted, escape, listing, sentence
+from cli.render import command_line, counted, escape, listing, sentence, shown, shown_path
 from cli.settings import Settings
+from cli.text.narrate import unfamiliar
 from cli.text.transcript_names import named_transcript, words_for
 
 if TYPE_CHECKING:
-    from protocol import Verdict
+    from protocol import Doubt, Person, Verdict
 
 EPILOG: Final = """\b
 Examples:
@@ -38,7 +39,7 @@ Examples:
 \b
 Exit codes: 0 fair, 10 misconduct proven, 11 incomplete, 12 unreadable or
 altered, 13 fair but with claims that cannot be proven, or with a player whom
---trust does not name, 4 of another version of the protocol, 1 a file is
+--trust does not name, 4 written by another protocol version, 1 a file is
 missing or is not a regular file. With several files the worst one counts, in
 the order 10, 12, 4, 1, 11, 13, 0.
 """
@@ -74,17 +75,17 @@ def verify(
     named = [_named(name, settings) for name in files]
     paths = [each for each in named if isinstance(each, Path)]
     reports = []
-    with judges(paths) as judge, _waiting(paths, as_json) as tell:
+    with ExitStack() as stack, on_all_cores(judge, paths) as judged, progress_over(paths, as_json) as tell:
+        remember = _remembering(settings, stack)
         for place, (name, path) in enumerate(zip(files, named, strict=True)):
             tell(f"judging file {place + 1} of {len(files)}")
             try:
                 if not isinstance(path, Path):
                     raise path
-                reports.append(_verify_file(name, path, judge, trusted, as_json))
+                reports.append(_verify_file(name, path, judged, trusted, as_json, remember))
             except OSError as error:
-                complain(
-                    f"{escape(str(path if isinstance(path, Path) else name))}: {sentence(error.strerror or str(error))}"
-                )
+                where = path if isinstance(path, Path) else Path(name)
+                complain(f"{shown_path(where)}: {sentence(error.strerror or str(error))}")
             except Failure as failure:
                 report_failure(failure, sys.stderr)
     if not as_json and any(report.verdict.players for report in reports):
@@ -101,24 +102,14 @@ def verify(
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
 
 
-@contextmanager
-def _waiting(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
-    """Let somebody at a terminal be told what goes on, if it takes more than a moment."""
-    if as_json or not sys.stdout.isatty() or not takes_long(paths):
-        yield lambda _: None
-        return
-    with Progress(sys.stdout) as progress:
-        yield progress.now
-
-
 LIMITS: Final = "No file can show whether its keys belong to different people, or when they played."
 
 
 def _fingerprints(given: Iterable[str]) -> frozenset[str]:
     """Return the fingerprints that somebody typed.
 
-    :raises typer.BadParameter: if one of them is none. An empty text counts too: a script whose variable is unset
-        must not trust everybody.
+    :raises typer.BadParameter: if one of them is not a fingerprint. Nor is an empty text: a script whose variable is
+        unset must not trust everybody.
     """
     from protocol import parse_fingerprint
 
@@ -148,8 +139,63 @@ CODES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Acquaintance:
+    """A player of whom the reader's home knows something from other matches."""
+
+    name: str
+    """As in the file."""
+    person: Person
+    doubt: Doubt
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as ``--json`` prints it."""
+        namesakes = [{"name": each.name, "fingerprint": each.fingerprint} for each in self.doubt.namesakes]
+        return {
+            "fingerprint": self.person.fingerprint,
+            "trusted": self.person.is_trusted,
+            "matches": self.person.matches,
+            "known_as": list(self.doubt.known_as),
+            "namesakes": namesakes,
+        }
+
+
+def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tuple[Acquaintance, ...]]:
+    """Return a function that finds the players of a file whom the reader's home knows. Without a store it knows nobody.
+
+    :param stack: keeps the store open.
+    """
+    from protocol import Home, StoreError
+    from protocol.storage import archive
+
+    home = Home(settings.home)
+    if not home.store.exists():
+        return lambda _: ()
+    try:
+        store = stack.enter_context(archive.read_store(home))
+        own = archive.own_fingerprint(home, store)
+    except StoreError as error:
+        complain(f"Nobody can be recognised: {sentence(shown(error.parts))}")
+        return lambda _: ()
+
+    def remember(verdict: Verdict) -> tuple[Acquaintance, ...]:
+        match = bytes.fromhex(verdict.match or "")
+        known = (
+            Acquaintance(name, store.people.person(key, match), store.people.doubt(key, name, match))
+            for name, key in zip(verdict.players, verdict.fingerprints, strict=True)
+            if key != own
+        )
+        try:
+            return tuple(each for each in known if each.person.names or each.person.is_trusted or any(each.doubt))
+        except StoreError as error:
+            complain(f"Nobody can be recognised: {sentence(shown(error.parts))}")
+            return ()
+
+    return remember
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """What is told about one file."""
+    """The report on one file."""
 
     path: Path
     verdict: Verdict
@@ -157,6 +203,8 @@ class Report:
     """When the file was last modified, in local time; it is not signed."""
     strangers: tuple[str, ...] = ()
     """Fingerprints of players that --trust does not name; empty without that option."""
+    people: tuple[Acquaintance, ...] = ()
+    """The players whom the reader's home knows, or whose names it knows."""
     is_kept: bool = False
     """It is one of the reader's own, and was named by its match."""
 
@@ -178,6 +226,7 @@ class Report:
             **self.verdict.to_json(),
             "date": self.date,
             "untrusted": list(self.strangers),
+            "people": [each.to_json() for each in self.people],
         }
 
 
@@ -190,15 +239,20 @@ def _named(name: str, settings: Settings) -> Path | Failure | OSError:
 
 
 def _verify_file(
-    name: str, path: Path, judge: Callable[[Path], Judged], trusted: frozenset[str] | None, as_json: bool
+    name: str,
+    path: Path,
+    judged: Callable[[Path], Judged],
+    trusted: frozenset[str] | None,
+    as_json: bool,
+    remember: Callable[[Verdict], tuple[Acquaintance, ...]],
 ) -> Report:
-    """Judge a file and tell.
+    """Judge a file and print the report.
 
     :raises OSError: if it cannot be read.
     """
-    verdict, modified = judge(path)
+    verdict, modified = judged(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    report = Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name))
+    report = Report(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
     if as_json:
         print(json.dumps(report.to_json()), flush=True)
     else:
@@ -215,6 +269,8 @@ def _date(seconds: float) -> str | None:
 
 def describe(report: Report) -> list[str]:
     """Return a report in lines: the verdict, why, who played, how much was checked."""
+    from protocol.events import PlayerInfo
+
     verdict = report.verdict
     culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_identity})"
     head = {
@@ -223,16 +279,24 @@ def describe(report: Report) -> list[str]:
         "incomplete": "INCOMPLETE.",
         "altered": "UNREADABLE OR ALTERED; this blames nobody.",
         "unproven": "FAIR, but with claims that cannot be proven.",
-        "other version": "OF ANOTHER VERSION.",
+        "other version": "ANOTHER PROTOCOL VERSION.",
     }[verdict.verdict]
-    step = "" if verdict.step is None else f" Found at step {verdict.step}."
-    lines = [sentence(escape(verdict.reason)) + step]
+    lines = [sentence(escape(verdict.reason))]
     if verdict.match is not None:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
         if report.date is not None:
             date = report.date[:16].replace("T", " ")
             lines.append(f"File last modified {date}; this is no evidence, as dates are not signed.")
     lines += _players(report)
+    lines += [
+        unfamiliar(
+            PlayerInfo(each.name, each.person.fingerprint),
+            each.doubt.known_as,
+            [PlayerInfo(other.name, other.fingerprint) for other in each.doubt.namesakes],
+        )
+        for each in report.people
+        if any(each.doubt)
+    ]
     if verdict.alike:
         alike = listing([escape(name) for name in verdict.alike])
         lines.append(f"Names that are easily confused: {alike}. Only the fingerprints tell them apart.")
@@ -247,8 +311,10 @@ def _players(report: Report) -> Iterator[str]:
     """Yield a line for each player: name, fingerprint, whether they won, whether the reader trusts them."""
     verdict = report.verdict
     names = [escape(name) for name in verdict.players]
+    trusted = {each.person.fingerprint for each in report.people if each.person.is_trusted}
     width = max(map(len, names), default=0)
-    for shown, fingerprint in zip(names, verdict.fingerprints, strict=True):
+    for name, fingerprint in zip(names, verdict.fingerprints, strict=True):
         notes = ["won"] if fingerprint in verdict.winner_identities else []
+        notes += ["trusted"] if fingerprint in trusted and fingerprint not in report.strangers else []
         notes += ["NOT TRUSTED"] if fingerprint in report.strangers else []
-        yield f"  {shown.ljust(width)}  {fingerprint}" + (f"  {', '.join(notes)}" if notes else "")
+        yield f"  {name.ljust(width)}  {fingerprint}" + (f"  {', '.join(notes)}" if notes else "")

@@ -9,11 +9,13 @@ import typer
 
 from cli.commands.matches import opened
 from cli.commands.nickname import NameOption, nickname
+from cli.commands.own_match import own_match, way_back
 from cli.commands.picking import pick_one
 from cli.commands.tables import Found, look_around
 from cli.commands.waiting import place_in, shown, waiting
 from cli.exits import ExitCode, Failure
 from cli.front import application
+from cli.passphrases import unlocked
 from cli.render import command_line
 from cli.settings import Settings
 from cli.table.play import InterfaceOption, alone, rejoin, run, sit
@@ -52,7 +54,7 @@ def watch(
     Your own program checks every signature, commitment and die. You need not trust any player, and you see no dice
     before their cups are opened. At the end you have the same transcript as the players. Your program follows one of
     the players; if that player leaves, it follows another. When the match is over, type "again" to sit down for the
-    next one; --name and --bell are for that.
+    next one; --name and --bell apply from then on.
 
     TABLE is a name, HOST:PORT or a join line, as for join; MATCH the first digits of a match's id.
     """
@@ -62,7 +64,7 @@ def watch(
     home = Home(settings.private_home())
     if home.store.exists():
         with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
-            pass  # nobody is to choose a match first, and be refused then
+            pass  # so that nobody is refused only after they have chosen a match
     target = place_in(table) if table is not None else _choose(asyncio.run(look_around(interface))).advertisement.id
     run(_look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
 
@@ -74,8 +76,11 @@ async def _look_on(settings: Settings, target: str, name: str, interface: str | 
 
     home = settings.private_home()
     open_log(home)
-    node = await Node.open(home, name, interface=interface)
+    me = unlocked(home)
+    node = await Node.open(home, name, interface=interface, identity=me)
     try:
+        if (own := own_match(node, target)) is not None and ":" not in target:
+            raise Failure("This is your own match.", choices=[way_back(node, own)])
         async with waiting(f"Looking for {shown(target)}."):
             await node.watch(target)
         if how is None:

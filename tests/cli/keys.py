@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from cli.table.palette import ASCII, PICTURES
@@ -98,13 +99,13 @@ class KeyPlayer(Terminal):
         self._answered = self._rung()
         self.type(ENTER)
 
-    def bid_lowest(self) -> str:
-        """Make the first bid that an arrow comes to, and return it."""
+    def make_first(self) -> str:
+        """Make the first move that an arrow comes to, and return it: the lowest bid, if there is one."""
         self.type(RIGHT)
-        self.wait_for(lambda: re.fullmatch(rf"{PROMPT} \d+x\d", self.last_line()), "a bid in the line")
-        bid = self.last_line().removeprefix(PROMPT).strip()
+        self.wait_for(lambda: len(self.last_line()) > len(PROMPT), "a move in the line")
+        move = self.last_line().removeprefix(PROMPT).strip()
         self.enter()
-        return bid
+        return move
 
     def bid_beyond_the_dice(self, bid: str) -> None:
         """Make a bid on more dice than there are, which has to be typed twice."""
@@ -113,6 +114,22 @@ class KeyPlayer(Terminal):
         self.type(bid)
         self.until_last_line(f"{PROMPT} {bid}")
         self.enter()
+
+    def play_with_keys(self, look: Callable[[], None] = lambda: None) -> None:
+        """Call whatever is bid, and else make the first move that an arrow comes to, until a match is over.
+
+        :param look: called at each question, before it is answered.
+        """
+        self.wait_for(lambda: not self.is_over(), "a match")
+        while True:
+            self.wait_for(lambda: self.is_asked() or self.is_over(), "a turn or the end")
+            if self.is_over():
+                return
+            look()
+            if "! liar" in self.said():
+                self.call()
+            else:
+                self.make_first()
 
     def call(self) -> None:
         """Call the bid a lie."""

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from p2pdice import PRESETS, Bid, Die, Event, Liar, Play, Rolled, State, Wager, apply, events, new_match, view
+from p2pdice import (
+    POWERS,
+    PRESETS,
+    Bid,
+    Die,
+    Event,
+    Liar,
+    Play,
+    Power,
+    Rolled,
+    State,
+    Wager,
+    apply,
+    events,
+    new_match,
+    parse_move,
+    view,
+)
 from protocol import RefuseCode
 from protocol import events as node
 
@@ -19,31 +36,31 @@ def bidding() -> State:
     return state
 
 
-LIGHT, DARK, BLUE = Die("light", 0), Die("dark", 1), Die("blue", 2)
+ONE = Die(next(iter(POWERS)), 1)
+
+
+def played(example: str) -> Event:
+    """Return the event of playing a die like this, on another one if it is an answer."""
+    move = parse_move(example)
+    assert isinstance(move, Power)
+    return events.PowerPlayed(0, move.die, ONE if POWERS[move.die.mote].is_answer else move.target)
+
+
 MOTES: tuple[Event, ...] = (
     events.Pledged(("redeemed", "cursed", "redeemed")),
     events.StakesOpened((Wager(100, 1000, 0, 0), Wager(1, 1000, 1, 2), Wager(0, 0, 0, 0))),
-    events.PrizeDrawn("red"),
+    events.PrizeDrawn(ONE.mote),
     events.PhaseBegun("sunset", 1),
     events.PhaseBegun("night", 1),
     events.PhaseBegun("sunrise", 1),
-    events.PowerPlayed(0, LIGHT, DARK),
-    events.PowerPlayed(1, Die("grey", 1), None),
-    events.PowerPlayed(1, Die("neutral", 1), LIGHT),
-    events.PowerPlayed(2, BLUE, DARK),
-    events.PowerPlayed(1, Die("red", 0), 0),
-    events.PowerPlayed(1, DARK, LIGHT),
+    *(played(power.example) for power in POWERS.values()),
     events.Passed(0),
-    events.ImmunityGained(0),
     events.AccusationVoid(1, 0),
-    events.PowerStopped(2, DARK),
-    events.PowerFailed(1, DARK),
-    events.PlayerBlocked(0, 1, 3, "cursed"),
-    events.BlockEnded(0, 1, "cursed"),
-    events.DieDestroyed(1, LIGHT),
-    events.DieLost(1, 3, DARK),
-    events.DieGained(0, 1, DARK),
-    events.TwinSoulJoined(1, DARK, "light", "Eclipse"),
+    events.PowerFailed(1, ONE),
+    *(event for power in POWERS.values() for event in power.events),
+    events.DieLost(1, 3, ONE),
+    events.DieGained(0, 1, ONE),
+    events.TwinSoulJoined(1, ONE, "prize", "Name"),
     events.TicketsEarned("cursed", (1,)),
     events.TicketsEarned("redeemed", (0, 2)),
     events.TicketsEarned("redeemed", ()),
@@ -98,6 +115,18 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
             seats=2,
             ruleset=PRESETS["classic"],
         ),
+        node.TableOpened(
+            name,
+            f"192.0.2.1:7000/{FINGERPRINT}",
+            (),
+            True,
+            code="417-tiger-olive",
+            seats=2,
+            ruleset=PRESETS["classic"],
+        ),
+        node.CodeMade("417-tiger-olive"),
+        node.CodeTried(2),
+        node.CodeTried(0),
         node.TableMoved(name, f"192.0.2.1:7000/{FINGERPRINT}"),
         node.TableJoined(name, peer, PRESETS["classic"], 3),
         node.TableWatched(name, peer, PRESETS["classic"], 3),
@@ -110,6 +139,9 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.AwaitingHost(peer, "full", 20.0),
         node.AwaitingHost(peer, "playing", 20.0),
         node.AwaitingHost(None, "there", 20.0),
+        node.AgainAsked(peer),
+        node.Unfamiliar(peer, (name, "Bo"), ()),
+        node.Unfamiliar(peer, (), (peer,)),
         node.MatchFormed(MATCH),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state),
         node.MatchStarted(MATCH, PRESETS["perudo"], players, 0, state, resumed=True, table=name),
@@ -137,8 +169,8 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.TakenBack(state),
         node.Misbehaved(peer, 7, reason),
         node.Misbehaved(peer, 7, reason, Path("proofs", "x.p2pdice")),
-        node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
-        node.MatchOver(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
+        node.MatchResult(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=True),
+        node.MatchResult(MATCH, ((0,), (1,), (2,)), players, Path("matches", "x.p2pdice"), confirmed=False),
         node.Said(me, "well played"),
         node.Said(peer, reason),
         node.Stopped(reason),

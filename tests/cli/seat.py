@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.programs import MODULE, Program, side_by_side
 
 TURN = "Your turn: "
 OVER = "The match is over: "
+
+
+def bold(question: str) -> str:
+    """Answer a turn: open with one two, and call whatever is bid."""
+    return "1x2" if "open the round" in question else "liar"
 
 
 class SeatedPlayer(Program):
@@ -46,10 +52,10 @@ class SeatedPlayer(Program):
 
         return self.wait_for(found, " or ".join(map(repr, texts)))
 
-    def play_to_the_end(self) -> None:
-        """Open with one two, call whatever is bid, until the match is over."""
+    def play_to_the_end(self, answer: Callable[[str], str] = bold) -> None:
+        """Answer all turns until the match is over."""
         while not (line := self._unanswered or self.until(TURN, OVER)).startswith(OVER):
-            self.type("1x2" if "open the round" in line else "liar")
+            self.type(answer(line))
 
     def finish(self) -> tuple[int, str]:
         """Wait for the end; return the exit code and all output."""

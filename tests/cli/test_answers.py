@@ -11,8 +11,8 @@ import pytest
 from cli.settings import Settings
 from cli.table import answers
 from cli.table.face import Face
-from cli.table.pieces import lobby
-from cli.table.table import Table as PlayerTable
+from cli.table.lobby import lobby
+from cli.table.player_table import PlayerTable
 from p2pdice import PRESETS, Stake, new_match, view
 from protocol import events as node
 from tests.cli.paper import Paper
@@ -25,8 +25,8 @@ ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("hello", "'hello' is no command. Type help for a list."),
-        ("conced", "'conced' is no command. Did you mean concede?"),
+        ("hello", "'hello' is not a command. Type help for a list."),
+        ("conced", "'conced' is not a command. Did you mean concede?"),
         ("3x3", "It is not your turn yet: Ben must answer first."),
         ("three threes", "It is not your turn yet: Ben must answer first."),
         ("liar!", "It is not your turn yet: Ben must answer first."),
@@ -44,7 +44,7 @@ def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then()
     table = Table(is_interactive=True, is_my_turn=False)
     table.line._again = again
     table.line.take(OVER)
-    assert table.types("hello") == ["'hello' is no command. Type again, quit, say or help."]
+    assert table.types("hello") == ["'hello' is not a command. Type again, quit, say or help."]
     assert table.types("3x3") == ["The match is over. Type again, quit, say or help."]
 
 
@@ -66,28 +66,60 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     assert paper.said == ["You stake 50; waiting for Ben."]
 
 
-def test_who_watches_is_told_that_stakes_are_chosen() -> None:
+def test_a_spectator_is_told_that_stakes_are_chosen() -> None:
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     table = Table()
     table.line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), None, new_match(ruleset, 2)))
     assert answers.whose_turn(table.line.board) == "everybody stakes in secret"
 
 
-def test_who_is_asked_whether_to_give_up_is_told_what_that_means_until_they_say_yes_or_no() -> None:
+def test_the_question_about_giving_up_is_explained_until_it_is_answered_yes_or_no() -> None:
     table = Table(is_interactive=True)
-    means = (
-        "If you give up, you are out of this match at once and cannot come back. The others play on if two are left."
-    )
+    means = "If you give up, you lose this match. You cannot take it back."
     assert table.types("concede") == [means]
     assert table.types("concede") == [means]
     assert table.types("3x3") == [means]
-    assert table.line.prompt() == "give up this match? yes or no> "
+    assert table.line.prompt() == "give up? yes or no> "
     assert table.types("n") == ["You play on."]
     table.types("concede", "y")
     assert (table.conceded, table.played) == (1, [])
 
 
-def test_who_has_bots_in_all_other_seats_is_not_told_how_others_join() -> None:
+def test_a_player_who_gives_up_out_of_turn_is_told_whose_move_comes_first() -> None:
+    said = Table(is_interactive=True, is_my_turn=False)
+    state = said.line.board.state
+    assert state is not None
+    said.line.board.state = state._replace(turn=1)
+    assert said.types("concede") == [
+        "If you give up, you lose this match. You cannot take it back. It counts as soon as Ben has moved."
+    ]
+
+
+def test_own_bots_that_leave_after_a_match_are_not_worth_a_word() -> None:
+    table = Table()
+    table.line.board.over = cast("Any", SimpleNamespace())
+    table.paper.said.clear()
+    table.line.bots = frozenset({BEN.fingerprint})
+    table.line.take(node.PeerLost(BEN, left_on_purpose=True))
+    assert not table.paper.said
+    table.line.bots = frozenset()
+    table.line.take(node.PeerLost(BEN, left_on_purpose=True))
+    assert table.paper.said == ["Ben has left the table."]
+
+
+def test_bots_that_leave_after_a_match_are_news_to_a_host_only() -> None:
+    table = Table()
+    table.line.board.over = cast("Any", SimpleNamespace())
+    table.paper.said.clear()
+    bot = node.PlayerInfo("Cleo (Zoe's bot)", "5555-6666")
+    table.line.take(node.PeerLost(bot, left_on_purpose=True))
+    assert not table.paper.said
+    table.line.board.join_line = "192.0.2.1:7000/KEY"
+    table.line.take(node.PeerLost(bot, left_on_purpose=True))
+    assert table.paper.said == ["Cleo (Zoe's bot) has left the table."]
+
+
+def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> None:
     table = Table()
     table.line.bots = frozenset({"3333-4444"})
     table.paper.said.clear()

@@ -8,18 +8,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from cli.bots.bot import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, PlayerBot, ProgramBot
-from cli.bots.local_match import rehearse
+from cli.bots.bot import PlayerBot
+from cli.bots.local_match import SharedDice, rehearse
 from cli.bots.ndjson import LINE_BYTES
+from cli.bots.program_bot import HELLO_SECONDS, LATE_IN_A_ROW, MOVE_MS, STARTS, VERSION, ProgramBot
+from cli.bots.programs import _LOGGED_BYTES, GRACE
 from p2pdice import Move, View
+from p2pdice.moves import MAX_QUANTITY
 from p2pdice.players import Player
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import rules
-from tests.programs import PATIENCE, ROOT, environment
+from tests.programs import PATIENCE, ROOT
 from tests.tiers import thoroughly
 
 GUIDE = (ROOT / "docs" / "bots.md").read_text(encoding="utf-8")
@@ -54,7 +56,7 @@ async def test_the_session_of_the_guide_is_what_the_example_says_and_hears(tmp_p
     bot = ProgramBot([sys.executable, str(listener), str(heard), sys.executable, str(EXAMPLE)], move_ms=20_000)
     await bot.open()
     try:
-        await rehearse(rules("classic", dice="1"), [bot, PlayerBot("Ada", Cautious())], Random(12))
+        await rehearse(rules("classic", dice="1"), [bot, PlayerBot("Ada", Cautious())], SharedDice("1"))
     finally:
         await bot.close()
     assert not bot.faults
@@ -73,11 +75,19 @@ def test_the_example_of_the_guide_is_the_file() -> None:
 
 
 def test_the_numbers_of_the_guide_are_those_of_the_code() -> None:
-    assert f"{MOVE_MS} milliseconds" in GUIDE
-    assert f"{HELLO_SECONDS:.0f} seconds" in GUIDE
-    assert f"{LINE_BYTES} bytes" in GUIDE
+    prose = " ".join(GUIDE.split())
+    assert f"at most {MOVE_MS} milliseconds" in prose
+    assert f"at once, within {HELLO_SECONDS:.0f} seconds" in prose
+    assert f"longer than {LINE_BYTES} bytes" in prose
+    assert f"(the first {_LOGGED_BYTES // 1024} KiB of it)" in prose
+    assert GRACE == 0.5
+    assert "A program that has not ended half a second later is killed" in prose
+    assert STARTS == 2
+    assert "A program that crashed is started again once" in prose
+    assert f"legal, too, up to {MAX_QUANTITY}." in prose
+    assert f"| `version` ({VERSION})," in prose
     assert LATE_IN_A_ROW == 3
-    assert "three late answers in a row" in GUIDE
+    assert "three late answers in a row" in prose
 
 
 @pytest.mark.parametrize(
@@ -93,17 +103,56 @@ def test_the_examples_conform(p2pdice: Run, command: list[str]) -> None:
     assert json.loads(done.stdout)["bot"] == Path(command[1]).stem
 
 
-def test_programs_can_be_matched_by_a_script(tmp_path: Path) -> None:
-    python = f'"{sys.executable}"'
+def test_the_arena_of_the_guide_runs(p2pdice: Run) -> None:
+    done = p2pdice("arena", "odds", f'"{sys.executable}" "{EXAMPLE}"', "--games", "4", "--move-ms", "20000", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [bot["faults"] for bot in json.loads(done.stdout)["bots"]] == [{}, {}]
+
+
+CLAIMS = [
+    tuple(cell.strip() for cell in line.strip("| ").split("|"))
+    for line in GUIDE.partition("| preset | players | beside |")[2].partition("\n\n")[0].splitlines()[2:]
+]
+"""The rows of the table that says who beats whom."""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(claim, marks=[pytest.mark.thorough] if number % 8 else [], id=" ".join(claim[:3]))
+        for number, claim in enumerate(CLAIMS)
+    ],
+)
+def test_a_claim_about_the_levels_can_be_repeated_by_its_command(here: Run, claim: tuple[str, ...]) -> None:
+    preset, players, beside, _, won, interval, fair, *_, command = claim
+    low = float(interval.split("–")[0])
+    assert low > float(fair), "the claim itself: more than a fair share, for sure"
+    assert low < float(won)
+    words = command.strip("`").split()
+    done = here(*words[1:], "--games", players, "--jobs", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    table = next(each for each in json.loads(done.stdout)["tables"] if each["bot"] == "mind")
+    assert (table["rules"], table["games"]) == (preset, int(players))
+    assert table["seats"] == ["mind", *[beside] * (int(players) - 1)]
+    assert table["fair"] == pytest.approx(float(fair) / 100, abs=0.001)
+
+
+def test_the_commands_of_the_claims_play_as_many_games_as_the_claims() -> None:
+    assert len(CLAIMS) >= 21
+    for preset, players, beside, games, *_, command in CLAIMS:
+        assert command == (
+            f"`p2pdice arena mind {beside} --gauntlet --rules {preset} --players {players} --games {games}`"
+        )
+
+
+def test_the_example_that_learns_learns() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "bot_match.py"), "--games", "4", f"{python} {EXAMPLE}", "house"],
-        env=environment(tmp_path),
+        [sys.executable, str(ROOT / "examples" / "learn.py"), "--matches", "500"],
         capture_output=True,
         text=True,
         check=True,
         timeout=PATIENCE,
     )
-    lines = done.stdout.splitlines()
-    assert len(lines) == 2
-    assert sum(int(line.split()[0]) for line in lines) == 4
-    assert all(" of 4 games, 0 faults: " in line for line in lines)
+    won = re.search(r"it wins (\d+)% of 50 matches", done.stdout)
+    assert won is not None
+    assert int(won[1]) > 70

@@ -55,14 +55,14 @@ def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, here: Ru
     assert host.finish()[0] == 0
     code, told = bot.finish()
     assert code == 0
-    assert "Bot bids" in told or "Bot calls" in told or "Bot sides" in told
-    assert told.splitlines()[-1].startswith("Bot was asked for ")
-    assert told.endswith("and made no fault.")
+    assert any(f"Bot (bot) {does}" in told for does in ("bids", "calls", "sides"))
+    assert told.splitlines()[-1].startswith("Bot (bot) was asked for ")
+    assert told.endswith(", without a fault.")
     assert here("verify", str(transcript(told))).returncode == ExitCode.DONE
     wait_until_gone(*pids(tmp_path))
 
 
-def test_what_a_bot_sees_and_does_wrong_is_ndjson_for_who_asks(sit: Sit, tmp_path: Path) -> None:
+def test_with_json_a_bot_tells_its_events_and_faults_as_ndjson(sit: Sit, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--set", "dice=1")
     command = program(tmp_path, "wrong", "for turn in listen(): move(turn, '\\x1b[2J')")
     bot = sit("Bot", "bot", join_line(host), "--json", "--name", "Bot", "--", *command)
@@ -72,7 +72,7 @@ def test_what_a_bot_sees_and_does_wrong_is_ndjson_for_who_asks(sit: Sit, tmp_pat
     lines = [json.loads(line) for line in told.splitlines()]
     faults = [line for line in lines if line["type"] == "BotFault"]
     assert faults
-    assert set(faults[0]) == {"type", "sentence", "kind", "faults"}
+    assert set(faults[0]) == {"type", "sentence", "bot", "kind", "faults"}
     assert (faults[0]["kind"], faults[0]["faults"]) == ("illegal", 1)
     assert lines[-1]["type"] == "BotDone"
     assert lines[-1]["faults"] == {"illegal": len(faults)}
@@ -103,7 +103,7 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: 
     bots = [part for name, text in kinds.items() for part in ("--bot", as_text(program(tmp_path, name, text)))]
     host = sit("Ada", "host", "--name", "Ada", *options, "--bots", "1", *bots)
     if "motes" in options:
-        assert host.until("Pledged are ").endswith(" and you to Cursed.")
+        assert host.until(" pledged to ").endswith(" and you to Cursed.")
         host.until("Your turn: stake")
         host.type("stake 10")
     host.until("You roll")
@@ -113,7 +113,7 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: 
     assert code == 0, told
     summaries = [line for line in told.splitlines() if "was asked for" in line]
     assert len(summaries) == len(kinds)
-    assert any("no fault" not in line for line in summaries)
+    assert any("without a fault" not in line for line in summaries)
     assert any(" (bot) " in line and " so far)." in line for line in told.splitlines())
     assert here("verify", str(transcript(told))).returncode == ExitCode.DONE
     wait_until_gone(*pids(tmp_path))
@@ -121,11 +121,11 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_bot_ends_with_whoever_runs_it(sit: Sit, tmp_path: Path, how: str) -> None:
+def test_a_program_ends_with_the_command_that_runs_it(sit: Sit, tmp_path: Path, how: str) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3")
     command = program(tmp_path, "stubborn", STUBBORN)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--", *command)
-    host.until("Bot joins")
+    host.until("Bot (bot) joins")
     bot.process.send_signal(getattr(signal, how))
     assert bot.finish()[0] == ExitCode.INTERRUPTED
     wait_until_gone(*pids(tmp_path))
@@ -159,8 +159,8 @@ def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path:
     [
         (("--bot", ""), "the program is missing"),
         (("--bot", "'x"), "cannot be read"),
-        (("--bot", "a", "--bot", "b", "--seats", "2"), "2 bots and you need at least 3 seats"),
-        (("--bots", "9", "--bot", "a"), "10 bots and you need at least 11 seats"),
+        (("--bot", "a", "--bot", "b", "--seats", "2"), "With 2 bots you need at least 3 seats"),
+        (("--bots", "9", "--bot", "a"), "10 bots leave you no seat: a table has at most ten"),
     ],
 )
 def test_a_host_is_told_what_is_wrong_with_the_bots(here: Run, arguments: tuple[str, ...], complaint: str) -> None:

@@ -14,13 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.bots.bot import STARTS, Fault, PlayerBot, ProgramBot, default_move, fault_sentence, fault_summary
+from cli.bots.bot import PlayerBot, default_move
 from cli.bots.conformance import TABLES
-from cli.bots.local_match import rehearse
+from cli.bots.local_match import SharedDice, rehearse
 from cli.bots.ndjson import LINE_BYTES
+from cli.bots.program_bot import STARTS, Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots.program_reporter import ProgramReporter
 from cli.bots.programs import Program, ProgramError, split_command
 from p2pdice import PRESETS, Expect, Play, Stake, State, apply, new_match, view
-from p2pdice.players import OddsPlayer
+from p2pdice.players import OddsPlayer, Player
+from p2pdice.players.contest import DrawnDice, contest
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
 from tests.programs import ROOT, wait_until_gone
@@ -70,7 +73,9 @@ async def rehearsed(
     bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append)
     await bot.open()
     try:
-        over = await rehearse(rules(ruleset, dice=dice), [bot, PlayerBot("House", OddsPlayer(Random(1)))], Random(2))
+        over = await rehearse(
+            rules(ruleset, dice=dice), [bot, PlayerBot("House", OddsPlayer(Random(1)))], SharedDice("2")
+        )
     finally:
         await bot.close()
     assert over.awaits is Expect.OVER
@@ -87,7 +92,16 @@ async def test_a_program_that_speaks_the_protocol_makes_no_fault(program: Write)
     assert (bot.faults, bot.is_given_up) == (Counter(), True)
     assert bot.moves > 0
     assert bot.name == "odd \\x1b[31m one"
-    assert fault_summary(bot.name, bot).endswith("and made no fault.")
+    assert fault_summary(bot.name, bot).endswith(", without a fault.")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+async def test_bots_play_the_match_that_players_play(name: str) -> None:
+    def players() -> list[Player]:
+        return [OddsPlayer(Random(seat)) for seat in range(3)]
+
+    over = await rehearse(PRESETS[name], [PlayerBot("House", player) for player in players()], DrawnDice(Random(7)))
+    assert over == contest(PRESETS[name], players(), Random(7))
 
 
 LATE, MALFORMED, ILLEGAL, CRASHED = ("late",), ("malformed",), ("illegal",), ("crashed",)
@@ -131,12 +145,12 @@ LATE, MALFORMED, ILLEGAL, CRASHED = ("late",), ("malformed",), ("illegal",), ("c
     ],
     ids=lambda value: None if isinstance(value, tuple) else value[:60],
 )
-async def test_what_a_program_does_wrong_is_counted_and_a_default_is_played(
+async def test_faults_of_a_program_are_counted_and_a_default_is_played(
     program: Write, text: str, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Only who is late on purpose is given little time: machines may be slow.
     move_ms = 250 if "late" in kinds else PATIENT
-    monkeypatch.setattr("cli.bots.bot.HELLO_SECONDS", 2 * move_ms / 1000)
+    monkeypatch.setattr("cli.bots.program_bot.HELLO_SECONDS", 2 * move_ms / 1000)
     bot = await rehearsed(program(text), move_ms=move_ms)
     assert bot.faults
     assert set(bot.faults) <= set(kinds)
@@ -180,7 +194,7 @@ async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monk
     assert set(bot.faults) <= {"late", "crashed"}
 
 
-async def test_who_made_a_fault_is_told_what_was_played(program: Write, tmp_path: Path) -> None:
+async def test_a_program_that_made_a_fault_is_told_the_move_that_was_played(program: Write, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     bot = await rehearsed(
         program(
@@ -379,10 +393,21 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(p2pdice: Run,
     assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played"}
 
 
+def test_sentences_are_broken_between_words_at_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    ProgramReporter("odds15 (bot)", as_json=False).fault(Fault("late", "has not answered in time", 3, "1x1"))
+    assert all(len(line) < 30 for line in capsys.readouterr().out.splitlines())
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
         (("check",), 2, "the program is missing: it comes after --"),
+        (("check", "python3", "odds15.py"), 2, "the program is missing: it comes after --"),
+        (("Friday", "python3", "odds15.py"), 2, "the program is missing: it comes after --"),
         (("Friday",), 2, "the program is missing: it comes after --"),
         (("Friday", "--"), 2, "the program is missing: it comes after --"),
         (("check", "--", "no-such-program"), 1, "The bot's program no-such-program cannot be started"),
@@ -401,7 +426,7 @@ def test_mistakes_are_told_in_a_sentence(p2pdice: Run, arguments: tuple[str, ...
         assert not done.stdout
 
 
-def test_what_a_program_says_last_is_waited_for(p2pdice: Run) -> None:
+def test_the_last_words_of_a_program_are_waited_for(p2pdice: Run) -> None:
     """Its standard error may end after its standard output, always on a busy machine."""
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
     done = p2pdice("bot", "check", "--", sys.executable, "-c", program)

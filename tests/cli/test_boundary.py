@@ -6,14 +6,17 @@ import ast
 import re
 import subprocess
 import sys
+from importlib import import_module
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pkgutil import walk_packages
 
 import pytest
 
+import protocol
 from cli.boundary import as_failure, report
 from cli.exits import ExitCode, Failure
-from protocol import ErrorCode
+from protocol import ErrorCode, PeerError, ProtocolError, RefuseCode
 from protocol.crypto.keys import KeyFileError
 from protocol.node.node import NodeError
 from protocol.storage.archive import find
@@ -52,6 +55,59 @@ def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -
     assert as_failure(ZeroDivisionError("division by zero")) is None
 
 
+HOSTILE = "go away\x1b[2J\u202e"
+ROSTER_INDEX, STEP = 1, 7
+ARGUMENTS: dict[str, tuple[object, ...]] = {
+    "ContradictionError": (None, None, HOSTILE),
+    "MisconductError": (ROSTER_INDEX, STEP, HOSTILE, ()),
+    "NodeError": (ErrorCode.FULL, HOSTILE),
+    "NotAdmittedError": (RefuseCode.VERSION, HOSTILE),
+    "OtherStateError": (),
+    "RefusedError": ("a code of theirs\x1b", HOSTILE),
+    "WordError": (HOSTILE, HOSTILE),
+}
+"""What errors are made of that take more than the parts of their text."""
+
+
+def kinds_of(family: type[ProtocolError]) -> list[type[ProtocolError]]:
+    for module in walk_packages(protocol.__path__, "protocol."):
+        import_module(module.name)
+    return [family, *(each for kind in family.__subclasses__() for each in kinds_of(kind))]
+
+
+@pytest.mark.parametrize("kind", kinds_of(ProtocolError), ids=lambda kind: kind.__name__)
+def test_every_error_of_the_protocol_is_a_sentence_and_an_exit_code_with_the_words_of_peers_escaped(
+    kind: type[ProtocolError],
+) -> None:
+    failure, told = as_failure(kind(*ARGUMENTS.get(kind.__name__, (HOSTILE,)))), StringIO()  # type: ignore[arg-type]
+    assert failure is not None
+    assert failure.code in set(ExitCode) - {ExitCode.DONE}
+    report(failure, told)
+    assert all(line.isprintable() and line.endswith(".") for line in told.getvalue().splitlines())
+    assert kind.__name__ in ("OtherStateError",) or "o away\\x1b[2J\\u202e." in told.getvalue()
+
+
+def test_an_error_without_a_text_is_still_a_sentence() -> None:
+    failure = as_failure(PeerError())
+    assert failure is not None
+    assert failure.what == "PeerError."
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (PureWindowsPath(r"C:\Users\Ada\store.sqlite3"), r"C:\Users\Ada\store.sqlite3"),
+        (PureWindowsPath(r"C:\Ada Byron\store.sqlite3"), r'"C:\Ada Byron\store.sqlite3"'),
+        (PurePosixPath("/srv/ada byron/store.sqlite3"), "'/srv/ada byron/store.sqlite3'"),
+    ],
+)
+def test_a_path_in_an_error_of_the_protocol_can_be_copied(path: PurePath, shown: str) -> None:
+    r"""Each backslash was shown as ``\x5c``, and spaces ended a word of the shell."""
+    failure = as_failure(NodeError(ErrorCode.FAILED, StoreError("cannot use ", path, f": {HOSTILE}").parts))
+    assert failure is not None
+    assert failure.what == rf"Cannot use {shown}: go away\x1b[2J\u202e."
+
+
 def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
     failure = as_failure(NodeError(ErrorCode.REFUSED, "go away\x1b[2J\u202e", "or\x07 else"))
     assert failure is not None
@@ -79,7 +135,7 @@ def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
                 assert not re.search("[^`]p2pdice (tables|matches|watch|join|host|resume)", part.value), path
 
 
-def test_what_can_be_typed_is_listed_below_why_and_what_a_peer_wrote_in_it_is_escaped() -> None:
+def test_an_error_lists_the_commands_to_choose_from_with_the_words_of_peers_escaped() -> None:
     choices = (("p2pdice join 192.0.2.1:7000/A", '"Fri\x1b[2Jday", hosted by Ada'), ("p2pdice join x/B", "Eve's"))
     failure, told = as_failure(NodeError(ErrorCode.REFUSED, "two answer", "ask the host", choices)), StringIO()
     assert failure is not None
@@ -108,7 +164,9 @@ def test_what_can_be_typed_is_listed_below_why_and_what_a_peer_wrote_in_it_is_es
         (NodeError(ErrorCode.UNREACHABLE, "nobody's table, it seems"), "Nobody's table, it seems."),
     ],
 )
-def test_what_begins_with_a_path_an_address_or_a_quotation_is_left_as_it_is(error: Exception, what: str) -> None:
+def test_a_sentence_that_begins_with_a_path_an_address_or_a_quotation_gets_no_capital(
+    error: Exception, what: str
+) -> None:
     failure = as_failure(error)
     assert failure is not None
     assert failure.what == what
@@ -157,7 +215,7 @@ def test_an_interrupt_ends_with_130_and_without_a_word(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["--version", "--help", "rules"])
-def test_who_has_read_enough_is_not_told_so(command: str, unbuffered: str, tmp_path: Path) -> None:
+def test_a_reader_that_stops_reading_gets_no_error(command: str, unbuffered: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "p2pdice", command],
         env=environment(tmp_path) | {"PYTHONUNBUFFERED": unbuffered},

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,8 +26,10 @@ from cli.bots.names import bot_nickname, house_names, program_name
 from cli.commands.host import recruits
 from cli.commands.house_bot import house_bot
 from cli.exits import ExitCode
+from cli.levels import Level, dealt
 from cli.settings import Settings
 from p2pdice import PRESETS
+from p2pdice.players import LEVELS, Player
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.events import MatchFormed
@@ -36,7 +39,7 @@ from protocol.node.node import Node
 from protocol.storage import archive
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoredMatch
-from protocol.wire.nicknames import check_nickname
+from protocol.wire.nicknames import check_nickname, is_marked_as_bot
 from tests.cli.conftest import Run
 from tests.cli.seat import TURN, SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
@@ -80,7 +83,7 @@ def keys(folder: Path) -> dict[str, bytes]:
         pytest.param("is killed", marks=pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")),
     ],
 )
-def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
+def test_a_host_who_comes_back_has_the_same_bots_and_the_match_goes_on(
     sit: Sit, here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """They were gone for ever. The program is named as it lies beside the host, who returns from elsewhere."""
@@ -110,12 +113,12 @@ def test_whoever_comes_back_has_the_same_bots_and_the_match_goes_on(
 
 def test_bots_keep_their_keys_through_an_evening(tmp_path: Path) -> None:
     """The score of the evening counts by keys."""
-    (recruit,) = asyncio.run(recruits(1, [], "Zoe", PRESETS["classic"], has_guests=False))
+    (recruit,) = asyncio.run(recruits([Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests=False))
     seats = [crew_of.settle(tmp_path / match, 0, recruit) for match in ("first", "second")]
     assert seats[0].identity == seats[1].identity == Identity.load_or_create(seats[1].home)[0].public
 
 
-def test_who_gives_up_and_is_alone_is_told_how_to_be_done_with_it(
+def test_a_player_alone_who_gives_up_is_told_how_to_end_the_match(
     sit: Sit, p2pdice: Run, tmp_path: Path, unfinished: str
 ) -> None:
     """The bots are gone for ever: it was "not your turn: you are to move", and giving up never ended."""
@@ -206,6 +209,17 @@ def test_a_bot_whose_card_is_damaged_stays_away_and_the_others_come(
     assert f"A bot cannot come back: {first / 'bot.json'} is unreadable" in capsys.readouterr().err
 
 
+def test_a_bot_comes_back_with_the_level_that_it_had(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
+    home, _, unfinished = match
+    _, second = homes(tmp_path)
+    for number in range(2):
+        crew_of.settle(home.bots / TABLE.hex(), number, crew_of.Recruit("Ben", Identity.generate(), level=Level.MIND))
+    card = json.loads((second / "bot.json").read_text(encoding="utf-8"))
+    assert card.pop("level") == "mind"
+    (second / "bot.json").write_text(json.dumps(card), encoding="utf-8")
+    assert [bot.level for bot in crew_of.at_home(home, unfinished).bots] == [Level.MIND, Level.ODDS], "an older card"
+
+
 def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
     match: tuple[Home, Store, StoredMatch], tmp_path: Path
 ) -> None:
@@ -214,7 +228,7 @@ def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
     crew_of.settle(home.bots / ("ab" * 16), 0, crew_of.Recruit("of a table that was none", Identity.generate()))
     crew_of.tidy(home, archive.unfinished(store.matches()))
     assert len(homes(tmp_path)) == 2
-    store.forget(unfinished)
+    store.forget(unfinished.match)
     crew_of.tidy(home, archive.unfinished(store.matches()))
     assert [path.name for path in home.bots.iterdir()] == ["notes"]
 
@@ -229,13 +243,15 @@ def test_no_bot_of_a_damaged_store_loses_its_home(match: tuple[Home, Store, Stor
 # Against them alone there is no clock
 
 
-async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
+async def test_house_bots_are_told_their_table_and_wait_for_their_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders: list[Order] = []
+    levels: list[str] = []
 
-    async def note(order: Order, *_: object, **__: object) -> None:
+    async def note(order: Order, arguments: list[str], *_: object, **__: object) -> None:
         orders.append(order)
+        levels.append(arguments[arguments.index("--level") + 1])
         raise OSError(2, "not today")
 
     monkeypatch.setattr("cli.bots.crew.start_house_bot", note)
@@ -243,8 +259,13 @@ async def test_they_are_told_with_whom_they_sit_and_wait_for_their_person(
     try:
         await node.host(TableSettings("Friday", PRESETS["classic"], 3))
         async with crew_of.hired(
-            node, [crew_of.Recruit("Ben", Identity.generate()), crew_of.Recruit("Cleo", Identity.generate())]
+            node,
+            [
+                crew_of.Recruit("Ben", Identity.generate()),
+                crew_of.Recruit("Cleo", Identity.generate(), level=Level.MIND),
+            ],
         ) as hired:
+            assert levels == ["odds", "mind"]
             identities = {Identity.load_or_create(home)[0].public for home in homes(tmp_path)}
             party = Party(node.identity.public, frozenset(identities))
             assert node.party == party
@@ -267,7 +288,7 @@ class OneLine:
         return self._lines.pop()
 
 
-async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_is_resumed(
+async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_after_a_return(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def opened(home: Path, name: str, **_: object) -> Node:
@@ -281,7 +302,7 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
 
     def waited_for(node: Node) -> list[bytes]:
         assert node.match is not None
-        return [node.match.record.genesis.roster[each].join.identity for each in node.match._timeouts._unhurried]
+        return [node.match.history.genesis.roster[each].join.identity for each in node.match._timeouts._unhurried]
 
     nodes: list[Node] = []
     bot = crew_of.settle(tmp_path / "bots", 0, crew_of.Recruit("Ben", Identity.generate()))
@@ -295,10 +316,19 @@ async def test_what_they_are_told_reaches_the_clocks_of_the_match_also_when_it_i
     monkeypatch.setattr("cli.bots.bot_seat.Node", SimpleNamespace(open=opened))
     monkeypatch.setattr("cli.commands.house_bot.PipedInput", lambda: OneLine(order.line()))
     monkeypatch.setattr("cli.commands.house_bot.run", started.append)
-    house_bot(cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home))), None, "Ben", seed="1")
+    levels: list[str] = []
+
+    def house_player(level: str, rng: Random) -> Player:
+        levels.append(level)
+        return LEVELS[level](rng)
+
+    monkeypatch.setattr("p2pdice.players.house_player", house_player)
+    context = cast("Any", SimpleNamespace(ensure_object=lambda _: Settings(bot.home)))
+    house_bot(context, None, "Ben", level=Level.PRESS, seed="1")
     playing = asyncio.create_task(started[0])
     await asyncio.wait_for(is_formed(zoe), 20)
     assert [waited_for(node) for node in nodes] == [[person], [person]]
+    assert levels == ["press"]
 
     playing.cancel()
     await asyncio.gather(playing, zoe.close(), return_exceptions=True)
@@ -335,7 +365,7 @@ def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
     assert set(verdict["players"]) == {"Ada", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"}
 
 
-def test_who_sits_down_with_bots_of_the_host_is_told_so(sit: Sit, tmp_path: Path) -> None:
+def test_a_guest_is_told_which_players_are_bots_of_the_host(sit: Sit, tmp_path: Path) -> None:
     host = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
     host.until("two of three seats taken")
     line = next(line for line in host.seen if "p2pdice join" in line).split()[-1]
@@ -355,7 +385,7 @@ def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path:
     [
         ("no-such-program", "Error: The bot's program no-such-program cannot be started: "),
         (f"'{sys.executable}' no-such-file.py", "no-such-file.py does not say hello: it has ended, and wrote: "),
-        (f"'{sys.executable}' -c 'print(1)'", "does not say hello: it said something that is no message"),
+        (f"'{sys.executable}' -c 'print(1)'", "does not say hello: it said something that is not a message"),
         (f"'{sys.executable}' -c 'print(chr(123) + chr(125))'", "does not say hello: it did not begin with a hello"),
     ],
     ids=["nothing there", "ends", "says something else", "says no hello"],
@@ -374,6 +404,42 @@ def test_a_program_that_cannot_play_is_known_before_the_table_is_opened(
     assert not (tmp_path / "home" / "bots").exists()
 
 
+# Their levels
+
+
+def test_the_levels_are_those_of_the_players() -> None:
+    assert list(Level) == list(LEVELS)
+
+
+def test_a_bot_is_called_by_its_level_unless_that_is_the_usual_one() -> None:
+    def names(has_guests: bool) -> list[str]:
+        crew = recruits([Level.MIND, Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests)
+        return [recruit.name for recruit in asyncio.run(crew)]
+
+    assert names(has_guests=False) == ["Ada (mind bot)", "Ben (bot)"]
+    assert names(has_guests=True) == ["Ada (Zoe's mind bot)", "Ben (Zoe's bot)"]
+
+
+def test_bots_take_the_levels_in_turn() -> None:
+    assert dealt([Level.MIND, Level.PRESS], 3) == (Level.MIND, Level.PRESS, Level.MIND)
+    assert dealt(None, 2) == (Level.ODDS, Level.ODDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (("host", "--bots", "1", "--level", "mnd"), "'random', 'cautious', 'press', 'odds', 'mind'"),
+        (("demo", "--level", "mnd"), "'random', 'cautious', 'press', 'odds', 'mind'"),
+        (("host", "--level", "mind"), "There is no house bot to play like that"),
+        (("host", "--bots", "1", "--level", "mind", "--level", "odds"), "2 levels are too many for 1"),
+    ],
+)  # fmt: skip
+def test_a_level_that_cannot_be_played_is_named(here: Run, command: tuple[str, ...], complaint: str) -> None:
+    done = here(*command)
+    assert done.returncode == ExitCode.USAGE
+    assert complaint in " ".join(done.stderr.split())
+
+
 @given(st.text(max_size=60), st.text(max_size=20), st.lists(st.text(max_size=20), max_size=9))
 @example("Шанс", "Zoe", [])
 @example("odd \x1b[31m one", "", [])
@@ -384,6 +450,7 @@ def test_whatever_a_bot_calls_itself_it_gets_a_nickname_that_nobody_else_has(
 ) -> None:
     given_name = bot_nickname(name, owner, taken)
     assert check_nickname(given_name) == given_name
+    assert is_marked_as_bot(given_name)
     assert given_name not in taken
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import shutil
 import sqlite3
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from cli import boundary
 from cli.exits import ExitCode
 from p2pdice import PRESETS
 from protocol.crypto.keys import Identity
@@ -23,6 +20,7 @@ from protocol.storage.home import Home
 from protocol.storage.store import StoreError
 from tests.cli.conftest import Run
 from tests.fuzz.targets.store import PLACES
+from tests.programs import run_here
 from tests.protocol.test_archive import stored
 from tests.simulation.world import World
 from tests.tiers import thoroughly
@@ -65,15 +63,6 @@ def tidied_up() -> object:
     homes.cache_clear()
 
 
-def told(*arguments: str) -> str:
-    """Run a command in this process; return all that it prints."""
-    output = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        patch.setattr(sys, "argv", ["p2pdice", *arguments])
-        assert boundary.run() in tuple(ExitCode)
-    return output.getvalue()
-
-
 @pytest.mark.parametrize(
     "command", ["resume", "identity show", *thoroughly(["host", "join nowhere", "watch 127.0.0.1:1"])]
 )
@@ -86,7 +75,7 @@ def test_no_command_makes_another_key_where_matches_were_played(p2pdice: Run, ho
     assert not home.identity.exists()
 
 
-def test_who_has_another_key_is_not_back(p2pdice: Run, home: Home) -> None:
+def test_a_home_with_another_key_cannot_return_to_its_match(p2pdice: Run, home: Home) -> None:
     home.identity.unlink()
     other, _ = Identity.load_or_create(home.path)
     done = p2pdice("resume")
@@ -97,13 +86,32 @@ def test_who_has_another_key_is_not_back(p2pdice: Run, home: Home) -> None:
     assert hint == "Put the identity.key of that time back from a backup: only its owner can return."
 
 
-def test_whoever_looks_at_the_matches_is_told_that_the_last_one_is_missing(p2pdice: Run, crashed: Home) -> None:
+def test_the_list_of_matches_says_that_the_last_one_is_missing(p2pdice: Run, crashed: Home) -> None:
     assert p2pdice("matches").stderr == ""
     crashed.path.joinpath("store.sqlite3").unlink()
     done = p2pdice("resume")
     assert done.returncode == ExitCode.FAILURE
     assert ", the last one played here, is missing: " in done.stderr
     assert ", the last one played here, is missing: " in p2pdice("matches").stderr
+
+
+@pytest.mark.parametrize("command", ["matches", "resume", "host --bots 1 --ui line"])
+def test_a_damaged_store_is_not_taken_for_an_empty_one(p2pdice: Run, home: Home, command: str) -> None:
+    content = b"no database at all" * 1000
+    home.store.write_bytes(content)
+    done = p2pdice(*command.split())
+    assert done.returncode == ExitCode.FAILURE
+    assert f"{home.store}: file is not a database" in done.stderr
+    assert "he file is damaged, not empty, and was left as it is: put it back with p2pdice identity" in done.stderr
+    assert home.store.read_bytes() == content
+
+
+def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(p2pdice: Run, home: Home) -> None:
+    for path in home.path.glob("store.sqlite3*"):
+        if path != home.store_note:
+            path.unlink()
+    assert ", the last one played here, is missing: " in p2pdice("matches").stderr
+    assert p2pdice("matches", "--home", str(home.path / "new")).stderr == ""
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
@@ -118,7 +126,9 @@ async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(home: Home, p
         ):
             database.execute(f"UPDATE {table} SET {column} = ?", (value,))
         for command in ("resume --list", "matches --json", "matches save last"):
-            output = told(*command.split(), "--home", str(path))
+            done = run_here(*command.split(), home=path)
+            output = done.stdout + done.stderr
+            assert done.returncode in tuple(ExitCode)
             assert "inside p2pdice" not in output, output
             assert "too large" not in output
             assert "\x1b" not in output
@@ -134,3 +144,13 @@ async def resume(path: Path) -> None:
             await node.resume()
         finally:
             await node.close()
+
+
+@pytest.mark.parametrize("date", [-1, 2**62, "x\x1b[2J"])
+def test_a_match_with_any_date_can_be_forgotten(p2pdice: Run, home: Home, date: object) -> None:
+    with contextlib.closing(sqlite3.connect(home.store, isolation_level=None)) as database:
+        database.execute("UPDATE matches SET created = ?", (date,))
+        ((match,),) = database.execute("SELECT match FROM matches").fetchall()
+    assert "damaged" in p2pdice("matches").stdout or isinstance(date, int)
+    assert p2pdice("matches", "forget", match.hex(), "--yes").returncode == ExitCode.DONE
+    assert p2pdice("matches").stdout == "No match is kept here.\n"

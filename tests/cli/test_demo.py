@@ -18,6 +18,7 @@ from cli.bots.bot_processes import Order
 from cli.bots.demo_match import DemoMatch
 from cli.commands.demo import judge
 from cli.exits import Failure
+from cli.levels import Level
 from cli.text.event_json import event_line
 from cli.text.round_summary import RoundSummary
 from cli.text.seating import Seating
@@ -80,7 +81,7 @@ def test_for_people_a_demo_ends_with_the_paths_and_what_to_type(p2pdice: Run, tm
 
 
 def exhibition(tmp_path: Path, warnings: list[str]) -> DemoMatch:
-    return DemoMatch(2, ["--set", "dice=1"], tmp_path, None, lambda event: None, warnings.append)
+    return DemoMatch([Level.ODDS, Level.MIND], ["--set", "dice=1"], tmp_path, None, lambda event: None, warnings.append)
 
 
 async def test_where_multicast_fails_the_bots_are_told_the_address(
@@ -101,7 +102,9 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
     await played.run()
     assert [each.found_by_itself for each in played.contestants] == [True, False]
     assert warnings == ["The table was not found by multicast in time: the bots are told its address."]
-    assert judge(played)[0].verdict == "fair"
+    verdict, _ = judge(played)
+    assert verdict.verdict == "fair"
+    assert sorted(verdict.players) == ["Ada", "Ben (mind)"], "the level, where it is not the usual one"
 
 
 async def test_a_bot_with_a_broken_key_is_named_with_its_log(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_an_account_takes_every_event_in_its_stride() -> None:
 
 @given(st.integers(0, 2**32), st.sampled_from([{}, {"stakes": "no"}]))
 @settings(max_examples=15, deadline=None)
-def test_of_motes_everything_is_told_and_summed_up_as_the_referee_does(seed: int, changes: dict[str, str]) -> None:
+def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: int, changes: dict[str, str]) -> None:
     seating = Seating(("Ada", "Ben", "Cleo"))
     told: list[node.NodeEvent] = []
     for _, state, happened in random_play(rules("motes", **changes), 3, Random(seed)):

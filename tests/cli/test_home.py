@@ -73,7 +73,7 @@ def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(
     else:
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     before = {path: mode(path) for path in (home, *home.rglob("*"))}
-    said = close_to_others(home)
+    said = "".join(map(str, close_to_others(home)))
     assert said.startswith(f"{home} is open to other accounts of this machine, and was left so, as it ")
     assert (".bashrc" in said) == (what == "a file of something else")
     assert said.endswith(f"to close it: chmod 700 {home}")
@@ -96,9 +96,21 @@ def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -
     assert mode(elsewhere) == 0o644
 
 
-def test_what_file_browsers_leave_in_a_home_does_not_keep_it_open(home: Path) -> None:
+@pytest.mark.parametrize("name", ["matches", "proofs", "bots"])
+def test_a_folder_of_a_home_that_is_a_link_closes_nothing_elsewhere(home: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(0o755)
+    (elsewhere / "file").touch(0o644)
+    if (home / name).exists():
+        (home / name).rename(tmp_path / "before")
+    (home / name).symlink_to(elsewhere)
+    close_to_others(home)
+    assert (mode(elsewhere), mode(elsewhere / "file"), mode(home)) == (0o755, 0o644, 0o700)
+
+
+def test_files_that_file_browsers_leave_in_a_home_do_not_keep_it_open(home: Path) -> None:
     (home / ".DS_Store").touch(0o644)
-    assert "it is yours alone now" in close_to_others(home)
+    assert "it is yours alone now" in str(close_to_others(home)[-1])
     assert mode(home) == 0o700
 
 
@@ -133,7 +145,7 @@ def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, mon
     assert {path.name for path in home.glob("game*")} == {"game.part", "game.p2pdice"}
 
 
-def test_of_a_new_empty_folder_nothing_is_said(p2pdice: Run, tmp_path: Path) -> None:
+def test_nothing_is_said_of_a_new_empty_folder(p2pdice: Run, tmp_path: Path) -> None:
     new = tmp_path / "new"
     new.mkdir(0o755)
     done = p2pdice("--home", str(new), "identity", "show")

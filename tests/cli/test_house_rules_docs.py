@@ -92,7 +92,7 @@ def test_every_option_and_every_value_is_described() -> None:
         assert meaning
 
 
-def test_what_raises_a_bid_raises_it_in_the_engine() -> None:
+def test_the_raises_that_the_guide_lists_are_raises_in_the_engine() -> None:
     described = rows("### What raises a bid")
     assert [words(cells[0])[0] for cells in described] == list(OPTIONS["raise"].choices)
     for order, higher, lower in described:

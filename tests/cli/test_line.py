@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.render import wrapped
 from cli.settings import Settings
 from cli.table.face import Face
-from cli.table.table import Table as PlayerTable
+from cli.table.player_table import PlayerTable
 from p2pdice import PRESETS, Bid, Concede, IllegalMove, Liar, Move, Play, Rolled, apply, events, new_match, view
 from protocol import ErrorCode
 from protocol import events as node
@@ -75,6 +75,8 @@ def test_a_hand_that_was_told_before_a_return_is_not_told_as_rolled_again() -> N
     table.paper.said.clear()
     table.line.take(node.DiceRolled((1, 2, 3, 3, 6)))
     assert table.paper.said[0].startswith("You have ")
+    table.line.take(node.YourTurn(view(state, 0, (1, 2, 3, 3, 6)), 9))
+    assert "You have" not in table.paper.said[1]
     table.line.take(node.Happened(events.LeadPassed(1, 0), state))
     table.line.take(node.DiceRolled((1, 2, 3, 3, 6)))
     assert table.paper.said[-1].startswith("You roll ")
@@ -102,6 +104,8 @@ TYPED = st.text(st.characters(exclude_categories=()), max_size=40) | st.lists(
 
 
 @given(st.lists(TYPED, max_size=6), st.booleans(), st.booleans())
+@example(["3x5", "liar"], True, True)
+@example(["liar", "3x5"], False, True)
 def test_whatever_is_typed_is_answered_without_an_escape_sequence(
     lines: list[str], is_interactive: bool, is_my_turn: bool
 ) -> None:
@@ -136,7 +140,7 @@ def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        ("three foves", "'three foves' is no move; did you mean 3x5? Legal: 2x4, 2x5 … liar or exact."),
+        ("three foves", "'three foves' is not a move; did you mean 3x5? Legal: 2x4, 2x5 … liar or exact."),
         ("dice", "You have ⚀ 1  ⚁ 2  ⚂ 3  ⚂ 3  ⚅ 6. Dice: you 5, Ben 5; 10 in play."),
         ("odds", "2x3 (two threes) is 100% likely"),
         ("odds 9x3", "9x3 (nine threes) is 0% likely"),
@@ -174,7 +178,7 @@ def test_a_bid_on_more_dice_than_there_are_is_asked_once_more() -> None:
     assert table.played == [Bid(41, 3)]
 
 
-def test_what_was_asked_once_more_is_forgotten_with_another_move() -> None:
+def test_another_move_withdraws_a_bid_that_was_to_be_confirmed() -> None:
     table = Table("classic")
     table.types("40x3", "1x3", "40x3")
     assert table.played == []
@@ -204,7 +208,7 @@ def test_leaving_takes_the_whole_word() -> None:
         assert not table.conceded
         assert not table.line._has_left
     waiting = Table(is_my_turn=False)
-    assert waiting.types("conced") == ["'conced' is no command. Did you mean concede?"]
+    assert waiting.types("conced") == ["'conced' is not a command. Did you mean concede?"]
     assert "is enough, except for what cannot be undone: concede and quit." in " ".join(waiting.types("help"))
 
 
@@ -218,7 +222,7 @@ def test_start_is_offered_only_before_the_match() -> None:
     lobby.obey("star")
     paper = cast("Paper", lobby.face)
     assert any(line.startswith("    start") for line in paper.said)
-    assert paper.said[-1] == "'star' is no command. Did you mean start?"
+    assert paper.said[-1] == "'star' is not a command. Did you mean start?"
 
 
 def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> None:
@@ -232,7 +236,7 @@ def test_the_rules_of_a_house_are_named_as_the_command_that_explains_them() -> N
         assert paper.said[-1] == "To read the rules, type in another terminal:\n    p2pdice rules joker --set dice=2"
 
 
-def test_who_plays_a_die_before_the_next_roll_is_not_told_that_they_have_none() -> None:
+def test_between_two_rounds_dice_wait_for_the_next_roll() -> None:
     table = Table()
     state = table.line.board.state
     assert state is not None
@@ -243,7 +247,7 @@ def test_who_plays_a_die_before_the_next_roll_is_not_told_that_they_have_none() 
     assert table.types("dice") == ["Your dice wait for the next roll. Dice: you 5, Ben 5; 10 in play."]
 
 
-def test_whoever_has_a_namesake_is_named_with_their_key_wherever_they_are_named() -> None:
+def test_namesakes_are_told_apart_by_their_keys_everywhere() -> None:
     ada = node.PlayerInfo("Ada", FINGERPRINT, is_me=True)
     one, other = node.PlayerInfo("Cy", "DNOZ-2222"), node.PlayerInfo("Cy", "VEUV-3333")
     state = new_match(PRESETS["classic"], 3, 1)
@@ -281,7 +285,7 @@ def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
     assert table.played == []
 
 
-def test_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
+def test_a_player_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
     table = Table(is_my_turn=False)
     state = table.line.board.state
     assert state is not None
@@ -294,7 +298,7 @@ def test_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
 def test_conceding_is_confirmed_at_a_terminal() -> None:
     table = Table(is_interactive=True)
     table.types("concede")
-    assert table.line.prompt() == "give up this match? yes or no> "
+    assert table.line.prompt() == "give up? yes or no> "
     assert list(table.line.completions()) == ["yes", "no"]
     assert table.types("no") == ["You play on."]
     table.types("concede", "yes")
@@ -319,7 +323,7 @@ def told(table: Table, *events: node.NodeEvent) -> list[str]:
     return table.paper.said
 
 
-def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never() -> None:
+def test_a_player_who_gives_up_is_told_when_it_counts_and_how_to_end_a_match_where_it_never_will() -> None:
     thinking = Table(is_my_turn=False)
     later = "You give up as soon as the match goes on: it waits for Ben."
     assert told(thinking, node.ConcedeAccepted((BEN,))) == [later]
@@ -333,14 +337,14 @@ def test_who_gives_up_is_told_when_and_how_to_be_done_with_it_if_that_is_never()
     assert WAY_OUT not in told(at_once, node.Suspended((BEN,)))
 
 
-def test_who_leaves_a_match_that_does_not_go_on_is_told_how_to_keep_what_there_is() -> None:
+def test_a_player_who_leaves_a_match_that_is_stuck_is_told_how_to_save_it() -> None:
     table = Table()
     assert "save" not in table.line.way_back()
     told(table, node.Suspended((BEN,)))
     assert table.line.way_back().endswith("save its transcript so far:\n    p2pdice matches save abababab --home home")
 
 
-def test_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
+def test_a_player_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
     later = "You give up as soon as you are back: the others have not heard of it yet."
     table = Table()
     told(table, node.ConcedeAccepted((BEN,)))
@@ -350,7 +354,7 @@ def test_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
     assert later not in table.line.way_back()
 
 
-def test_who_is_out_has_nothing_to_give_up() -> None:
+def test_a_player_who_is_out_has_nothing_to_give_up() -> None:
     table = Table(is_interactive=True)
     table.types("concede", "yes")
     state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
@@ -439,7 +443,7 @@ async def test_time_that_has_run_out_is_shown_where_something_comes_of_it(
     assert (table.line.clock() is not None) is is_shown
 
 
-async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
+async def test_a_guest_who_waits_for_the_host_may_change_their_mind() -> None:
     table = Table()
     wishes: list[str] = []
 
@@ -451,7 +455,7 @@ async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
             finally:
                 wishes.append("waits no longer")
 
-    over = node.MatchOver("ab" * 32, ((0,), (1,)), table.line.board.players, Path("transcript"), True)
+    over = node.MatchResult("ab" * 32, ((0,), (1,)), table.line.board.players, Path("transcript"), True)
     table.line._again = go_again
     table.line.take(over)
     table.types("again")
@@ -463,7 +467,7 @@ async def test_who_waits_for_a_host_may_wish_for_something_else() -> None:
     assert wishes == ["", "waits no longer", "host"]
 
 
-def test_whoever_has_the_beginning_of_another_name_can_be_muted_and_heard_again() -> None:
+def test_a_player_whose_name_begins_another_name_can_be_muted_and_heard_again() -> None:
     table = Table()
     evelyn, eve = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
     me = node.PlayerInfo("Zoe", FINGERPRINT, is_me=True)
@@ -487,9 +491,9 @@ def test_nobody_goes_again_while_a_match_is_running() -> None:
     assert wishes == []
 
 
-def test_only_whoever_wins_a_match_scores() -> None:
+def test_only_the_winner_of_a_match_scores() -> None:
     table = Table()
     players = (node.PlayerInfo("Ada", "1111-2222"), node.PlayerInfo("Ben", "3333-4444"))
     for _ in range(2):
-        told(table, node.MatchOver("ab" * 32, ((1,), (0,)), players, Path("transcript"), True))
+        told(table, node.MatchResult("ab" * 32, ((1,), (0,)), players, Path("transcript"), True))
     assert table.line.wins == {"3333-4444": 2}

@@ -56,7 +56,7 @@ def test_matches_are_listed_as_resume_lists_them(here: Run, match: str) -> None:
     name = f"{date.fromtimestamp(0)}-friday"
     time = f"{datetime.fromtimestamp(0):%H:%M}"
     assert done.stdout.splitlines() == [
-        f"{name}  {match[:8]}  unfinished  {time}  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"{name}  unfinished  {time}  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"Return to: p2pdice resume {name}",
     ]
     data = here("matches", "--json").stdout
@@ -94,8 +94,8 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     day = date.fromtimestamp(0)
     names = [f"{day}-house-rules-{n}" if n > 1 else f"{day}-house-rules" for n in (3, 2, 4, 1)]
     names.insert(2, ids[2][:8])
-    assert [line.split()[:3] for line in lines[:5]] == [
-        [name, match[:8], state] for name, (match, state) in zip(names, listed, strict=True)
+    assert [line.split()[:2] for line in lines[:5]] == [
+        [name, state] for name, (_, state) in zip(names, listed, strict=True)
     ]
     assert lines[5:] == [
         f"Return to: p2pdice resume {names[0]}",
@@ -106,7 +106,7 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     assert max(map(len, lines)) <= 120
 
 
-def test_what_was_watched_or_is_forgotten_is_listed_as_long_as_its_transcript_is_there(
+def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_there(
     here: Run, match: str, tmp_path: Path
 ) -> None:
     """A spectator has transcripts and no matches; nothing told how to look back at one."""
@@ -115,7 +115,7 @@ def test_what_was_watched_or_is_forgotten_is_listed_as_long_as_its_transcript_is
     name = f"{date.fromtimestamp(0)}-house-rules-{match[:8]}"
     done = here("matches")
     assert done.stdout.splitlines() == [
-        f"{name}  {match[:8]}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"{name}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
         f"See again: p2pdice replay {name}",
         f"Verify:    p2pdice verify {name}",
     ]
@@ -135,11 +135,10 @@ def test_every_name_that_is_listed_can_be_typed_as_it_stands(here: Run, tmp_path
     lines = [line.split() for line in here("matches").stdout.splitlines() if "finished" in line]
     assert len(lines) == 7
     with archive_of(tmp_path) as matches:
-        for typed in (word for words in lines for word in words[:2]):
+        for typed in (words[0] for words in lines):
             assert shlex.quote(typed) == typed
             assert len(f"    p2pdice matches forget {typed} --yes") <= 80
-        for name, digits, *_ in lines:
-            assert archive.find(matches, name) == archive.find(matches, digits)
+        assert {archive.find(matches, name) for name, *_ in lines} == {*matches}
 
 
 def test_a_command_that_is_shown_names_the_home_where_that_is_needed(here: Run, match: str, tmp_path: Path) -> None:
@@ -165,7 +164,7 @@ def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_p
 
 
 @pytest.mark.parametrize("name", ["last", "id", "table"])
-def test_what_there_is_of_an_unfinished_match_is_saved_and_judged_incomplete(
+def test_the_beginning_of_an_unfinished_match_is_saved_and_judged_incomplete(
     p2pdice: Run, match: str, tmp_path: Path, name: str
 ) -> None:
     table = f"{date.fromtimestamp(0)}-friday"
@@ -190,12 +189,36 @@ def test_a_file_that_exists_is_not_written_over(here: Run, match: str, tmp_path:
     assert "exists already" in done.stderr
 
 
+def test_a_folder_that_is_missing_is_not_made(here: Run, match: str, tmp_path: Path) -> None:
+    done = here("matches", "save", match, "-o", str(tmp_path / "new" / "one.p2pdice"))
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.startswith(f"Error: There is no folder {tmp_path / 'new'}.")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_match_that_all_have_to_the_end_is_not_returned_to(p2pdice: Run, tmp_path: Path) -> None:
+    world = World(CLASSIC, 2, 3)
+    world.run()
+    with stored(tmp_path / "home", world, 0, table="Friday") as (store, ended):
+        store.mark_over(ended.match, (0,))
+    name = f"{date.fromtimestamp(0)}-friday"
+    done = p2pdice("resume", ended.match.hex()[:8])
+    assert done.returncode == ExitCode.FAILURE
+    assert done.stderr.splitlines() == [
+        f"Error: {name} is over; player 0 won.",
+        "See it again:",
+        f"    p2pdice replay {name}",
+        "Verify it:",
+        f"    p2pdice verify {name}",
+    ]
+
+
 def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(here: Run, match: str, tmp_path: Path) -> None:
     here("matches", "save", match)
     asked = here("matches", "forget", match[:8], given="y\n")
     assert asked.returncode == ExitCode.USAGE
     assert "--yes" in asked.stderr
-    assert match[:8] in here("matches").stdout
+    assert "-friday  unfinished" in here("matches").stdout
     done = here("matches", "forget", match[:8], "--yes")
     path = transcript_of(Home(tmp_path / "home"), bytes.fromhex(match))
     assert path is not None

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.table.board import Board
+from cli.table.telling import tell
 from cli.text.event_json import NAMES, OF_BOTS, VERDICT, event_line
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
 from p2pdice import PRESETS, events
+from p2pdice.powers import EVENTS
 from protocol import events as node
 from tests.cli.samples import FINGERPRINT, GAME, bidding, node_events
 
@@ -27,7 +30,7 @@ def told(event: events.Event, seating: Seating) -> str:
 
 def test_the_samples_hold_every_type_of_event() -> None:
     assert {type(event) for event in node_events()} == set(get_args(node.NodeEvent))
-    assert {type(event) for event in GAME} == set(get_args(events.Event))
+    assert {type(event) for event in GAME} == {*get_args(events.Event), *EVENTS.values()} - {events.PowerEvent}
 
 
 @pytest.mark.parametrize("seating", [ME, OTHER, NOBODY])
@@ -47,7 +50,7 @@ def test_every_event_is_told_in_whole_sentences(event: node.NodeEvent, seating: 
     st.text(st.characters(exclude_categories=()), min_size=1, max_size=30),
     st.text(st.characters(exclude_categories=()), min_size=1, max_size=60),
 )
-def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> None:
+def test_a_peers_text_stays_inside_its_sentence(name: str, reason: str) -> None:
     plain = [narrate(event, ME).count("\n") for event in node_events()]
     for event, lines in zip(node_events(name, reason), plain, strict=True):
         seating = Seating.of(event.players, 0) if isinstance(event, node.MatchStarted) else ME
@@ -65,6 +68,17 @@ def test_what_a_peer_wrote_stays_inside_its_sentence(name: str, reason: str) -> 
             GAME[6],
             "The bid is true: you are right, Ben and Cleo wrong.",
             "The bid is true: Ada is right, you and Cleo wrong.",
+        ),
+        # Exact is a judgement on the caller alone: a bid that was true is not called wrong.
+        (
+            events.Judged(1, "exact", 0, bid_true=True, call_right=True, right=(1,), wrong=(0,)),
+            "The bid is exactly true: Ben is right.",
+            "The bid is exactly true: you are right.",
+        ),
+        (
+            events.Judged(1, "exact", 0, bid_true=False, call_right=False, right=(0,), wrong=(1,)),
+            "The bid is not exactly true: Ben is wrong.",
+            "The bid is not exactly true: you are wrong.",
         ),
         (GAME[9], "Ben loses a die: three dice left.", "You lose a die: three dice left."),
         (GAME[11], "Ben is out.", "You are out."),
@@ -105,12 +119,12 @@ def test_sentences_speak_to_the_reader(event: events.Event, mine: str, theirs: s
         ),
     ],
 )
-def test_who_is_put_out_is_told_why(eviction: node.Eviction, mine: str, theirs: str) -> None:
+def test_a_player_who_is_put_out_is_told_why(eviction: node.Eviction, mine: str, theirs: str) -> None:
     out = node.Happened(events.PlayerOut(1, "evicted"), bidding(), eviction)
     assert (narrate(out, ME), narrate(out, OTHER)) == (mine, theirs)
 
 
-def test_who_only_looks_on_is_not_told_who_is_next() -> None:
+def test_a_spectator_is_not_told_that_it_is_their_turn_next() -> None:
     assert told(GAME[1], NOBODY) == "Ada bids 2x3 (two threes)."
 
 
@@ -147,11 +161,39 @@ WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))
     ],
     ids=["advertised", "private", "no network"],
 )
-def test_of_an_open_table_nothing_is_said_that_its_host_cannot_know(
+def test_nothing_is_said_of_an_open_table_that_its_host_cannot_know(
     event: node.TableOpened, opening: str, ending: str
 ) -> None:
     """Whether others hear what is announced cannot be known here; the join line stands there whatever it is."""
     assert narrate(event, ME) == f"{opening}    p2pdice join {event.join_line}{ending}"
+
+
+def test_the_short_code_comes_first_and_the_long_line_is_for_networks_that_hide_tables() -> None:
+    event = node.TableOpened(*WHERE, True, code="417-tiger-olive", seats=2, ruleset=PRESETS["classic"])
+    lines = narrate(event, ME).splitlines()
+    assert [line for line in lines if line.startswith("    ")] == [
+        "    p2pdice join 417-tiger-olive",
+        f"    p2pdice join {event.join_line}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "said"), [(2, "two more wrong tries close the code"), (1, "one more wrong try closes the code")]
+)
+def test_the_host_is_told_how_many_tries_a_code_has_left(left: int, said: str) -> None:
+    assert said in narrate(node.CodeTried(left), ME)
+
+
+def test_a_closed_code_says_how_to_go_on() -> None:
+    board = Board()
+    board.take(node.TableOpened(*WHERE, True, code="417-tiger-olive", seats=2, ruleset=PRESETS["classic"]))
+    board.take(closed := node.CodeTried(0))
+    (text,) = tell(closed, board)
+    assert "Type code for a new one." in text
+    assert text.endswith(f"\n    p2pdice join {WHERE[1]}")
+    assert board.code == ""
+    board.take(node.CodeMade("4-dice-lucky"))
+    assert board.code == "4-dice-lucky"
 
 
 def test_a_showdown_takes_a_line_for_each_cup() -> None:
@@ -179,11 +221,67 @@ def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> Non
 
 def test_every_event_has_the_name_that_programs_know() -> None:
     assert " ".join(NAMES[event] for event in get_args(node.NodeEvent)) == (
-        "TableOpened TableMoved TableJoined TableWatched LobbyChanged TableClosed AwaitingHost MatchFormed MatchStarted"
-        " DiceRolled CupsSeen Happened YourTurn ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued"
-        " Misbehaved MatchOver Said Stopped Diverged Notice"
+        "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged TableClosed AwaitingHost"
+        " AgainAsked Unfamiliar MatchFormed MatchStarted DiceRolled CupsSeen Happened YourTurn ConcedeAccepted PeerLost"
+        " PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Said Stopped Diverged Notice"
     )
     assert (*OF_BOTS, VERDICT) == ("BotFailed", "BotFault", "BotDone", "Verdict")
+
+
+A_PLAYER = {"name", "fingerprint", "is_me"}
+FIELDS = {
+    "TableOpened": "addresses advertised code is_reachable join_line name problem ruleset seats",
+    "CodeMade": "code",
+    "CodeTried": "tries_left",
+    "TableMoved": "join_line name",
+    "TableJoined": "host:player name ruleset seats",
+    "TableWatched": "host:player name ruleset seats",
+    "LobbyChanged": "joined:player left:player players:player seats",
+    "TableClosed": "code reason",
+    "AwaitingHost": "host:player host_is seconds",
+    "AgainAsked": "player:player",
+    "Unfamiliar": "known_as namesakes:player player:player",
+    "MatchFormed": "match_id",
+    "MatchStarted": "match_id my_seat players:player resumed ruleset table",
+    "DiceRolled": "hand",
+    "CupsSeen": "hands",
+    "Happened": "event eviction.misconduct eviction.step eviction.was_on_turn eviction.witnesses",
+    "YourTurn": "token",
+    "ConcedeAccepted": "awaited:player",
+    "PeerLost": "left_on_purpose player:player",
+    "PeerBack": "player:player",
+    "Suspended": "awaited:player",
+    "Continued": "",
+    "Overdue": "awaited:player seconds",
+    "TakenBack": "",
+    "Misbehaved": "player:player proof reason step",
+    "MatchOver": "confirmed match_id places players:player transcript",
+    "Said": "player:player text",
+    "Stopped": "reason",
+    "Diverged": "step",
+    "Notice": "text",
+}
+"""What each event has beside type and sentence. Programs rely on it."""
+
+
+def paths(value: object, above: str) -> set[str]:
+    """Return the paths of all that a field holds. Events of the game, and rules, are written by the engine."""
+    if value is None:  # another sample has it
+        return set()
+    if isinstance(value, list):
+        return set().union(*(paths(each, above) for each in value))
+    if not isinstance(value, dict) or above in ("event", "ruleset"):
+        return {above}
+    if value.keys() == A_PLAYER:
+        return {f"{above}:player"}
+    return set().union(*(paths(each, f"{above}.{key}") for key, each in value.items()))
+
+
+@pytest.mark.parametrize("name", NAMES.values())
+def test_an_event_has_the_fields_that_programs_know(name: str) -> None:
+    samples = [json.loads(event_line(event, NOBODY)) for event in node_events() if NAMES[type(event)] == name]
+    found = {path for sample in samples for key, value in sample.items() for path in paths(value, key)}
+    assert " ".join(sorted(found - {"type", "sentence"})) == FIELDS[name]
 
 
 @pytest.mark.parametrize("event", node_events("Ben\u202e", "\x1b[2J"), ids=lambda event: type(event).__name__)

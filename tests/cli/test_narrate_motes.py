@@ -14,12 +14,18 @@ from cli.text.narrate import narrate
 from cli.text.narrate_motes import graveyard
 from cli.text.seating import Seating
 from cli.text.speech import hear
-from p2pdice import Event, Expect, Rolled, State, apply, new_match, view
+from p2pdice import Die, Event, Expect, Rolled, State, apply, new_match, view
+from p2pdice import events as game
+from p2pdice.powers.blue import PowerStopped
+from p2pdice.powers.dark import DieDestroyed
+from p2pdice.powers.grey import ImmunityGained
+from p2pdice.powers.red import BlockEnded, PlayerBlocked
 from protocol import events as node
 from tests.cli.samples import MOTES, bidding
 from tests.p2pdice.scripted import play, random_play, rolled, rules, show
 
 ADA, BEN = Seating(("Ada", "Ben", "Cleo"), 0), Seating(("Ada", "Ben", "Cleo"), 1)
+LIGHT, DARK = Die("light", 0), Die("dark", 1)
 
 
 def told(event: Event, seating: Seating) -> str:
@@ -31,61 +37,82 @@ def told(event: Event, seating: Seating) -> str:
     [
         (
             MOTES[0],
-            "Pledged are you and Cleo to Redeemed and Ben to Cursed.",
-            "Pledged are Ada and Cleo to Redeemed and you to Cursed.",
+            "You and Cleo are pledged to Redeemed and Ben to Cursed.",
+            "Ada and Cleo are pledged to Redeemed and you to Cursed.",
         ),
         (
             MOTES[1],
             "The stakes are open: you 100 of 1000 coins; Ben 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
             "The stakes are open: Ada 100 of 1000 coins; you 1 of 1000 coins and one run ticket; Cleo 0 of no coins.",
         ),
-        (MOTES[6], "You play light@0 to take dark@1 into the cup.", "Ada plays light@0 to take dark@1 into the cup."),
-        (MOTES[8], "Ben plays neutral@1 to swap it with light@0.", "You play neutral@1 to swap it with light@0."),
-        (MOTES[9], "Cleo plays blue@2 against dark@1.", "Cleo plays blue@2 against dark@1."),
-        (MOTES[10], "Ben plays red@0 on you.", "You play red@0 on Ada."),
         (
-            MOTES[13],
+            game.PowerPlayed(0, LIGHT, DARK),
+            "You play light@0 to take dark@1 into the cup.",
+            "Ada plays light@0 to take dark@1 into the cup.",
+        ),
+        (
+            game.PowerPlayed(1, Die("neutral", 1), LIGHT),
+            "Ben plays neutral@1 to swap it with light@0.",
+            "You play neutral@1 to swap it with light@0.",
+        ),
+        (
+            game.PowerPlayed(2, Die("blue", 2), DARK),
+            "Cleo plays blue@2 against dark@1.",
+            "Cleo plays blue@2 against dark@1.",
+        ),
+        (
+            game.PowerPlayed(1, Die("red", 0), 0),
+            "Ben plays red@0 on you.",
+            "You play red@0 on Ada.",
+        ),
+        (
+            ImmunityGained(0),
             "You are immune: the next accusation against you will be void.",
             "Ada is immune: the next accusation against them will be void.",
         ),
         (
-            MOTES[14],
+            game.AccusationVoid(1, 0),
             "You were immune: the accusation is void, no cup is opened, and Ben has to raise.",
             "Ada was immune: the accusation is void, no cup is opened, and you have to raise.",
         ),
         (
-            MOTES[15],
+            PowerStopped(2, DARK),
             "Cleo's Blue stops dark@1: it is spent and does nothing.",
             "Cleo's Blue stops dark@1: it is spent and does nothing.",
         ),
         (
-            MOTES[17],
+            PlayerBlocked(0, 1, 3, "cursed"),
             "The die shows 3, odd: Ben may play no Cursed dice until you lead again.",
             "The die shows 3, odd: you may play no Cursed dice until Ada leads again.",
         ),
         (
-            MOTES[18],
+            BlockEnded(0, 1, "cursed"),
             "Your Red no longer keeps Ben from playing Cursed dice.",
             "Ada's Red no longer keeps you from playing Cursed dice.",
         ),
         (
-            MOTES[20],
+            DieDestroyed(1, LIGHT),
+            "Ben's Dark removes light@0 from the game.",
+            "Your Dark removes light@0 from the game.",
+        ),
+        (
+            game.DieLost(1, 3, DARK),
             "Ben loses dark@1 to the graveyard: three dice left.",
             "You lose dark@1 to the graveyard: three dice left.",
         ),
-        (MOTES[21], "You gain dark@1: one die now.", "Ada gains dark@1: one die now."),
+        (game.DieGained(0, 1, DARK), "You gain dark@1: one die now.", "Ada gains dark@1: one die now."),
         (
-            MOTES[22],
+            game.TwinSoulJoined(1, DARK, "light", "Eclipse"),
             "Ben's dark@1 joins the prize: the Twin Soul Eclipse, of Dark and Light.",
             "Your dark@1 joins the prize: the Twin Soul Eclipse, of Dark and Light.",
         ),
         (
-            MOTES[23],
+            game.TicketsEarned("cursed", (1,)),
             "Pledged to Cursed, Ben earns a run ticket.",
             "Pledged to Cursed, you earn a run ticket.",
         ),
         (
-            MOTES[26],
+            MOTES[-1],
             "Coins won and lost: you +60 (paid 160, +2 run tickets), Ben -50 (-1 run ticket), Cleo +0.",
             "Coins won and lost: Ada +60 (paid 160, +2 run tickets), you -50 (-1 run ticket), Cleo +0.",
         ),
@@ -127,7 +154,7 @@ def test_stakes_are_asked_for_with_the_funds() -> None:
     assert question.startswith("Your turn: stake on your own victory, out of 1000 coins; type stake 50, or stake 0")
 
 
-def test_who_may_play_at_night_is_told_so_beside_the_bid() -> None:
+def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None:
     state = play(after_a_round(), "lose red@0")
     state, _ = apply(state, Rolled())
     assert asked(state).startswith(
@@ -150,7 +177,7 @@ def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
     assert asked(state).endswith("Type lose light, lose grey, lose neutral or lose red.")
 
 
-def test_what_lies_in_the_graveyard_can_be_looked_up() -> None:
+def test_the_graveyard_can_be_looked_up() -> None:
     state = play(after_a_round(), "lose grey@0", "play grey@0")
     assert graveyard(state, Seating(("Ada", "Ben"), 1)).splitlines() == [
         "    seat 0, Ada:  light@0, neutral@0, blue@0, red@0",

@@ -77,7 +77,9 @@ def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
     st.integers(0, 60),
     st.sampled_from(sorted(PRESETS)),
 )
-def test_what_is_asked_is_answered(quantity: int, face: int, hand: list[int], hidden: int, preset: str) -> None:
+def test_every_question_about_odds_is_answered(
+    quantity: int, face: int, hand: list[int], hidden: int, preset: str
+) -> None:
     from cli.commands.odds import _chances, _standing
     from p2pdice import Bid
 
@@ -92,11 +94,11 @@ def test_what_is_asked_is_answered(quantity: int, face: int, hand: list[int], hi
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("liar",), "'liar' is no bid"),
-        (("3x7",), "'3x7' is no bid"),
-        (("\x1b[2J",), "is no bid"),
-        (("3x5", "--hand", "7"), "'7' is no hand"),
-        (("3x5", "--hand", "1,,2"), "is no hand"),
+        (("liar",), "'liar' is not a bid"),
+        (("3x7",), "'3x7' is not a bid"),
+        (("\x1b[2J",), "is not a bid"),
+        (("3x5", "--hand", "7"), "'7' is not a hand"),
+        (("3x5", "--hand", "1,,2"), "is not a hand"),
         (("3x5", "--hand", "1,2,3", "--dice", "2"), "you hold 3 dice, and 2 are in play"),
         (("3x5", "--dice", "0"), "--dice"),
         (("3x5", "--rules", "nothing"), "there is no ruleset"),

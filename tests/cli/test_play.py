@@ -14,6 +14,7 @@ import pytest
 
 from cli.bots.bot_processes import Order
 from cli.exits import ExitCode
+from cli.text.qr_code import qr_code
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated
 from tests.programs import environment
@@ -34,7 +35,9 @@ def sit(tmp_path: Path) -> Iterator[Sit]:
 
 
 def join_line(host: SeatedPlayer) -> str:
-    return host.until("p2pdice join ").split()[-1]
+    while "/" not in (line := host.until("p2pdice join ").split()[-1]):  # the short code comes first
+        pass
+    return line
 
 
 def transcript(output: str) -> Path:
@@ -50,12 +53,14 @@ def assert_one_fair_match(here: Run, *players: SeatedPlayer) -> None:
     assert here("verify", *map(str, paths)).returncode == ExitCode.DONE
 
 
-@pytest.mark.parametrize("how", ["name", "address", "join line"])
+@pytest.mark.parametrize("how", ["name", "address", "join line", "short code"])
 def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, here: Run, tmp_path: Path, how: str) -> None:
     table = f"{tmp_path.name} {how}"[-40:].strip()
-    host = sit("Ada", "host", table, "--set", "dice=2", *(["--private"] if how == "join line" else []))
+    host = sit("Ada", "host", table, "--set", "dice=2", *(["--private"] if how in ("join line", "short code") else []))
+    code = host.until("p2pdice join ").split()[-1] if how == "short code" else ""
     line = join_line(host)
-    guest = sit("Ben", "join", {"name": table, "address": line.partition("/")[0], "join line": line}[how])
+    ways = {"name": table, "address": line.partition("/")[0], "join line": line, "short code": code}
+    guest = sit("Ben", "join", ways[how])
     assert "hosted by Ada" in guest.until("You sit at ")
     play_together(host, guest)
     assert_one_fair_match(here, host, guest)
@@ -71,7 +76,7 @@ def test_three_sit_down_and_the_host_starts_before_a_fourth_comes(sit: Sit, here
     assert_one_fair_match(here, host, *guests)
 
 
-def test_who_gives_up_and_quits_out_of_turn_gives_up_on_their_return(sit: Sit, here: Run) -> None:
+def test_a_player_who_gives_up_and_quits_out_of_turn_gives_up_on_return(sit: Sit, here: Run) -> None:
     host = sit("Ada", "host", "--set", "dice=1")
     guest = sit("Ben", "join", join_line(host))
     is_hosts_turn = "you lead" in host.until("Round 1: ").lower()
@@ -87,7 +92,7 @@ def test_who_gives_up_and_quits_out_of_turn_gives_up_on_their_return(sit: Sit, h
     assert_one_fair_match(here, back, other)
 
 
-def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run) -> None:
+def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--seats", "3", "--set", "dice=1")
     line = join_line(host)
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
@@ -95,13 +100,16 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run) -
         player.until("You roll ")
     host.kill_9()
     guests[0].until("Ada cannot be reached")
+    refused = here("join", line, "--home", str(tmp_path / "Ada"))
+    assert refused.returncode == ExitCode.UNREACHABLE
+    assert "You play an unfinished match there yourself. Return to it:\n    p2pdice resume 2" in refused.stderr
     back = sit("Ada", "resume")
     back.until("You are back in match")
     play_together(back, *guests)
     assert_one_fair_match(here, back, *guests)
 
 
-def test_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, here: Run, tmp_path: Path) -> None:
+def test_a_player_who_leaves_is_told_the_way_back_and_may_play_on(sit: Sit, here: Run, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--set", "dice=1")
     guest = sit("Ben", "join", join_line(host))
     for player in (host, guest):
@@ -131,13 +139,13 @@ def test_the_end_of_the_input_leaves_the_table(sit: Sit) -> None:
     assert (code, output.splitlines()[-1]) == (0, "You have left the table.")
 
 
-def test_what_is_typed_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
+def test_a_line_in_a_wrong_encoding_costs_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "p2pdice", "host", "--name", "Ada"]
     done = subprocess.run(
         command, env=environment(tmp_path), input=b"\xff\xfe\nplayers\n", capture_output=True, check=True
     )
     lines = done.stdout.decode().splitlines()
-    assert any("is no command. Type help" in line for line in lines)
+    assert any("is not a command. Type help" in line for line in lines)
     assert any(line.startswith("    Ada: you, ") for line in lines)
     assert done.stderr == b""
 
@@ -159,7 +167,7 @@ def test_house_bots_fill_the_seats_and_go_when_the_host_goes(sit: Sit, here: Run
     assert_one_fair_match(here, host)
 
 
-def test_a_house_bot_leaves_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
+def test_a_house_bot_leaves_when_its_host_is_gone(tmp_path: Path) -> None:
     with seated(tmp_path / "bot", "house-bot", "--seats", "2") as bot:
         bot.type(Order(tmp_path.name[-30:]).line())
         opened = json.loads(bot.until('"TableOpened"'))
@@ -189,8 +197,48 @@ def test_a_private_table_takes_the_whole_join_line(sit: Sit, p2pdice: Run) -> No
     assert "private" in refused.stderr
 
 
+@pytest.mark.parametrize("command", ["join", "watch"])
+def test_an_address_without_a_port_is_said_to_have_none(here: Run, command: str) -> None:
+    done = here(command, "192.0.2.7")
+    assert done.returncode == ExitCode.USAGE
+    assert "Type the port behind it, as the host sees it: 192.0.2.7:40312" in done.stderr
+
+
+@pytest.mark.parametrize("pace", ["11", "-1", "nan"])
+def test_a_pace_that_is_none_is_told_which_there_are(here: Run, pace: str) -> None:
+    done = here("join", "Friday", "--pace", pace)
+    assert done.returncode == ExitCode.USAGE
+    assert f"{pace} is not a number from 0 to 10." in done.stderr
+
+
+def test_a_name_that_would_be_taken_for_a_join_line_is_refused_with_the_character(here: Run) -> None:
+    assert 'must not contain "/"' in here("host", "Fri/day").stderr
+
+
+def test_a_name_that_would_be_taken_for_a_short_code_is_refused(here: Run) -> None:
+    assert "must not look like a short code" in here("host", "4 wise monkeys").stderr
+
+
+def test_a_word_that_is_in_no_code_is_said_with_the_one_that_may_be_meant(p2pdice: Run) -> None:
+    done = p2pdice("join", "417-tigger-olive")
+    assert done.stderr == "Error: No short code has the word tigger: did you mean trigger or tiger?\n"
+
+
+def test_a_qr_code_is_drawn_below_the_line_if_it_is_asked_for(sit: Sit) -> None:
+    host = sit("Ada", "host", "--qr")
+    line = join_line(host)
+    assert qr_code(line, "dark")[5] in host.until(qr_code(line, "dark")[5])
+
+
+def test_without_the_interface_that_is_named_tables_are_looked_for_on_another(here: Run) -> None:
+    done = here("tables", "--interface", "nowhere0")
+    assert (
+        done.stderr == "Error: There is no network interface nowhere0.\nLeave --interface away, or name another one.\n"
+    )
+
+
 @pytest.mark.parametrize("target", ["127.0.0.1:1", "nowhere.invalid:80", "there is no such table", "127.0.0.1:1/AAAA"])
-def test_who_is_not_there_cannot_be_joined(p2pdice: Run, target: str) -> None:
+def test_a_table_that_does_not_answer_cannot_be_joined(p2pdice: Run, target: str) -> None:
     done = p2pdice("join", target)
     assert done.returncode == ExitCode.UNREACHABLE
     assert done.stderr.startswith("Error: ")

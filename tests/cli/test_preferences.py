@@ -189,7 +189,7 @@ def test_no_color_goes_before_the_file_however_it_is_said(config: Path, monkeypa
     assert [each.source for each in settled(settings) if each.key == "color"] == ["option"]
 
 
-def test_what_needs_no_settings_does_not_fail_because_of_them(here: Run, p2pdice: Run, tmp_path: Path) -> None:
+def test_commands_without_settings_do_not_fail_because_of_them(here: Run, p2pdice: Run, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("pace = = 1", encoding="utf-8")
     variables = {"P2PDICE_CONFIG": str(wrong)}
@@ -209,7 +209,7 @@ def test_what_needs_no_settings_does_not_fail_because_of_them(here: Run, p2pdice
     assert f"{wrong}, line 1: this is not TOML" in done.stderr
 
 
-def test_no_test_reads_the_settings_of_whoever_runs_it(tmp_path: Path) -> None:
+def test_no_test_reads_the_settings_of_its_user(tmp_path: Path) -> None:
     assert os.environ["P2PDICE_CONFIG"] == os.devnull
     assert not Path(environment(tmp_path)["P2PDICE_CONFIG"]).exists()
 
@@ -318,7 +318,7 @@ def test_whatever_else_stands_there_a_setting_is_read_as_it_was_set(
         (("unset", "x\x1b"), ['There is no setting "x\\x1b"']),
     ],
 )
-def test_what_cannot_be_set_is_refused_and_nothing_is_written(
+def test_a_bad_setting_is_refused_and_nothing_is_written(
     path: Path, command: Change, words: tuple[str, ...], told: list[str]
 ) -> None:
     code, said = command(*words)
@@ -328,7 +328,7 @@ def test_what_cannot_be_set_is_refused_and_nothing_is_written(
     assert not path.exists()
 
 
-def test_what_the_complaint_says_mends_the_file(config: Path, command: Change) -> None:
+def test_the_command_in_the_complaint_mends_the_file(config: Path, command: Change) -> None:
     config.write_text('# Mine.\nnmae = "Ada"\npace = "fast"\n', encoding="utf-8")
     assert "p2pdice settings unset nmae" in complaint()
     assert command("unset", "nmae")[0] == 0
@@ -345,7 +345,7 @@ def test_a_setting_is_never_put_into_a_table(config: Path, command: Change) -> N
 
 
 @pytest.mark.parametrize("content", ['name = """\nAda"""\n', "[pace]\nx = 1\n", "pace.x = 1\npace.y = 2\n"])
-def test_what_is_no_line_of_its_own_is_left_to_its_owner(config: Path, command: Change, content: str) -> None:
+def test_a_setting_that_shares_its_line_is_left_to_its_owner(config: Path, command: Change, content: str) -> None:
     config.write_text(content, encoding="utf-8")
     code, said = command("set", content.strip("[").split()[0].partition(".")[0].rstrip("]"), "1")
     assert code == ExitCode.USAGE

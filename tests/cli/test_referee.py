@@ -191,7 +191,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[:40].decode("ascii", "backslashreplace"))
-def test_what_makes_no_sense_is_refused_and_changes_nothing(line: bytes) -> None:
+def test_a_senseless_line_is_refused_and_changes_nothing(line: bytes) -> None:
     referee = Referee(PRESETS["classic"], 2)
     before = referee.state
     answer = json.loads(referee.answer(line))
@@ -264,7 +264,7 @@ def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st
 
 @settings(max_examples=20)
 @given(st.integers(1, 5 * LINE_BYTES), st.integers(1_000, 2 * LINE_BYTES))
-def test_of_a_line_that_is_too_long_nothing_piles_up(length: int, chunk: int) -> None:
+def test_a_line_that_is_too_long_does_not_pile_up(length: int, chunk: int) -> None:
     buffer = LineBuffer()
     stream = b"x" * length + b"\n{}\n"
     taken: list[bytes | str] = []

@@ -2,7 +2,9 @@
 
 import io
 import re
+import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -10,13 +12,31 @@ from hypothesis import strategies as st
 
 from cli.boundary import report
 from cli.exits import Failure
-from cli.render import can_show, command_line, die, escape, hand, listing, wrapped
+from cli.render import can_show, command_line, die, escape, hand, listing, shown_path, wrapped
 from protocol.wire.nicknames import is_unseen
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()))
 HOSTILE = st.text(
     alphabet=st.sampled_from("a\\\x1b[\x07\r\n\t\x00\x7f\x9b\u202e\u2066\u200b\ufeff\u0301\ud800\U000e0041é漢")
 )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its shells know no ~")
+def test_a_path_in_the_users_own_folder_is_shown_as_short_as_a_shell_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert shown_path(Path("/home/ada/match.p2pdice")) == "~/match.p2pdice"
+    assert shown_path(Path("/home/adam/match.p2pdice")) == "/home/adam/match.p2pdice"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its shells quote otherwise")
+def test_a_path_with_spaces_can_be_copied_out_of_a_broken_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was broken at its spaces, as any sentence, and the next line was indented."""
+    monkeypatch.setenv("HOME", "/home/Ada  Lovelace")
+    path = Path("/home/Ada  Lovelace/all my matches/of this year/Friday.p2pdice")
+    for columns in range(20, 100):
+        told = wrapped(f"The transcript is {shown_path(path)}. Verify it:\n    p2pdice verify '{path}'", columns)
+        assert f"'{path}'" in told.split("\n    p2pdice")[0]
+        assert told.split("\n")[-1] == f"    p2pdice verify '{path}'"
 
 
 @given(ANYTHING | HOSTILE)
@@ -29,7 +49,7 @@ def test_escaped_text_is_printable_and_has_no_direction_of_its_own(text: str) ->
 
 
 @pytest.mark.parametrize("unseen", "\u3164\u034f\u115f\u1160\u17b4\u180b\u2800\ufe0f\uffa0\U000e0101\U00016fe4")
-def test_what_cannot_be_seen_is_made_visible(unseen: str) -> None:
+def test_invisible_characters_are_made_visible(unseen: str) -> None:
     assert escape(f"Ada{unseen}").startswith("Ada\\")
 
 

@@ -118,9 +118,7 @@ def test_the_story_has_all_dice_at_the_start_of_each_round(name: str, written: C
     assert "".join(shown.lines).isprintable()
 
 
-def test_every_bid_and_call_has_the_chance_that_it_had_for_whoever_made_it(
-    classic: World, written: Callable[[bytes], str]
-) -> None:
+def test_every_bid_and_call_has_the_chance_that_its_player_saw(classic: World, written: Callable[[bytes], str]) -> None:
     shown = Shown(written(classic.machines[0].transcript))
     made = [line for line in shown.lines if re.match(r"(Ada|Ben|Cleo) (bids|calls)", line)]
     assert len(made) > 10
@@ -204,7 +202,7 @@ def test_hindsight_in_words(weighed: Weighed, told: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "right"), [("liar", (None, False, True)), ("exact", (None, None, False))])
-def test_what_shut_cups_may_hide_is_not_claimed(call: Any, right: tuple[bool | None, ...]) -> None:
+def test_nothing_is_claimed_about_dice_in_shut_cups(call: Any, right: tuple[bool | None, ...]) -> None:
     """Three dice of Ada's are known, two of Ben's are not: a bid of so many threes."""
     from p2pdice import Bid, Play, Rolled, apply, new_match
 
@@ -252,12 +250,12 @@ PLAYERS = (PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("Annabel", "ZZ22-2M3A"), P
 
 
 @pytest.mark.parametrize(("wanted", "seat"), [("ann", 0), ("ANNA", 1), ("0", 0), ("1", 1), ("2", 2), (" Annabel ", 1)])
-def test_who_is_meant(wanted: str, seat: int) -> None:
+def test_a_player_is_found_by_the_beginning_of_a_name_or_by_seat(wanted: str, seat: int) -> None:
     assert find_seat(PLAYERS, wanted) == seat
 
 
 @pytest.mark.parametrize("wanted", ["an", "", "3", "²", "\x1b[2J", "-1", "0" * 5000])
-def test_who_means_nobody_is_told_who_is_there(wanted: str) -> None:
+def test_a_name_that_nobody_has_is_answered_with_the_names_of_all_players(wanted: str) -> None:
     with pytest.raises(UnknownPlayerError, match="There are Ann \\(seat 0\\), Annabel") as error:
         find_seat(PLAYERS, wanted)
     assert str(error.value).isprintable()
@@ -293,13 +291,13 @@ def test_as_data_one_player_is_told_nothing_of_dice_in_other_cups(
 
 
 def cut(world: World, step: int) -> bytes:
-    return write_transcript(world.machines[0].match.record.fork(step))
+    return write_transcript(world.machines[0].match.history.fork(step))
 
 
 def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(
     classic: World, written: Callable[[bytes], str]
 ) -> None:
-    chain = classic.machines[0].match.record.chain
+    chain = classic.machines[0].match.history.chain
     for step in (len(chain) // 2, 1, 0):
         shown = Shown(written(cut(classic, step)))
         assert shown.code == ExitCode.INCOMPLETE
@@ -323,12 +321,12 @@ def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
     from protocol.crypto.keys import MatchKey
     from protocol.wire.messages import Kind, sign
 
-    record = classic.machines[0].match.record
-    position = next(each for each in record.chain if each.kind is Kind.MOVE and each.step > 30)
-    (move,) = record.chain[position.step + 1].entries.values()
+    history = classic.machines[0].match.history
+    position = next(each for each in history.chain if each.kind is Kind.MOVE and each.step > 30)
+    (move,) = history.chain[position.step + 1].entries.values()
     forged = sign(move.message._replace(body="99x7"), MatchKey(classic.seeds[move.message.author]))
     shown = Shown(written(cut(classic, position.step) + encode(forged.wire)))
-    culprit = record.genesis.roster[move.message.author].join.nickname
+    culprit = history.genesis.roster[move.message.author].join.nickname
     assert shown.code == ExitCode.MISCONDUCT
     assert f"MISCONDUCT by {culprit}" in shown.lines[0]
     assert shown.lines[-2:] == shown.lines[:2]
@@ -337,7 +335,7 @@ def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
     )
 
 
-def test_of_an_altered_file_nothing_is_told_but_what_verify_says(
+def test_nothing_is_told_of_an_altered_file_but_the_verdict_of_verify(
     classic: World, written: Callable[[bytes], str]
 ) -> None:
     data = bytearray(classic.machines[0].transcript)
@@ -373,7 +371,7 @@ def test_a_proof_holds_no_match(here: Run, written: Callable[[bytes], str]) -> N
 
 @pytest.mark.parametrize("name", ["last", "id", "file"])
 def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, here: Run, tmp_path: Path, name: str) -> None:
-    match = classic.machines[0].match.record.match
+    match = classic.machines[0].match.history.match
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
     path = transcript_path(home, match, 0, PRESETS["classic"])

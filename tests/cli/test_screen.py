@@ -21,83 +21,35 @@ from tests.tiers import thoroughly
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
 
-from tests.cli.keys import COLOR, ENTER, ESCAPE, RIGHT, UP
+from tests.cli.keys import COLOR, ESCAPE, PAGE_DOWN, RIGHT, UP, KeyPlayer
 from tests.cli.screen import Terminal
 
 pytestmark = pytest.mark.multicast
 
-AT_ONCE = ("--ui", "screen", "--pace", "0", "--name", "Ada")
-
-Open = Callable[..., Terminal]
+Open = Callable[..., KeyPlayer]
 
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Open]:
-    """Open terminals, each with a home of its own."""
+    """Open full screens, each with a home of its own."""
     with ExitStack() as stack:
 
-        def start(home: str, *arguments: str, **options: object) -> Terminal:
-            return stack.enter_context(Terminal(tmp_path / home, *arguments, **options))  # type: ignore[arg-type]
+        def start(home: str, *arguments: str, **options: object) -> KeyPlayer:
+            return stack.enter_context(KeyPlayer(tmp_path / home, *arguments, **options))  # type: ignore[arg-type]
 
         yield start
 
 
-def is_asked(player: Terminal) -> bool:
-    return player.display()[-1].startswith("your turn>")
-
-
-def is_over(player: Terminal) -> bool:
-    return "The match is over." in player.display()
-
-
-def play_with_keys(player: Terminal, *sizes: tuple[int, int]) -> None:
-    """Call whatever is bid, and else make the first move that an arrow comes to, until the match is over.
-
-    :param sizes: given to the window in the first turns, one after the other.
-    """
-    asked = 0
-    resized = iter(sizes)
-
-    def is_time() -> bool:
-        return (is_asked(player) and turns(player) > asked) or is_over(player)
-
-    while True:
-        player.wait_for(is_time, "a turn or the end")
-        if is_over(player):
-            return
-        asked = turns(player)
-        if size := next(resized, None):
-            player.resize(*size)
-            check_frame(player, *size)
-        if "! liar" in "\n".join(player.display()):
-            player.type("!")
-            player.until_last_line("your turn> liar")
-            player.type("!")
-        else:
-            player.type(RIGHT)
-            player.wait_for(lambda: len(player.last_line()) > len("your turn> "), "a move in the line")
-            player.type(ENTER)
-
-
-def turns(player: Terminal) -> int:
-    """Return how often the bell was rung: once for each turn."""
-    return player.raw.count(b"\x07")
-
-
-def check_frame(player: Terminal, columns: int, lines: int) -> None:
-    """Wait until the whole screen is filled at this size."""
-
-    def is_whole() -> bool:
-        rows = player.display()
-        return len(rows) == lines and "verified" in rows[0] and rows[-1].startswith("your turn>")
-
-    player.wait_for(is_whole, f"a screen of {columns} x {lines}")
-
-
 def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open) -> None:
     """Others, at each size and in each mode, are played in :mod:`tests.cli.test_screen_matches`."""
-    player = terminal("a", "host", "--rules", "motes", "--bots", "2", *AT_ONCE, "--bell")
-    play_with_keys(player, (60, 20), (120, 40), (80, 24), (40, 12))
+    player = terminal("a", "host", "--rules", "motes", "--bots", "2")
+    sizes = iter(((60, 20), (120, 40), (80, 24), (40, 12)))
+
+    def look() -> None:
+        if size := next(sizes, None):
+            player.pull(*size)
+
+    player.play_with_keys(look)
     player.resize(80, 24)
     player.until_display("The match is over.", "1. ", "The transcript is", 'Type "again" for another match, or "quit".')
     player.type("quit\r")
@@ -110,27 +62,28 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
 
 
 def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     chosen = player.last_line()
     player.until_display("Enter bids it.", "% likely")
     player.type(UP)
     player.wait_for(lambda: player.last_line() not in (chosen, "your turn>"), "another bid")
-    player.type(ESCAPE)
-    player.until_last_line("your turn>")
     player.type("%")
     player.wait_for(lambda: "% likely" not in "\n".join(player.display()), "no odds")
+    assert re.search(r"your turn> \dx\d$", player.last_line())
+    player.type(ESCAPE)
+    player.until_last_line("your turn>")
     player.type("%")
     player.until_display("% likely")
 
 
-def test_what_is_typed_takes_the_place_of_what_keys_have_chosen_and_goes_on_with_what_tab_completed(
+def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(
     terminal: Open,
 ) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     player.type("sa")
@@ -140,11 +93,11 @@ def test_what_is_typed_takes_the_place_of_what_keys_have_chosen_and_goes_on_with
 
 
 def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     if "! liar" not in "\n".join(player.display()):
-        player.type(f"{RIGHT}{ENTER}")
-        player.wait_for(lambda: is_asked(player) and "! liar" in "\n".join(player.display()), "a bid of the bot")
+        player.make_first()
+        player.wait_for(lambda: player.is_asked() and "! liar" in "\n".join(player.display()), "a bid of the bot")
     player.type("!")
     player.until_display("your turn> liar", "! or Enter calls the bid a lie; Escape does not.")
     player.type(ESCAPE)
@@ -153,11 +106,11 @@ def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
 
 
 def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type("?")
     player.until_display("Keys:", "call liar", "Any other key closes this.")
-    player.type("\x1b[6~")
+    player.type(PAGE_DOWN)
     player.until_display("quit", "leave; you can return")
     player.type("x")
     player.until_display("(you)")
@@ -167,8 +120,8 @@ def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
 
 
 def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE, size=(60, 20))
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1", size=(60, 20))
+    player.wait_for(player.is_asked, "a turn")
     player.type("?")
     told = " ".join(" ".join(player.until_display("Keys:", "Any other key closes this.")).split())
     for key in KEYS[1:7]:
@@ -176,8 +129,8 @@ def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
 
 
 def test_a_bid_that_cannot_be_made_is_not_offered_to_enter(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", "--rules", "perudo", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1", "--rules", "perudo")
+    player.wait_for(player.is_asked, "a turn")
     if "Your turn: open" not in "\n".join(player.display()):
         player.type("!!")
         player.until_display("Your turn: open")
@@ -186,8 +139,8 @@ def test_a_bid_that_cannot_be_made_is_not_offered_to_enter(terminal: Open) -> No
 
 
 def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type("od\t")
     player.until_last_line("your turn> odds")
     player.type(" 9x4\r")
@@ -197,8 +150,8 @@ def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> N
 
 
 def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type("x" * 100)
     player.until_display("xx")
     player.type(ESCAPE)
@@ -207,8 +160,8 @@ def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open
 
 @pytest.mark.parametrize("keys", ["\x03", *thoroughly(["\x04", "quit\r"])], ids=["ctrl-c", "ctrl-d", "quit"])
 def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open, keys: str) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1")
+    player.wait_for(player.is_asked, "a turn")
     player.type(keys)
     assert player.end() == (ExitCode.INTERRUPTED if keys == "\x03" else ExitCode.DONE)
     assert "p2pdice resume " in player.raw.rpartition(b"\x1b[?1049l")[2].decode()
@@ -216,7 +169,7 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open,
 
 
 def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> None:
-    player = terminal("a", "host", *AT_ONCE)
+    player = terminal("a", "host")
     player.until_display("On another laptop, type:")
     player.process.terminate()
     assert player.end() == ExitCode.INTERRUPTED
@@ -230,8 +183,8 @@ def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> Non
 def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
     terminal: Open, variables: dict[str, object], is_colored: bool
 ) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE, **variables)
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1", **variables)
+    player.wait_for(player.is_asked, "a turn")
     player.until_display("(you)", "to move")
     assert bool(COLOR.search(player.raw)) == is_colored
 
@@ -240,30 +193,30 @@ def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
 def test_colours_are_those_that_are_settled(terminal: Open, tmp_path: Path, color: str, code: bytes) -> None:
     settings = tmp_path / "config.toml"
     settings.write_text(f'color = "{color}"\n', encoding="utf-8")
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE, P2PDICE_CONFIG=str(settings))
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1", P2PDICE_CONFIG=str(settings))
+    player.wait_for(player.is_asked, "a turn")
     player.until_display("to move")
     assert code in player.raw
     assert bool(COLOR.search(player.raw)) == bool(code)
 
 
 def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", *AT_ONCE, LANG="C", LC_ALL="C")
-    player.wait_for(lambda: is_asked(player), "a turn")
+    player = terminal("a", "host", "--bots", "1", LANG="C", LC_ALL="C")
+    player.wait_for(player.is_asked, "a turn")
     player.until_display("#####", "|o", "You roll ")
     assert player.raw.isascii()
 
 
 @pytest.mark.parametrize("ui", ["screen", "line"])
-def test_a_frozen_terminal_holds_up_no_match(terminal: Open, tmp_path: Path, ui: str) -> None:
+def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
     """The terminal of one player takes not a byte more. What they type is played all the same, and all stay in."""
-    frozen = terminal("a", "host", "--seats", "3", "--set", "dice=1", "--patience", "5", *AT_ONCE, "--ui", ui)
-    rows = frozen.until_display("On another laptop, type:", "p2pdice join ", "one of three seats taken")
-    line = next(row for row in rows if row.lstrip().startswith("p2pdice join ")).split()[2]
-    with (
-        piped(tmp_path / "b", "join", line, "--name", "Ben") as ben,
-        piped(tmp_path / "c", "join", line, "--name", "Cleo") as cleo,
-    ):
+    options = ("--seats", "3", "--set", "dice=1", "--patience", "5", "--ui", ui, "--pace", "0", "--name", "Ada")
+    with Terminal(tmp_path / "a", "host", *options) as frozen, ExitStack() as others:
+        rows = frozen.until_display("On another laptop, type:", "p2pdice join ", "one of three seats taken")
+        line = next(row for row in rows if row.lstrip().startswith("p2pdice join ")).split()[2]
+        ben, cleo = (
+            others.enter_context(piped(tmp_path / name, "join", line, "--name", name)) for name in ("Ben", "Cleo")
+        )
         frozen.until("You roll ")
         frozen.freeze()
         for _ in range(150):
@@ -289,7 +242,7 @@ def test_a_frozen_terminal_holds_up_no_match(terminal: Open, tmp_path: Path, ui:
 
 
 def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: Open) -> None:
-    guest = terminal("b", "join", "127.0.0.1:9", *AT_ONCE)
+    guest = terminal("b", "join", "127.0.0.1:9")
     assert guest.end() == ExitCode.UNREACHABLE
     painted, _, after = guest.raw.partition(b"\x1b[?1049l")
     assert painted == b"\x1b[?1049h\x1b[2J\x1b[H Asking for a seat at 127.0.0.1:9."
@@ -297,6 +250,6 @@ def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: O
 
 
 def test_a_terminal_that_only_prints_is_painted_on_by_nobody_though_it_is_asked_for(terminal: Open) -> None:
-    guest = terminal("b", "join", "127.0.0.1:9", *AT_ONCE, TERM="dumb")
+    guest = terminal("b", "join", "127.0.0.1:9", TERM="dumb")
     assert guest.end() == ExitCode.UNREACHABLE
     assert b"\x1b" not in guest.raw

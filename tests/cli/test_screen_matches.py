@@ -164,7 +164,7 @@ class MatchOfMotes:
             self._lie()
             ada.bid_beyond_the_dice(self.bid)
         else:
-            self.bid = ada.bid_lowest()
+            self.bid = ada.make_first()
 
     def _until_buried(self) -> None:
         """Watch until the graveyard on the screen is what it must be, below the windows and the prize."""
@@ -292,9 +292,15 @@ def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
 ) -> None:
     options = ("--rules", rules, "--set", "dice=2", "--bots", "2")
     player = stack.enter_context(KeyPlayer(tmp_path / "a", "host", *options, **MODES[mode]))
+
+    def look() -> None:
+        player.pull(*next(sizes))
+        if player.status().startswith(" Your turn: "):
+            player.check_bidding(standing_bid(player))
+
     for first in range(len(SIZES)):
         sizes = cycle([*SIZES[first:], *SIZES[:first]])
-        play_with_keys(player, sizes)
+        player.play_with_keys(look)
         check_mode(player, mode)
         player.resize(*next(sizes))
         player.until_said(
@@ -305,27 +311,6 @@ def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
     player.type(f"quit{ENTER}")
     assert player.end() == ExitCode.DONE
     assert player.is_sane()
-
-
-def play_with_keys(player: KeyPlayer, sizes: Iterator[tuple[int, int]]) -> None:
-    """Call whatever is bid, and else make the first move that an arrow comes to, until the match is over.
-
-    :param sizes: which the window is given, another one at each turn.
-    """
-    player.wait_for(lambda: not player.is_over(), "a match")
-    while True:
-        player.wait_for(lambda: player.is_asked() or player.is_over(), "a turn or the end")
-        if player.is_over():
-            return
-        player.pull(*next(sizes))
-        if player.status().startswith(" Your turn: "):
-            player.check_bidding(standing_bid(player))
-        if "! liar" in player.said():
-            player.call()
-        elif player.status().startswith(" Your turn: open"):
-            player.bid_lowest()
-        else:
-            player.choose("")
 
 
 def standing_bid(player: KeyPlayer) -> str:

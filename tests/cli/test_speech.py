@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.text.choices import choices
-from cli.text.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible, offers
+from cli.text.move_forms import offers
+from cli.text.speech import WIDTH, NotUnderstoodError, exceeds_the_dice, hear, hear_bid, is_possible
 from p2pdice import (
     Bid,
     Expect,
@@ -95,31 +96,31 @@ def test_so_is_exact_where_it_is_played(line: str) -> None:
         ("p", view(s := reach(table(2, "red@0"), "night"), s.turn), "'p' can be play red on 1, pass or players"),
     ],
 )
-def test_what_can_mean_several_things_is_asked(line: str, seen: View, meanings: str) -> None:
+def test_an_ambiguous_line_is_answered_with_a_question(line: str, seen: View, meanings: str) -> None:
     assert meanings in answer(line, seen)
 
 
 @pytest.mark.parametrize("line", ["1,005 fives", "1 005 5", "1,5 fives", "1-3 fives", "1 x 3 fives", "1, 3 5"])
 def test_a_number_that_begins_with_one_is_not_cut_short(line: str) -> None:
     """The 1 was taken for the one before a bid, as in 1 3x5, and 1,005 fives played as five fives."""
-    assert f"{line!r} is no move" in answer(line, turn("classic", "2x3"))
+    assert f"{line!r} is not a move" in answer(line, turn("classic", "2x3"))
     assert hear_bid(line) is None
 
 
-def test_what_was_typed_is_repeated_as_it_was_typed_as_far_as_a_terminal_can_show_it() -> None:
+def test_a_typed_line_is_repeated_letter_for_letter_if_a_terminal_can_show_it() -> None:
     seen = turn("classic", "2x3")
-    assert answer("drei fünfer", seen).startswith("'drei fünfer' is no move")
-    assert answer("三個五", seen).startswith("'三個五' is no move")
-    assert answer("a\x1b[2J\u202eb", seen).startswith("'a\\x1b[2J\\u202eb' is no move")
-    assert answer("nineteen thousand fives", seen).startswith("'nineteen thousa…' is no move")
-    assert answer("三" * 20, seen).startswith(f"'{'三' * 7}…' is no move")
+    assert answer("drei fünfer", seen).startswith("'drei fünfer' is not a move")
+    assert answer("三個五", seen).startswith("'三個五' is not a move")
+    assert answer("a\x1b[2J\u202eb", seen).startswith("'a\\x1b[2J\\u202eb' is not a move")
+    assert answer("nineteen thousand fives", seen).startswith("'nineteen thousa…' is not a move")
+    assert answer("三" * 20, seen).startswith(f"'{'三' * 7}…' is not a move")
 
 
 def test_a_beginning_means_the_only_thing_that_is_legal() -> None:
     assert said("3 t", turn("classic", "2x3")) == "3x3"  # 3x2 would not raise
     assert said("accuser", turn("joker", "2x3", "liar", players=3)) == "accuser"
     assert said("d", turn("classic", "2x3")) == "dice"
-    assert answer("conced", turn("classic")).startswith("'conced' is no move; did you mean concede?")
+    assert answer("conced", turn("classic")).startswith("'conced' is not a move; did you mean concede?")
 
 
 def test_dice_with_powers_can_be_named_without_their_verb_and_players_by_name() -> None:
@@ -177,7 +178,7 @@ def test_a_player_who_is_called_like_a_seat_makes_no_offer_ambiguous() -> None:
 def test_a_stake_can_be_the_bare_number(line: str, stake: int) -> None:
     asked = view(new_match(rules("classic", stakes="yes"), 2), 0)
     assert hear(line, asked, NAMES, WORDS) == Stake(stake)
-    assert answer("liar", asked) == "'liar' is no move. Legal: stake 0, stake 50 or stake 1000."
+    assert answer("liar", asked) == "'liar' is not a move. Legal: stake 0, stake 50 or stake 1000."
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_slip_is_answered_in_one_line_with_what_this_table_knows(line: str, pr
 
 @given(SLIPS)
 @settings(max_examples=100)
-def test_what_the_strict_text_says_is_what_is_heard(line: str) -> None:
+def test_the_strict_text_of_a_move_is_heard_as_that_move(line: str) -> None:
     seen = turn("spot-on", "2x3")
     try:
         strict = parse_move(line)
@@ -261,7 +262,7 @@ def test_only_a_bid_that_nobody_needs_to_make_exceeds_the_dice() -> None:
     assert "liar" not in choices(forced)
 
 
-def test_what_is_possible_is_what_the_engine_takes() -> None:
+def test_moves_are_possible_if_the_engine_takes_them() -> None:
     assert is_possible(Bid(3, 3), turn("classic", "2x3"))
     assert not is_possible(Bid(1, 3), turn("classic", "2x3"))
     asked = view(dealt(rules("classic", stakes="no"), 2), 0)
@@ -275,7 +276,7 @@ def test_a_call_that_is_begun_too_early_is_answered_like_the_whole_word() -> Non
         apply(turn("classic").state, Play(0, Liar()))
 
 
-def test_what_was_left_out_of_an_answer_has_something_before_it() -> None:
+def test_an_answer_that_is_cut_does_not_begin_with_an_ellipsis() -> None:
     """The answer began with the ellipsis: Legal: … or lose dark@1."""
     losing = reach(table(2), "discard")
     for slip in ("lose green@1", "lose nothing@all", "x" * 40):

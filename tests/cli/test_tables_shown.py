@@ -60,7 +60,7 @@ def test_a_false_record_of_a_match_hides_no_true_one(lie: dict[str, object]) -> 
         assert ("192.0.2.9", 7000) not in rows[MATCH].addresses
 
 
-def test_who_tells_the_same_of_an_open_table_stands_apart() -> None:
+def test_two_nodes_that_tell_of_one_open_table_stand_apart() -> None:
     assert len(listed(told(FRIDAY, 1, 2))) == 2
 
 
@@ -71,7 +71,7 @@ networks = st.dictionaries(st.integers(1, 5), advertisements, max_size=5).map(
 
 
 @given(networks, networks)
-def test_who_follows_the_changes_knows_what_there_is(before: list[Sighting], now: list[Sighting]) -> None:
+def test_the_changes_add_up_to_the_list_of_tables(before: list[Sighting], now: list[Sighting]) -> None:
     """A match is no other because one more of its players tells of it."""
     old, new = listed(before), listed(now)
     reports = changes(old, new)
@@ -161,7 +161,7 @@ def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPa
     assert (caught.value.code, questions) == (ExitCode.USAGE, [])
 
 
-def test_who_picks_one_of_two_tables_with_one_name_was_told_that_the_number_does_not_decide(
+def test_a_choice_between_two_tables_of_one_name_says_that_the_number_does_not_decide(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Anybody can take a name over: whose table it is shows only the fingerprint, in the join line of each."""
@@ -175,7 +175,7 @@ def test_who_picks_one_of_two_tables_with_one_name_was_told_that_the_number_does
     assert "More than one" not in capsys.readouterr().out
 
 
-def test_who_picks_a_table_gets_all_that_was_told_by_its_name() -> None:
+def test_a_picked_table_comes_with_all_records_of_its_name() -> None:
     """A table whose records somebody took over while the list was made is asked for, too."""
     before, now = told(FRIDAY, 1), told(replace(FRIDAY, id="99" * 16), 2)
     other = told(SUNDAY, 3)

@@ -36,6 +36,7 @@ from tests.tiers import thoroughly
 KEYS = {
     "file", "verdict", "culprit", "culprit_identity", "step", "round", "awaited", "reason", "match", "rules", "players",
     "fingerprints", "alike", "untrusted", "winners", "winner_identities", "steps", "signatures", "date",
+    "people",
 }  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_
 ) -> None:
     done = here("verify", "3f2a9c41", files["fair"])
     assert done.returncode == ExitCode.FAILURE
-    assert f"There is no file 3f2a9c41 here, and no transcript in {tmp_path / 'home'} is called so." in done.stderr
+    assert f"There is no file 3f2a9c41 here, and no transcript in {tmp_path / 'home'} has that name." in done.stderr
     assert f"{files['fair']}: FAIR." in done.stdout
     assert not (tmp_path / "home").exists()
 
@@ -189,7 +190,7 @@ def test_a_pipe_that_takes_the_place_of_the_file_is_not_waited_for(
         read_transcript(path)
 
 
-def test_of_a_file_that_grows_no_more_is_read_than_a_match_can_have(
+def test_no_more_of_a_growing_file_is_read_than_a_match_can_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "TRANSCRIPT", 1000)
@@ -294,10 +295,10 @@ def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: J
     )
     lines = describe(Report(Path("a\nb"), verdict, "2026-01-02T03:04:05+00:00", ("BBBB",)))
     assert all(line.isprintable() for line in lines)
-    assert "step 7" in lines[1]
+    assert lines[1] == "  So it is\\x1b[2J."
 
 
-def test_whoever_is_not_trusted_is_said_and_the_match_is_not_simply_fair(
+def test_players_who_are_not_trusted_are_named_and_the_match_is_not_simply_fair(
     here: Run, files: dict[str, str], tmp_path: Path
 ) -> None:
     fingerprints = json.loads(here("verify", "--json", files["fair"]).stdout)["fingerprints"]
@@ -315,7 +316,7 @@ def test_whoever_is_not_trusted_is_said_and_the_match_is_not_simply_fair(
 
 
 @pytest.mark.parametrize("wrong", ["AAAA", "K7QF-2M3A-ZZZZ-ZZZZ-ZZZZ", "Ada", "", ","])
-def test_what_is_no_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None:
+def test_a_malformed_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None:
     done = here("verify", "--trust", wrong, "match.p2pdice")
     assert done.returncode == ExitCode.USAGE
     assert "fingerprint" in done.stderr
@@ -357,7 +358,7 @@ def namesakes(*names: str) -> Cheated:
     while not any(machine.turn for machine in world.machines):
         assert world.step()
     cheat = next(me for me, machine in enumerate(world.machines) if machine.turn)
-    place = world.machines[cheat].match.record.position
+    place = world.machines[cheat].match.history.position
     key = MatchKey(world.seeds[cheat])
     first = Message(match_id(world.data), place.step, place.tip, cheat, Kind.MOVE, "1x1")
     twice = [sign(message, key) for message in (first, first._replace(body="1x2"))]

@@ -12,33 +12,33 @@ import pytest
 
 from cli.settings import Settings
 from cli.table.face import Face
-from cli.table.table import Table
+from cli.table.player_table import PlayerTable
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice import PRESETS, new_match
-from protocol.events import AwaitingHost, HostIs, MatchOver, MatchStarted, PeerLost, PlayerInfo
+from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo
 from protocol.wire.genesis import Patience
 from tests.cli.paper import Paper
 
 ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")
 STARTED = MatchStarted("ab" * 32, PRESETS["classic"], (ADA, BEN), None, new_match(PRESETS["classic"], 2), resumed=True)
-OVER = MatchOver("ab" * 32, ((0,), (1,)), (ADA, BEN), Path("transcript"), True)
+OVER = MatchResult("ab" * 32, ((0,), (1,)), (ADA, BEN), Path("transcript"), True)
 
 
-def table() -> tuple[Table, list[str]]:
+def table() -> tuple[PlayerTable, list[str]]:
     """Return the table of somebody who has a way back, and what is said there."""
     paper = Paper(is_interactive=True)
     genesis = SimpleNamespace(patience=Patience())
-    match = SimpleNamespace(info=(ADA, BEN), record=SimpleNamespace(genesis=genesis))
+    match = SimpleNamespace(info=(ADA, BEN), history=SimpleNamespace(genesis=genesis))
     node = cast("Any", SimpleNamespace(match=match))
 
     async def again(_wish: str) -> None:
         await asyncio.Event().wait()
 
-    return Table(node, Settings(Path("home")), face=cast("Face", paper), again=again), paper.said
+    return PlayerTable(node, Settings(Path("home")), face=cast("Face", paper), again=again), paper.said
 
 
-async def test_who_waits_while_others_play_looks_on_and_is_told_so() -> None:
+async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
     waiting, said = table()
     waiting.take(OVER)
     waiting.obey("again")
@@ -66,7 +66,7 @@ def test_nobody_who_left_after_a_match_is_away_in_the_next_one_that_they_play() 
     assert not guest.board.away | guest.board.gone
 
 
-async def test_who_wishes_for_another_match_at_the_table_of_a_host_who_has_left_is_told_so_at_once() -> None:
+async def test_a_wish_for_another_match_is_answered_at_once_if_the_host_has_left() -> None:
     guest, said = table()
     for event in (STARTED, OVER, PeerLost(ADA, left_on_purpose=True)):
         guest.take(event)
@@ -81,7 +81,7 @@ async def test_who_wishes_for_another_match_at_the_table_of_a_host_who_has_left_
     assert not guest.is_waiting
 
 
-def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_the_table() -> None:
+def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_table() -> None:
     late, said = table()
     late.take(STARTED)
     cast("Any", late)._node.match = None
@@ -99,5 +99,5 @@ def test_who_leaves_before_all_is_shown_of_a_match_that_is_left_behind_has_left_
         ("playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),
     ],
 )
-def test_who_waits_is_told_for_what(state: HostIs, told: str) -> None:
+def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told

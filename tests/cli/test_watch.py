@@ -64,9 +64,9 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
     ("target", "code", "why"),
     [
         ("127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
-        ("127.0.0.1:1/TYPO", ExitCode.UNREACHABLE, "no join line"),
+        ("127.0.0.1:1/TYPO", ExitCode.UNREACHABLE, "not a join line"),
         ("p2pdice watch 127.0.0.1:1", ExitCode.UNREACHABLE, "nobody listens"),
-        ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is no address: a port is a number from 1 to 65535"),
+        ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is not an address: a port is a number from 1 to 65535"),
     ],
 )
 def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, code: ExitCode, why: str) -> None:
@@ -76,7 +76,7 @@ def test_where_nothing_can_be_seen_it_is_said_why(p2pdice: Run, target: str, cod
     assert done.stdout == ""
 
 
-def test_who_plays_from_this_home_is_told_before_they_choose_a_match(tmp_path: Path, p2pdice: Run) -> None:
+def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, p2pdice: Run) -> None:
     with stored(tmp_path / "home", World(PRESETS["classic"], 2, 2), 0):
         done = p2pdice("watch")
     assert done.returncode == ExitCode.FAILURE
@@ -90,3 +90,10 @@ def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, p2
         done = p2pdice("watch", where)
     assert done.returncode == ExitCode.REFUSED
     assert "join line" in done.stderr
+
+
+def test_a_short_code_is_told_to_lead_to_a_seat(here: Run) -> None:
+    done = here("watch", "417-tiger-olive", "--name", "Eve")
+    assert done.returncode == ExitCode.REFUSED
+    assert "a seat, not to a view" in done.stderr
+    assert "long join line" in done.stderr

@@ -17,10 +17,11 @@ from cli.table.drawing import Gauge, Sight, picture
 from cli.table.fragments import plain, rows, width
 from cli.table.palette import ASCII, PICTURES, Glyphs
 from cli.table.pieces import purpose
+from cli.text.qr_code import qr_code
 from p2pdice import POWERS, PRESETS, Concede, Expect, Play, Rolled, apply, legal_moves
 from protocol.events import (
     LobbyChanged,
-    MatchOver,
+    MatchResult,
     MatchStarted,
     PeerBack,
     PeerLost,
@@ -51,7 +52,7 @@ def asked() -> Sample:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("glyphs", [PICTURES, ASCII], ids=["pictures", "ascii"])
-def test_whoever_is_on_turn_sees_what_it_takes_to_decide(size: tuple[int, int], glyphs: Glyphs) -> None:
+def test_the_screen_of_the_player_on_turn_has_all_that_a_decision_takes(size: tuple[int, int], glyphs: Glyphs) -> None:
     shown = drawn(asked().board, size, glyphs, steps=41, seconds=45, log=["Cleo bids 3x4."])
     for needed in ("Friday", "classic", "round 1", "match abababab", " verified", "0:45", "Cleo bids three fours"):
         assert needed in shown
@@ -119,7 +120,7 @@ def test_odds_are_shown_or_not() -> None:
     assert "% likely" not in drawn(asked().board, with_odds=False)
 
 
-def test_who_opens_a_round_is_said_in_a_whole_sentence() -> None:
+def test_the_opener_of_a_round_is_told_in_a_whole_sentence() -> None:
     sample = Sample(CLASSIC)
     sample.roll()
     assert "No bid yet: you open the round." in drawn(sample.board)
@@ -138,6 +139,7 @@ def test_the_smallest_screen_says_in_short_what_dice_with_powers_add() -> None:
     larger = drawn(board, (40, 23))
     for words in ("sunset - night - [bidding] - sunrise", "prize dark", "Graveyard: you grey@0", "── log ─"):
         assert words in larger
+    assert "In the cups: L light, G grey, N neutral, B blue, R red, D dark" in drawn(board, (80, 23))
     told = " ".join(answers.table(board))
     assert "Round 1. It is time to bid. The prize is Dark." in told
     assert "in the graveyard by Cleo:  light@2" in told
@@ -156,7 +158,7 @@ def test_no_window_is_open_while_a_die_is_sent_off_and_while_the_next_roll_is_aw
     assert "sunset - night - bidding - sunrise" in drawn(board)
 
 
-def test_who_is_out_is_not_shown_what_dice_of_theirs_could_do() -> None:
+def test_a_player_who_is_out_is_not_shown_powers_of_their_dice() -> None:
     state = laid(3, "light@0", "grey@1")
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"]), 0, state))
@@ -190,7 +192,7 @@ def test_a_long_name_is_cut_before_immunity_is_left_out() -> None:
     assert re.search(r"Max\w*… \(you\) .* immune", drawn(board, (60, 19)))
 
 
-def test_the_hint_on_a_power_says_whom_it_is_played_on() -> None:
+def test_the_hint_on_a_power_names_its_target() -> None:
     seating = asked().board.seating
     assert purpose("play red on 1", seating) == "Roll to bar a player from a group (Ben)."
     assert purpose("play red on 7", seating) == "Roll to bar a player from a group."
@@ -223,6 +225,39 @@ def test_a_lobby_shows_who_is_there_and_what_another_laptop_types(size: tuple[in
     assert "Rules: classic: more of the same face" in " ".join(shown.split())
     assert f"\np2pdice join {JOIN_LINE}\n" in shown
     assert "type start" in shown
+
+
+def opened_with_a_code(qr: str = "") -> Board:
+    board = Board()
+    board.qr = qr
+    board.take(TableOpened("Friday", JOIN_LINE, (), True, code="417-tiger-olive", seats=2, ruleset=CLASSIC))
+    board.take(LobbyChanged(people(["Ada"]), 3))
+    return board
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_lobby_shows_the_short_code_above_the_long_line(size: tuple[int, int]) -> None:
+    shown = drawn(opened_with_a_code(), size)
+    assert "\np2pdice join 417-tiger-olive\n" in shown
+    assert shown.index("417-tiger-olive") < shown.index(JOIN_LINE)
+
+
+@pytest.mark.parametrize("background", ["dark", "light"])
+def test_a_lobby_draws_the_join_line_for_a_camera_if_there_is_room(background: str) -> None:
+    import segno
+
+    code = segno.make(JOIN_LINE, error="l", micro=False)
+    board = opened_with_a_code(background)
+    rows = qr_code(JOIN_LINE, background)
+    assert "\n".join(row.rstrip() for row in rows) in "\n".join(
+        row.rstrip() for row in drawn(board, (80, 60)).split("\n")
+    )
+    light = {"█": (1, 1), "▀": (1, 0), "▄": (0, 1), " ": (0, 0)}
+    squares = [[light[each][half] ^ (background == "light") for each in row] for row in rows for half in (0, 1)]
+    assert [row[2:-2] for row in squares[2 : 2 + len(code.matrix)]] == [
+        [1 - square for square in row] for row in code.matrix
+    ]
+    assert "The QR code needs" in drawn(board, (80, 23))
 
 
 def test_a_table_that_is_opened_again_shows_its_new_rules() -> None:
@@ -258,7 +293,7 @@ def test_a_join_line_that_is_too_long_is_broken_as_a_shell_allows(columns: int) 
 
 def test_places_and_score_are_shown_at_the_end() -> None:
     sample = Sample(CLASSIC)
-    sample.board.take(MatchOver("ab" * 32, ((1,), (0, 2)), sample.players, Path("matches", "x.p2pdice"), True))
+    sample.board.take(MatchResult("ab" * 32, ((1,), (0, 2)), sample.players, Path("matches", "x.p2pdice"), True))
     shown = drawn(sample.board, score="Ben two, Ada one and Cleo no", after="Type again, or quit.")
     assert "1. Ben  wins" in shown
     assert "2. Ada (you)" in shown
@@ -320,6 +355,8 @@ def test_ones_own_dice_and_the_last_word_are_in_sight_on_the_smallest_screen(cou
     sample.play("2x3")
     shown = drawn(sample.board, (40, 11), log=["the last word"])
     assert "Your dice: [1] [2] [3] [3] [6]" in shown
+    assert "2x3" in shown
+    assert "% likely" in shown
     assert sum(f"Player {number}" in shown for number in range(count)) == min(count, 5)
     assert "the last word" in shown
 
@@ -342,8 +379,17 @@ def test_any_line_is_broken_into_rows_that_fit_or_hold_one_character(said: str, 
     assert "".join("".join(broken).split()) == "".join(said.split())
 
 
+def test_a_long_path_is_broken_between_folders_and_a_long_command_between_words() -> None:
+    path = "The transcript is /home/ada/.local/share/p2pdice/transcripts/2026-01-02-friday.p2pdice"
+    assert rows(path, 30)[1:] == ["  /home/ada/.local/share/", "  p2pdice/transcripts/", "  2026-01-02-friday.p2pdice"]
+    assert rows("    p2pdice replay 3f2a9c0d --home players/ada", 30) == [
+        "    p2pdice replay 3f2a9c0d ",
+        "    --home players/ada",
+    ]
+
+
 @pytest.mark.parametrize("columns", range(36, 46))
-def test_whoever_has_a_wide_name_opens_a_round_at_any_width(columns: int) -> None:
+def test_a_player_with_a_wide_name_opens_a_round_at_any_width(columns: int) -> None:
     """At 41 columns there are two for what is said of the bid, and one character of such a name takes both."""
     sample = Sample(CLASSIC, ["五五五", "Ada"], me=1)
     sample.roll()
@@ -366,7 +412,7 @@ def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
     assert "\\x1b[2JFriday\\u202e" in drawn(board)
 
 
-def test_what_is_called_and_what_it_was_worth_are_broken_into_lines_not_cut_at_60_columns() -> None:
+def test_a_call_and_its_odds_are_broken_into_lines_not_cut_at_60_columns() -> None:
     sample = Sample(CLASSIC, ("Annabel (Roman's bot)", "Ben", "Cleo"), me=None)
     sample.roll()
     sample.play("12x6")

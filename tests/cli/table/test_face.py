@@ -12,6 +12,29 @@ from cli.table import face
 from cli.table.face import TerminalLines
 
 
+async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(face, "_LULL", 0.0)
+    monkeypatch.setattr(face, "_REST", 0.0)
+    queue = face._typed[asyncio.get_running_loop()] = asyncio.Queue()
+    written: list[str] = []
+    table = SimpleNamespace(prompt=lambda: "> ", is_behind=True)
+    writer = cast("Any", SimpleNamespace(write=written.append))
+    lines = TerminalLines(cast("Any", table), writer, has_bell=False, color="")
+    lines._prompt()
+    queue.put_nowait("liar")
+    assert await lines.read() == "liar"
+    lines.tell("The cups are opened:")
+    lines.refresh()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert "".join(written) == "> The cups are opened:\n"
+    lines.say("There are 9 dice.")
+    lines._prompt()
+    assert written[-1] == "> "
+    assert lines._prompting is not None
+    lines._prompting.cancel()
+
+
 async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(face, "_LULL", 0.0)
     monkeypatch.setattr(face, "_REST", 0.0)
@@ -31,7 +54,7 @@ async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pyt
     await asked.wait()
     table.is_behind = True
     for cup in ("Ada  1 2", "Ben  3 4"):
-        lines.say(cup)
+        lines.tell(cup)
         lines.refresh()
         for _ in range(5):
             await asyncio.sleep(0)

@@ -107,7 +107,7 @@ def test_nothing_is_held_back_for_longer_than_allowed() -> None:
     assert seen[-1][0] == pytest.approx(3.0, abs=0.2)
 
 
-def test_whoever_wants_to_see_the_end_has_no_more_to_wait() -> None:
+def test_a_player_who_asks_for_the_end_has_no_more_to_wait() -> None:
     pace = Pace(1.0)
     pace.hurry()
     assert shown(pace, [STARTED, bid(1), bid(2)])[-1][0] < 0.1

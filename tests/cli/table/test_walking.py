@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.table.walking import Step, walk
-from cli.text.speech import is_possible, offers
+from cli.text.move_forms import offers
+from cli.text.speech import is_possible
 from p2pdice import PRESETS, Bid, Pledges, Rolled, View, apply, new_match, parse_move, view
 from tests.p2pdice.scripted import play
 

@@ -68,10 +68,10 @@ async def test_a_terminal_that_stands_still_costs_bounded_memory_and_says_so_aft
     assert await writer.drain(10)
     pipe.stream.close()
     told = (await reading).decode()
-    assert told.startswith("x" * 200_000 + "\r\n(Some of what was told is not shown")
+    assert told.startswith("x" * 200_000 + "\r\n(Some lines are lost")
 
 
-async def test_who_writes_for_a_reader_that_has_gone_is_told(pipe: Pipe) -> None:
+async def test_a_writer_whose_reader_has_gone_is_told(pipe: Pipe) -> None:
     pipe.stop_reading()
     writer = Writer(pipe.stream)
     writer.write("anybody there?")
@@ -84,7 +84,7 @@ async def test_who_writes_for_a_reader_that_has_gone_is_told(pipe: Pipe) -> None
             pass
 
 
-async def test_what_waits_for_silence_is_done_once(pipe: Pipe) -> None:
+async def test_an_action_that_waits_for_silence_is_done_once(pipe: Pipe) -> None:
     done: list[str] = []
 
     def do() -> None:

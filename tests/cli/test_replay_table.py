@@ -18,7 +18,7 @@ from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.drawing import Sight, picture
 from cli.table.pace import beats
-from cli.table.replaying import Replaying
+from cli.table.replay_table import ReplayTable
 from cli.table.showing import Showing
 from cli.table.tape import Place, Tape
 from cli.table.terminal import glyphs_of
@@ -50,7 +50,7 @@ class Looking:
     def __init__(self, name: str = "classic", eyes: int | None = None, pace: float = 0.0) -> None:
         self.paper = Paper(is_interactive=True)
         self.replay = replay(name)
-        self.table = Replaying(self.replay, Settings(Path("home")), Showing(pace=pace), eyes, VERDICT, self.paper)
+        self.table = ReplayTable(self.replay, Settings(Path("home")), Showing(pace=pace), eyes, VERDICT, self.paper)
         self.types("start")
 
     def types(self, *lines: str) -> list[str]:
@@ -71,7 +71,7 @@ def on_board(board: Board) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["classic", "motes"])
 @pytest.mark.parametrize("seat", [None, 0])
-def test_what_happens_on_a_copy_of_a_board_does_not_show_on_the_board(name: str, seat: int | None) -> None:
+def test_events_on_a_copy_of_a_board_do_not_show_on_the_board(name: str, seat: int | None) -> None:
     tape = Tape(replay(name), seat)
     while events := tape.forward():
         before = on_board(tape.board)
@@ -288,7 +288,7 @@ async def test_while_it_plays_a_word_is_obeyed() -> None:
 
 def test_the_keys_of_a_screen_type_words_that_are_there() -> None:
     looking = Looking()
-    assert {line.split()[0] for line in Replaying.keys.values()} <= set(looking.table.words)
+    assert {line.split()[0] for line in ReplayTable.keys.values()} <= set(looking.table.words)
     assert looking.table.completions()
 
 
@@ -297,7 +297,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
     with Terminal(tmp_path, "replay", str(path), "--ui", "line") as person:
-        person.until("FAIR.", "You see all dice.", "Clockwise sit ")
+        person.until("FAIR.", "You see all dice.", "The seats, clockwise:")
         person.type("\r")
         person.until("Round 1: ", "All dice of this round:")
         person.type("round 3\r")

@@ -1,0 +1,1 @@
+"""Tournaments in memory: which bot is better, by how much, and how sure that is."""

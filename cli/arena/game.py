@@ -1,0 +1,150 @@
+"""One game of an arena, and its record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+from cli.bots.bot import Bot, check_move, default_move
+from cli.bots.local_match import Line, SharedDice, rehearse
+from cli.bots.program_bot import ProgramBot
+from p2pdice import Event, Move, RulesError, Ruleset, View
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game that was played."""
+
+    number: int
+    """Of its fixture."""
+    rules: str
+    """How its ruleset was named."""
+    leader: int
+    """The seat that led the first round."""
+    places: tuple[tuple[int, ...], ...]
+    """Seats by place, the best first."""
+    faults: tuple[dict[str, int], ...]
+    """By seat: how often each kind of fault was made."""
+    ms: tuple[tuple[float, ...], ...]
+    """By seat: milliseconds that each move took."""
+    lines: tuple[Line, ...]
+    """The whole game as ``p2pdice referee`` reads it."""
+
+    @property
+    def winners(self) -> tuple[int, ...]:
+        """The seats that share the first place."""
+        return self.places[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the game as JSON-able data."""
+        # Not asdict, which copies every part of every line: that took longer than half of the game itself.
+        return {"type": "game", **{field.name: getattr(self, field.name) for field in fields(self)}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Game:
+        """Return the game that :meth:`to_json` gave, as JSON returns it.
+
+        :raises ValueError: for anything else.
+        """
+        try:
+            game = cls(
+                int(data["number"]),
+                str(data["rules"]),
+                int(data["leader"]),
+                tuple(tuple(map(int, place)) for place in data["places"]),
+                tuple({str(kind): int(count) for kind, count in faults.items()} for faults in data["faults"]),
+                tuple(tuple(map(float, ms)) for ms in data["ms"]),
+                tuple(dict(line) for line in data["lines"]),
+            )
+        except (AttributeError, KeyError, OverflowError, TypeError) as error:
+            raise ValueError(f"this is not a game of an arena: {error}") from None
+        seats = list(range(len(game.faults)))
+        if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
+            raise ValueError("this is not a game of an arena: its places are not those of its seats")
+        if len(game.ms) != len(seats) or not all(isfinite(each) for ms in game.ms for each in ms):
+            raise ValueError("this is not a game of an arena: its times are not those of its seats")
+        return game
+
+
+class Seat:
+    """A seat of one game. It times the bot's moves. An error in the bot's code costs a move, and does not end the game.
+
+    :param bot: is not closed, as it may play on in the next game.
+    """
+
+    def __init__(self, bot: Bot) -> None:
+        self.name = bot.name
+        self.ms: list[float] = []
+        self._bot = bot
+        self._faults: Counter[str] = Counter()
+        """Those that were noticed here."""
+        self._counted: Counter[str] = Counter(_counted(bot))
+        """Those that a program had made before this game."""
+
+    async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
+        with self._forgiving():
+            await self._bot.started(ruleset, seat, names)
+
+    async def choose(self, view: View) -> Move:
+        begun = time.perf_counter()
+        move = None
+        with self._forgiving():
+            move = await self._bot.choose(view)
+        self.ms.append(round(1000 * (time.perf_counter() - begun), 3))
+        if move is not None:
+            with self._forgiving():
+                check_move(move, view)
+                return move
+        return default_move(view)
+
+    def happened(self, event: Event) -> None:
+        with self._forgiving():
+            self._bot.happened(event)
+
+    def over(self, places: Sequence[Sequence[int]]) -> None:
+        with self._forgiving():
+            self._bot.over(places)
+
+    async def close(self) -> None:
+        """Leave the bot to the next game."""
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """The faults of this game, by kind."""
+        made = Counter(_counted(self._bot)) - self._counted + self._faults
+        return dict(sorted(made.items()))
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except RulesError:
+            self._faults["illegal"] += 1
+        except BaseException:  # noqa: BLE001 - the bot's code may raise anything, and sys.exit() must not end the arena
+            self._faults["crashed"] += 1
+
+
+def _counted(bot: Bot) -> dict[str, int]:
+    return {str(kind): count for kind, count in bot.faults.items()} if isinstance(bot, ProgramBot) else {}
+
+
+async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], dice: SharedDice) -> Game:
+    """Play a game between bots that sit by seat. The first two arguments only name it."""
+    seats = [Seat(bot) for bot in bots]
+    lines: list[Line] = []
+    note: Callable[[Line], None] = lines.append
+    state = await rehearse(ruleset, seats, dice, note)
+    return Game(
+        number,
+        rules,
+        dice.leader(len(bots)),
+        state.places,
+        tuple(seat.faults for seat in seats),
+        tuple(tuple(seat.ms) for seat in seats),
+        tuple(lines),
+    )

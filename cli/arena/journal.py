@@ -1,0 +1,132 @@
+"""The file of an arena: a heading, then a line for each game, written as it ends.
+
+A process that is killed can leave half a line behind. A resumed arena takes the whole lines, and plays the other games.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from sqlite3 import Connection
+from types import TracebackType
+from typing import Any, Final
+
+from cli.arena.fixtures import table_of
+from cli.arena.game import Game
+from cli.arena.worker import Plan
+from cli.render import shown_path
+from protocol import HomeInUseError, hold
+
+VERSION: Final = 1
+
+
+class JournalError(Exception):
+    """The file is not one of this arena. The text can be printed as it is."""
+
+
+class JournalInUseError(Exception):
+    """Another arena writes to the file. The text can be printed as it is."""
+
+
+def heading(plan: Plan) -> dict[str, Any]:
+    """Return the heading as JSON-able data. It leaves out the number of games, so that an arena can be made longer."""
+    return {
+        "type": "arena",
+        "version": VERSION,
+        "bots": [entrant.text for entrant in plan.entrants],
+        "tables": [
+            {"rules": table.rules, "options": dict(ruleset.options()), "seats": list(table.seats)}
+            for table, ruleset in zip(plan.tables, plan.rulesets, strict=True)
+        ],
+        "seed": plan.seed,
+        "move_ms": plan.move_ms,
+    }
+
+
+def file_name(plan: Plan) -> str:
+    """Return the name of the file in which these games are kept if nobody names another."""
+    return f"{sha256(_line(heading(plan))).hexdigest()[:12]}.ndjson"
+
+
+class Journal:
+    """The games that were played, on the disk.
+
+    :param is_resumed: take the games that are in the file; else it is begun anew.
+    :raises JournalError: if the file to be resumed is one of another arena.
+    :raises JournalInUseError: if another arena writes to it.
+    :raises OSError: if it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, plan: Plan, *, is_resumed: bool) -> None:
+        self.games: list[Game] = []
+        """Those of the file, without their moves: the results of a million games fit into memory."""
+        begun = _line(heading(plan))
+        self._held = _hold(path)
+        try:
+            whole = self._read(path, begun, plan) if is_resumed and path.exists() else 0
+        except BaseException:
+            self._held.close()
+            raise
+        self._file = path.open("r+b" if whole else "wb")
+        self._file.truncate(whole)
+        self._file.seek(whole)
+        if not whole:
+            self._file.write(begun)
+            self._file.flush()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._held.close()
+
+    def add(self, games: Iterable[Game]) -> None:
+        """Write games."""
+        self._file.write(b"".join(_line(game.to_json()) for game in games))
+        self._file.flush()
+
+    def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
+        """Take the games of the whole lines; return how many bytes those lines have."""
+        with path.open("rb") as file:
+            first = file.readline(2 * len(begun))
+            if first != begun:
+                if begun.startswith(first):  # killed before it was written
+                    return 0
+                raise JournalError(f"{shown_path(path)} is the file of another arena, or of none")
+            whole = len(first)
+            for line in file:
+                if not line.endswith(b"\n"):  # killed before the end of it was written
+                    break
+                try:
+                    self.games.append(_game(json.loads(line), plan))
+                except (ValueError, RecursionError):
+                    raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
+                whole += len(line)
+        return whole
+
+
+def _game(data: object, plan: Plan) -> Game:
+    if not isinstance(data, dict):
+        raise ValueError("this is not an object")
+    game = Game.from_json({**data, "lines": ()})
+    table = table_of(plan.tables, game.number)
+    if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
+        raise ValueError(f"game {game.number} is played at another table")
+    return game
+
+
+def _hold(path: Path) -> Connection:
+    """Keep the file from every other arena, until the connection is closed or the process dies."""
+    try:
+        return hold(path)
+    except HomeInUseError:
+        raise JournalInUseError(f"{shown_path(path)} is in use by another arena") from None
+
+
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"

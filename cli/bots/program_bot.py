@@ -1,0 +1,335 @@
+"""Any program as a bot, by the NDJSON protocol.
+
+The table never depends on a program: each answer has a deadline, its reading is bounded, and whatever is wrong with it
+is counted as a fault and replaced by a default move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final, Literal
+
+from cli.bots.bot import check_move, default_move
+from cli.bots.ndjson import OverlongLineError, read_object, short, write_object
+from cli.bots.programs import Program, ProgramError, start_program
+from cli.render import counted, escape, listing
+from cli.text.choices import choices, is_stake
+from p2pdice import (
+    NEWCOMER_COINS,
+    NEWCOMER_TICKETS,
+    Event,
+    Move,
+    RulesError,
+    Ruleset,
+    View,
+    parse_move,
+)
+
+VERSION: Final = 1
+"""Version of the protocol between a seat and a program."""
+MOVE_MS: Final = 2_000
+"""Milliseconds for a move, unless told otherwise."""
+HELLO_SECONDS: Final = 5.0
+"""For a program to say hello: interpreters may be slow to start on a machine that is busy."""
+STARTS: Final = 2
+"""A program that crashed is started again once."""
+LATE_IN_A_ROW: Final = 3
+"""After so many answers that did not come in time a program counts as crashed."""
+_STALE: Final = 64
+"""Answers to earlier turns that are skipped in one turn, at most."""
+_NAME_CHARACTERS: Final = 40
+
+FaultKind = Literal["late", "malformed", "illegal", "crashed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that a program did wrong."""
+
+    kind: FaultKind
+    reason: str
+    """What was wrong, without a subject. Holds what the program wrote: escape it."""
+    turn: int
+    """The id of the turn, 0 before the first."""
+    played: str
+    """The move that was played instead; empty if none was asked for."""
+
+
+class _FaultError(Exception):
+    def __init__(self, kind: FaultKind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+class ProgramBot:
+    """Any program that speaks the protocol, as a process.
+
+    :param command: the program and its arguments.
+    :param move_ms: milliseconds for a move.
+    :param on_fault: told each fault when it is made.
+    :param extra: further keys for every message, which a program has to ignore.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        move_ms: int = MOVE_MS,
+        on_fault: Callable[[Fault], None] = lambda fault: None,
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
+        self.name = _printable(PurePath(command[0]).name)
+        self.moves = 0
+        """How often it was asked."""
+        self.faults: Counter[FaultKind] = Counter()
+        self.slowest_ms = 0
+        """The longest time that an answer took."""
+        self._command = tuple(command)
+        self._move_ms = move_ms
+        self._on_fault = on_fault
+        self._extra = dict(extra or {})
+        self._hello: dict[str, object] = {}
+        self._program: Program | None = None
+        """None once it is given up."""
+        self._runs: list[Program] = []
+        """Those that were not replaced."""
+        self._beginning: asyncio.Task[None] | None = None
+        self._starts = 0
+        self._late = 0
+        """Answers in a row that did not come in time."""
+
+    # As a table sees it
+
+    async def open(self) -> None:
+        """Start the program, so that it is ready when the match begins.
+
+        :raises ProgramError: if it cannot be started.
+        """
+        self._starts += 1
+        self._program = await start_program(self._command)
+        self._runs.append(self._program)
+
+    async def introduce(self, ruleset: Ruleset) -> str:
+        """Have the program say hello before there is a table, and end it; return the name that it gives itself.
+
+        :return: any text, empty if it gives none.
+        :raises ProgramError: if it cannot be started, or says no hello.
+        """
+        await self.open()
+        program = self._program
+        assert program is not None
+        try:
+            self._greet_with(ruleset, 0, (self.name, "player"))
+            return await self._greet(program)
+        except _FaultError as error:
+            last_words = await program.last_words()
+            said = f", and wrote: {last_words}" if last_words else ""
+            raise ProgramError(
+                f"{' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
+            ) from None
+        finally:
+            await self.close()
+
+    async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
+        is_further = False
+        if self._beginning is not None:  # it has played a match before, and may crash once in each
+            self._beginning.cancel()
+            await asyncio.wait([self._beginning])
+            self._late = 0
+            if self._program is not None and self._program.has_ended:  # after the last match: that is no fault
+                self._runs.remove(self._program)
+                await self._program.close(grace=0)
+                self._program = None
+            self._starts = int(self._program is not None)
+            is_further = self._program is not None
+            if self._program is None:
+                await self._start_again()
+        self._greet_with(ruleset, seat, names)
+        self._beginning = asyncio.create_task(self._begin(is_further=is_further))
+        await asyncio.wait([self._beginning], timeout=HELLO_SECONDS)
+
+    async def choose(self, view: View) -> Move:
+        self.moves += 1
+        deadline = asyncio.get_running_loop().time() + self._move_ms / 1000
+        try:
+            await self._be_ready(deadline)
+            return default_move(view) if self._program is None else await self._ask(self._program, view, deadline)
+        except _FaultError as error:
+            move = default_move(view)
+            self._count(error.kind, str(error), str(move))
+            self._late = self._late + 1 if error.kind == "late" else 0
+            if self._program is not None and (error.kind == "crashed" or self._late >= LATE_IN_A_ROW):
+                self._beginning = asyncio.create_task(self._begin_again(self._program))
+                self._program = None
+            return move
+
+    def happened(self, event: Event) -> None:
+        self._tell({"type": "event", "event": event.to_json()})
+
+    def over(self, places: Sequence[Sequence[int]]) -> None:
+        self._tell({"type": "bye", "places": [list(place) for place in places]})
+
+    async def close(self) -> None:
+        self._program = None
+        try:
+            if self._beginning is not None:
+                self._beginning.cancel()
+                await asyncio.wait([self._beginning])
+        finally:
+            await asyncio.gather(*(program.close() for program in self._runs))
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether only defaults are played any more."""
+        return self._program is None and (self._beginning is None or self._beginning.done())
+
+    # The protocol
+
+    def _greet_with(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
+        self._hello = {
+            "type": "hello",
+            "version": VERSION,
+            "rules": dict(ruleset.options()),
+            "seat": seat,
+            "players": list(names),
+            "move_ms": self._move_ms,
+        }
+        self._tell(self._hello)
+
+    def _tell(self, message: Mapping[str, object]) -> bool:
+        # What cannot be told is noticed at the next turn.
+        return self._program is not None and self._program.write(write_object({**message, **self._extra}))
+
+    async def _begin(self, *, is_further: bool = False) -> None:
+        """Wait for the hello of the program that runs, else start it again as often as it may be.
+
+        :param is_further: it has played a match before, and may have ended after it.
+        """
+        while self._program is not None:
+            try:
+                await self._greet(self._program)
+                return
+            except _FaultError as error:
+                if is_further and error.kind == "crashed":
+                    self._starts = 0
+                else:
+                    self._count(error.kind, str(error), "")
+                is_further = False
+                await self._replace(self._program)
+
+    async def _begin_again(self, program: Program) -> None:
+        await self._replace(program)
+        await self._begin()
+
+    async def _replace(self, program: Program) -> None:
+        """End a run of the program and, if that was not the last one, start the next."""
+        self._program = None
+        self._late = 0
+        self._runs.remove(program)
+        await program.close(grace=0)
+        if self._starts < STARTS:
+            await self._start_again()
+            self._tell(self._hello)
+
+    async def _start_again(self) -> None:
+        try:
+            await self.open()
+        except ProgramError as error:
+            self._count("crashed", str(error), "")
+
+    async def _greet(self, program: Program) -> str:
+        """Wait for a hello, and return the name in it."""
+        deadline = asyncio.get_running_loop().time() + HELLO_SECONDS
+        for _ in range(_STALE):
+            hello = await self._read(program, deadline)
+            turn = hello.get("id")
+            if hello.get("type") != "move" or type(turn) is not int or not 0 < turn <= self.moves:
+                break
+            # Else it answers a turn of the match before, and that it is late has been counted.
+        if hello.get("type") != "hello" or hello.get("version") != VERSION or type(hello["version"]) is not int:
+            raise _FaultError("malformed", f"did not begin with a hello of version {VERSION}")
+        name = hello.get("name")
+        if not isinstance(name, str) or not name.strip():
+            return ""
+        self.name = _printable(name)
+        return name
+
+    async def _be_ready(self, deadline: float) -> None:
+        if self._beginning is not None and not self._beginning.done():
+            await asyncio.wait([self._beginning], timeout=deadline - asyncio.get_running_loop().time())
+            if not self._beginning.done():
+                raise _FaultError("late", "has not said hello yet")
+
+    async def _ask(self, program: Program, view: View, deadline: float) -> Move:
+        loop = asyncio.get_running_loop()
+        turn = self.moves
+        question: dict[str, object] = {"type": "turn", "id": turn, "view": view.to_json(), "legal": choices(view)}
+        if is_stake(view):
+            question |= {"funds": NEWCOMER_COINS, "tickets": NEWCOMER_TICKETS}
+        asked = loop.time()
+        if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}):
+            raise _FaultError("crashed", "does not read what it is told")
+        for _ in range(_STALE):
+            answer = await self._read(program, deadline)
+            if answer.get("type") != "move" or type(answer.get("id")) is not int or answer["id"] > turn:
+                raise _FaultError("malformed", f"said something that is not a move for turn {turn}")
+            if answer["id"] == turn:
+                self._late = 0
+                self.slowest_ms = max(self.slowest_ms, round(1000 * (loop.time() - asked)))
+                return _legal(answer.get("do"), view)
+            # Else it answers an earlier turn, and that it is late has been counted.
+        raise _FaultError("malformed", "said the same over and over")
+
+    async def _read(self, program: Program, deadline: float) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout_at(deadline):
+                line = await program.read()
+        except TimeoutError:
+            raise _FaultError("late", "did not answer in time") from None
+        except OverlongLineError as error:
+            raise _FaultError("malformed", f"said too much: {error}") from None
+        if line is None:
+            raise _FaultError("crashed", "has ended")
+        try:
+            return read_object(line)
+        except ValueError as error:
+            raise _FaultError("malformed", f"said something that is not a message: {error}") from None
+
+    def _count(self, kind: FaultKind, reason: str, played: str) -> None:
+        self.faults[kind] += 1
+        fault = Fault(kind, reason, self.moves, played)
+        if played:
+            self._tell({"type": "error", "id": self.moves, "error": reason, "played": played})
+        self._on_fault(fault)
+
+
+def _legal(text: object, view: View) -> Move:
+    if not isinstance(text, str):
+        raise _FaultError("malformed", f"answered {short(text)}, which is not the text of a move")
+    try:
+        move = parse_move(text)
+        check_move(move, view)
+    except RulesError as error:
+        raise _FaultError("illegal", f"made no legal move: {error}") from None
+    return move
+
+
+def _printable(name: str) -> str:
+    return escape(name.strip()[:_NAME_CHARACTERS])
+
+
+def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
+    """Return a fault as a sentence for people who watch. ``name`` is safe to print."""
+    instead = f", and plays {fault.played} instead" if fault.played else ""
+    return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
+
+
+def fault_summary(name: str, bot: ProgramBot) -> str:
+    """Return how a program did, as a sentence. ``name`` is safe to print."""
+    kinds = listing([f"{count} {kind}" for kind, count in sorted(bot.faults.items())])
+    faults = f"with {counted(bot.faults.total(), 'fault')}: {kinds}" if kinds else "without a fault"
+    return f"{name} was asked for {counted(bot.moves, 'move')}, {faults}."

@@ -1,0 +1,259 @@
+"""``p2pdice arena``: a tournament between bots, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from math import comb, isnan
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.output import complain, say
+from cli.render import counted, escape, sentence, shown_path
+from cli.rulesets import chosen_ruleset
+from cli.settings import Settings, wants_color
+
+if TYPE_CHECKING:
+    from cli.arena.tournament import Progress
+    from cli.arena.worker import Plan
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice arena press odds --games 2000
+  p2pdice arena odds 'python3 odds15.py' --rules classic --rules perudo
+  p2pdice arena mind odds press --gauntlet --players 4 --until-decided
+  p2pdice arena odds my_bots:Careful --games 5000 --jobs 4 --out games.ndjson
+
+\b
+A BOT is one of:
+  a house bot      random, cautious, press, odds, mind
+  a command        in quotes; it speaks the protocol of docs/bots.md
+  module:Class     a p2pdice.players.Player, made with a random.Random
+
+\b
+Each deal is played once for every rotation of the seats, with the same dice.
+Ctrl-C ends an arena. The same command with --resume goes on with it, even
+after a crash.
+"""
+MOST_GAMES: Final = 1_000_000
+_SLICES: Final = 10
+"""How often progress is told in all, without a terminal."""
+
+app = application()
+
+
+@app.command(epilog=EPILOG)
+def arena(
+    ctx: typer.Context,
+    bots: Annotated[list[str], typer.Argument(metavar="BOT...", help="Two or more.", show_default=False)],
+    rules: Annotated[
+        list[str] | None,
+        typer.Option("--rules", metavar="R", help="Ruleset; can be repeated.", show_default="classic"),
+    ] = None,
+    players: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--players", min=2, max=10, metavar="N", help="Seats at a table; can be repeated.", show_default="2"
+        ),
+    ] = None,
+    games: Annotated[
+        int,
+        typer.Option(
+            "--games", min=1, max=MOST_GAMES, metavar="N", help="Games at each table, up to the next whole deal."
+        ),
+    ] = 400,
+    seed: Annotated[str, typer.Option("--seed", metavar="S", help="Fixes the dice and the house bots.")] = "1",
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", min=1, max=256, metavar="J", help="Processes that play.", show_default="one a core"),
+    ] = os.cpu_count() or 1,
+    gauntlet: Annotated[
+        bool, typer.Option("--gauntlet", help="Seat the first BOT alone among copies of each other one.")
+    ] = False,
+    until_decided: Annotated[
+        bool, typer.Option("--until-decided", help="Stop once it is known who wins more than a fair share.")
+    ] = False,
+    error: Annotated[
+        float,
+        typer.Option(
+            "--error", min=1e-9, max=0.5, metavar="P", help="With --until-decided: the chance that any answer is wrong."
+        ),
+    ] = 0.01,
+    move_ms: Annotated[
+        int, typer.Option("--move-ms", min=1, max=600_000, metavar="MS", help="Time that a program has for a move.")
+    ] = 2_000,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the games of the file.")] = False,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Play on the workers of this Dask scheduler; local starts one here.",
+            show_default=False,
+        ),
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the standings as one JSON object.")] = False,
+) -> None:
+    """Let bots play each other in memory, and find out which is better.
+
+    Nothing is sent or signed. Every bot meets every other one, in all seats, with the same dice.
+    """
+    from cli.arena.entrants import EntrantError
+    from cli.arena.journal import Journal, JournalError, JournalInUseError, file_name
+    from cli.arena.pool import cluster as connected
+    from cli.arena.pool import local
+    from cli.arena.standings import Summary
+    from cli.arena.table import summary_json, summary_text
+    from cli.arena.tournament import run
+    from cli.bots.programs import ProgramError
+    from cli.log import open_log
+
+    if len(bots) < 2:
+        raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
+    if out is not None and out.exists() and not resume:
+        raise typer.BadParameter(
+            f"{shown_path(out)} is there already. Add --resume to go on with it, or name another file.",
+            param_hint="--out",
+        )
+    if isnan(error):
+        raise typer.BadParameter("it is a chance, such as 0.01.", param_hint="--error")
+    if any(unicodedata.category(character) == "Cs" for character in seed):
+        raise typer.BadParameter("it is not text.", param_hint="--seed")
+    plan = _plan(bots, rules or ["classic"], players or [2], games, seed, move_ms, gauntlet)
+    home = ctx.ensure_object(Settings).private_home()
+    open_log(home)  # what programs print to standard error would break the bar
+    _try_out(plan)
+    path = out or _kept(home, file_name(plan))
+    with ExitStack() as stack:
+        try:
+            journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
+        except JournalError as wrong:
+            raise Failure(f"{wrong}.", hint="Give the arguments that it was begun with.") from None
+        except JournalInUseError as wrong:
+            raise Failure(f"{wrong}.", hint="Wait for its end, or name another file: --out") from None
+        executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
+        told = stack.enter_context(_progress(_at_most(plan)))
+        try:
+            played = run(plan, journal, executors, workers, error=error if until_decided else None, told=told)
+        except (EntrantError, ProgramError) as wrong:
+            raise Failure(sentence(escape(str(wrong)))) from None
+        except KeyboardInterrupt:
+            complain(f"The games so far are in {shown_path(path)}. The same command with --resume plays the others.")
+            raise
+    summary = Summary(plan, played)
+    if as_json:
+        print(json.dumps(summary_json(summary) | {"seed": seed, "file": str(path)}))
+        return
+    print(summary_text(summary))
+    print()
+    if until_decided:
+        say(_decision(plan, len(played), error))
+    say(f"The games are in {shown_path(path)}.")
+
+
+def _plan(
+    texts: list[str], rules: list[str], players: list[int], games: int, seed: str, move_ms: int, is_gauntlet: bool
+) -> Plan:
+    from cli.arena.entrants import named
+    from cli.arena.fixtures import gauntlet, round_robin
+    from cli.arena.worker import Plan
+
+    names, sizes = tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(players))
+    pairings = sum(len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts))) for size in sizes)
+    if (of := len(names) * pairings * games) > MOST_GAMES:
+        raise typer.BadParameter(f"{of:,} games at all tables are too many: {MOST_GAMES:,} are the most.")
+    tables = (gauntlet if is_gauntlet else round_robin)(len(texts), names, sizes)
+    rulesets = {name: chosen_ruleset(name, None) for name in names}
+    return Plan(named(texts), tables, tuple(rulesets[table.rules] for table in tables), games, seed, move_ms)
+
+
+def _try_out(plan: Plan) -> None:
+    """Make every player once and start every program once, so that a bad one is named before any game."""
+    from cli.arena.entrants import EntrantError
+    from cli.bots.program_reporter import introduced
+    from cli.bots.programs import ProgramError, split_command
+
+    for entrant in dict.fromkeys(plan.entrants):
+        try:
+            if entrant.kind == "program":
+                asyncio.run(introduced(split_command(entrant.text), plan.rulesets[0]))
+            else:
+                with redirect_stdout(sys.stderr):  # what a module prints is no part of the standings
+                    entrant.seat(Random(0), plan.move_ms)  # noqa: S311
+        except (EntrantError, ProgramError) as error:
+            raise Failure(sentence(escape(str(error))), code=ExitCode.USAGE) from None
+
+
+def _kept(home: Path, name: str) -> Path:
+    from protocol import Home
+
+    folder = Home(home).arenas
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / name
+
+
+def _at_most(plan: Plan) -> int:
+    """Return how many games there are, if none are spared: whole deals."""
+    return sum(-(-plan.games // len(table.seats)) * len(table.seats) for table in plan.tables)
+
+
+def _decision(plan: Plan, games: int, error: float) -> str:
+    if games == _at_most(plan):
+        return f"{counted(games, 'game')} did not decide everything. More --games may, with --resume."
+    return (
+        f"Decided after {counted(games, 'game')}. The chance that any bot is called better or worse by mistake "
+        f"is at most {error:.2%}."
+    )
+
+
+@contextmanager
+def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
+    """Show how many games are played and the time that is left: a bar at a terminal, else a line now and then."""
+    if wants_color(sys.stderr):
+        with _bar(games) as told:
+            yield told
+        return
+    begun = time.monotonic()
+    slices = 0
+
+    def line(now: Progress) -> None:
+        nonlocal slices
+        if now.games * _SLICES // now.of > slices:
+            slices = now.games * _SLICES // now.of
+            rate = (now.games - now.resumed) / max(time.monotonic() - begun, 1e-3)
+            left = round((now.of - now.games) / rate)
+            complain(f"{now.games:,} of {counted(now.of, 'game')}, {rate:.0f} a second, {left} s left")
+
+    yield line
+
+
+@contextmanager
+def _bar(games: int) -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(file=sys.stderr, highlight=False, markup=False)
+    shown = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(True))
+    with Bar(*shown, console=console, transient=True, speed_estimate_period=30) as bar:
+        task = bar.add_task("games", total=games)
+
+        def told(now: Progress) -> None:
+            bar.update(task, total=now.of, completed=now.games)
+
+        yield told

@@ -1,0 +1,177 @@
+"""``p2pdice people``: the people whom this home has met, and those whom its owner trusts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from cli.exits import ExitCode, Failure
+from cli.front import application
+from cli.output import say
+from cli.render import capital, command_line, counted, escape
+from cli.settings import Settings, home_words
+
+if TYPE_CHECKING:
+    from protocol import Home, Person
+
+EPILOG: Final = """\b
+Examples:
+  p2pdice people
+  p2pdice people --json
+  p2pdice people trust Ada
+  p2pdice people trust K7QF-2M3A-...
+  p2pdice people untrust Ada
+
+\b
+NAME is a name that the person has used. FINGERPRINT is in letters or in nine
+words; of a listed one the beginning is enough. To trust somebody whom you
+have not met yet, give the whole fingerprint.
+"""
+SHOWN: Final = 8
+"""How many people are listed if a name means several."""
+
+app = application()
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+WhoArgument = Annotated[list[str], typer.Argument(metavar="NAME|FINGERPRINT", show_default=False)]
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List the people whom you have met, and mark those whom you trust.
+
+    Everybody is known by their key, as anybody can take any name. For each person you see the names used, the
+    fingerprint, how many matches you have played together, when you last met, and whether you trust the key. Bots whose
+    names mark them as bots are left out. If you forget a match, you forget the people whom you met only there.
+    """
+    from protocol import Home
+
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            instead = command_line("people", "--json")
+            raise typer.BadParameter(f"it is only for the list, as in: {instead}", param_hint="--json")
+        return
+    known = _known(Home(ctx.ensure_object(Settings).private_home()))
+    if as_json:
+        print(json.dumps({"people": [_json(person) for person in known]}))
+        return
+    if not known:
+        print("You have met nobody yet; bots are not listed.")
+        return
+    say("\n".join(map(_line, known)))
+
+
+def _line(person: Person) -> str:
+    from protocol import fingerprint_words
+
+    names = ", ".join(escape(name) for name in _names(person)) or "(no name yet)"
+    met = "" if person.met is None else f", last on {datetime.fromtimestamp(person.met):%Y-%m-%d}"
+    trusted = "  TRUSTED" if person.is_trusted else ""
+    first = f"{person.fingerprint}  {names}  {counted(person.matches, 'match', 'matches')}{met}{trusted}"
+    return f"{first}\n    {fingerprint_words(person.fingerprint)}"
+
+
+def _names(person: Person) -> tuple[str, ...]:
+    """Return the names of somebody, the one to call them by first."""
+    return tuple(dict.fromkeys(filter(None, (person.name, *(used.name for used in person.names)))))
+
+
+def _json(person: Person) -> dict[str, Any]:
+    from protocol import fingerprint_words
+
+    def date(met: int | None) -> str | None:
+        return None if met is None else datetime.fromtimestamp(met, UTC).isoformat(timespec="seconds")
+
+    return {
+        "fingerprint": person.fingerprint,
+        "words": fingerprint_words(person.fingerprint),
+        "name": person.name,
+        "names": [{"name": used.name, "matches": used.matches, "met": date(used.met)} for used in person.names],
+        "matches": person.matches,
+        "met": date(person.met),
+        "trusted": person.is_trusted,
+    }
+
+
+def _known(home: Home) -> tuple[Person, ...]:
+    from protocol.storage import archive
+
+    if not home.has_store:
+        return ()
+    with archive.read_store(home) as store:
+        return store.people.everybody()
+
+
+@app.command(epilog=EPILOG)
+def trust(ctx: typer.Context, who: WhoArgument) -> None:
+    """Trust a key: you know whose it is, because you have compared fingerprints.
+
+    From then on, a table warns you if somebody else takes the name.
+    """
+    _set(ctx, " ".join(who), is_trusted=True)
+
+
+@app.command(epilog=EPILOG)
+def untrust(ctx: typer.Context, who: WhoArgument) -> None:
+    """Stop trusting a key."""
+    _set(ctx, " ".join(who), is_trusted=False)
+
+
+def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
+    from protocol import Home, fingerprint_words
+    from protocol.storage import archive
+
+    home = Home(ctx.ensure_object(Settings).private_home())
+    with closing(archive.open_store(home)) as store:
+        person = find(store.people.everybody(), who)
+        if is_trusted:
+            store.people.trust(person.fingerprint, person.name, int(time.time()))
+        elif person.is_trusted:
+            store.people.untrust(person.fingerprint)
+        else:
+            raise Failure(f"You do not trust {_called(person)}.")
+    said = "You trust" if is_trusted else "You do not trust"
+    print(f"{said} {_called(person)}{'' if is_trusted else ' any more'}.")
+    if is_trusted:
+        print(f"In words: {fingerprint_words(person.fingerprint)}")
+        print("Be sure that it is theirs: compare it with what p2pdice identity shows on their laptop.")
+        undo = command_line("people", "untrust", person.fingerprint, *home_words(home.path))
+        print(f"To take it back:\n    {undo}")
+
+
+def _called(person: Person) -> str:
+    return f"{escape(person.name)} ({person.fingerprint})" if person.name else person.fingerprint
+
+
+def find(known: Sequence[Person], who: str) -> Person:
+    """Return the person that somebody names.
+
+    :param who: a name, the beginning of one or of a fingerprint, or a whole fingerprint, also of somebody unknown.
+    :raises Failure: if it means nobody, or more than one.
+    """
+    from protocol import Person, outline, parse_fingerprint, parse_words
+
+    for parse in (parse_fingerprint, parse_words):
+        try:
+            key = parse(who)
+        except ValueError:
+            continue
+        return next((person for person in known if person.fingerprint == key), Person(key))
+    form, compact = outline(who), who.upper().replace("-", "").replace(" ", "")
+    found = [person for person in known if form and any(outline(name) == form for name in _names(person))]
+    found = found or [person for person in known if person.fingerprint.replace("-", "").startswith(compact or "-")]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        hint = f"The people whom you have met: {command_line('people')}"
+        raise Failure(f"You have met nobody called {escape(who)}.", hint=hint, code=ExitCode.USAGE)
+    choices = "\n".join(map(_line, found[:SHOWN]))
+    hint = f"Name one by the fingerprint:\n{choices}"
+    problem = f"{capital(counted(len(found), 'person', 'people'))} are called {escape(who)}."
+    raise Failure(problem, hint=hint, code=ExitCode.USAGE)

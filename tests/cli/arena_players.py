@@ -1,0 +1,91 @@
+"""Players of an arena whose authors made mistakes."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from random import Random
+
+from p2pdice import Bid, Move, View
+from p2pdice.players import Player
+
+
+class Raises(Player):
+    """Fails in every turn."""
+
+    def __init__(self, rng: Random) -> None:
+        """Need no randomness."""
+
+    def choose(self, view: View) -> Move:
+        raise ZeroDivisionError
+
+
+class Cheats(Raises):
+    """Bids what nobody may bid."""
+
+    def choose(self, view: View) -> Move:
+        return Bid(0, 7)
+
+
+class Leaves(Raises):
+    """Ends its process as a script does."""
+
+    def choose(self, view: View) -> Move:
+        sys.exit(0)
+
+
+class Forgets(Raises):
+    """Returns nothing."""
+
+    def choose(self, view: View) -> Move:
+        return None  # type: ignore[return-value]
+
+
+class Spells(Raises):
+    """Makes bids of what are no numbers."""
+
+    def choose(self, view: View) -> Move:
+        return Bid("many", "3")  # type: ignore[arg-type]
+
+
+class Halves(Raises):
+    """Bids between two numbers."""
+
+    def choose(self, view: View) -> Move:
+        return Bid(Fraction(7, 2), 3)  # type: ignore[arg-type]
+
+
+class Exceeds(Raises):
+    """Bids more than can be written."""
+
+    def choose(self, view: View) -> Move:
+        return Bid(10**5000, 3)
+
+
+class Tires(Player):
+    """Can be made three times in a process."""
+
+    made = 0
+
+    def __init__(self, rng: Random) -> None:
+        Tires.made += 1
+        if Tires.made > 3:
+            sys.exit("no more")
+
+    def choose(self, view: View) -> Move:
+        return view.legal[0]
+
+
+class Quits(Raises):
+    """Cannot be made."""
+
+    def __init__(self, rng: Random) -> None:
+        sys.exit(0)
+
+
+class Talks(Raises):
+    """Says what it thinks."""
+
+    def choose(self, view: View) -> Move:
+        print("I think")
+        return view.legal[0]

@@ -1,0 +1,574 @@
+"""An arena is fair, can be repeated on any machine, survives whatever its bots do, and says how sure it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.arena.confidence import ConfidenceSequence, interval
+from cli.arena.entrants import named
+from cli.arena.fixtures import Fixture, Table, fixtures, gauntlet, round_robin, seated, table_of
+from cli.arena.game import Game
+from cli.arena.journal import Journal, JournalError, JournalInUseError
+from cli.arena.pool import cluster, local, play_all
+from cli.arena.standings import Decision, Summary
+from cli.arena.table import short_names
+from cli.arena.tournament import run
+from cli.arena.worker import GIVEN_UP, Plan, close_programs, play_games
+from cli.bots.program_bot import STARTS
+from cli.bots.referee import Referee
+from p2pdice import PRESETS
+from tests.cli import arena_players
+from tests.cli.conftest import Run
+
+HERE = Path(__file__).parent
+
+
+def plan(*bots: str, games: int = 12, rules: str = "classic", size: int = 2, move_ms: int = 20_000) -> Plan:
+    tables = round_robin(len(bots), (rules,), (size,))
+    return Plan(named(bots), tables, (PRESETS[rules],) * len(tables), games, "1", move_ms)
+
+
+def played(plan: Plan) -> list[Game]:
+    """Play an arena in this process."""
+    try:
+        return play_games(plan, tuple(fixtures(plan.tables, plan.games)))
+    finally:
+        close_programs()
+
+
+def without_times(games: list[Game]) -> list[Game]:
+    return sorted((replace(game, ms=()) for game in games), key=lambda game: game.number)
+
+
+def text(plan: Plan, number: int) -> Fixture:
+    return next(islice(fixtures(plan.tables, plan.games), number, None))
+
+
+def program(folder: Path, body: str) -> str:
+    """Write a program that plays, and return the command that runs it."""
+    path = folder / "bot.py"
+    path.write_text(
+        "import json, os, sys, time\n"
+        "def say(**message): print(json.dumps(message), flush=True)\n"
+        "def hello(): say(type='hello', version=1)\n"
+        "def move(turn, do=None): say(type='move', id=turn['id'], do=do or turn['legal'][-1])\n"
+        f"for message in map(json.loads, sys.stdin):\n    kind = message['type']\n{body}",
+        encoding="utf-8",
+    )
+    return f"'{sys.executable}' '{path}'" if os.name == "posix" else f'"{sys.executable}" "{path}"'
+
+
+GOOD = "    if kind == 'hello': hello()\n    if kind == 'turn': move(message)\n"
+
+
+class ThreadPool(ThreadPoolExecutor):
+    """Plays in threads of this process."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.submit(close_programs).result()  # in the thread that played
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+class TestFixtures:
+    """Who plays whom, with which dice."""
+
+    @given(
+        entrants=st.integers(2, 6), sizes=st.lists(st.integers(2, 6), min_size=1, max_size=2, unique=True),
+        games=st.integers(1, 30),
+    )  # fmt: skip
+    def test_everybody_sits_everywhere_as_often_as_everybody_else(
+        self, entrants: int, sizes: list[int], games: int
+    ) -> None:
+        tables = round_robin(entrants, ("classic",), sizes)
+        seats: Counter[tuple[int, int]] = Counter()
+        for fixture in fixtures(tables, games):
+            table = tables[fixture.table]
+            for seat, entrant in enumerate(seated(table, fixture.rotation)):
+                seats[fixture.table, entrant * 10 + seat] += 1
+        for index, table in enumerate(tables):
+            for entrant in table.seats:
+                assert len({seats[index, entrant * 10 + seat] for seat in range(len(table.seats))}) == 1
+
+    def test_in_a_round_robin_every_pair_meets(self) -> None:
+        assert {table.seats for table in round_robin(4, ("classic",), (2,))} == {
+            (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
+        }  # fmt: skip
+
+    def test_in_a_gauntlet_the_first_is_alone(self) -> None:
+        assert [table.seats for table in gauntlet(3, ("classic",), (4,))] == [(0, 1, 1, 1), (0, 2, 2, 2)]
+
+    def test_games_of_one_deal_have_the_same_dice_for_a_seat(self) -> None:
+        games = played(plan("odds", "odds", games=2))
+        first_deals = [next(line["deal"] for line in game.lines if "deal" in line) for game in games]
+        assert first_deals[0] == first_deals[1]
+        assert games[0].leader == games[1].leader
+
+    def test_two_deals_have_other_dice(self) -> None:
+        deals = {str(game.lines[0]) for game in played(plan("odds", "odds", games=20))}
+        assert len(deals) == 10
+
+
+class TestGames:
+    """What is kept of a game."""
+
+    @pytest.mark.parametrize("rules", PRESETS)
+    def test_the_referee_agrees_with_every_game(self, rules: str) -> None:
+        for game in played(plan("odds", "odds", games=6, rules=rules, size=3)):
+            referee = Referee(PRESETS[rules], 3, game.leader)
+            for line in game.lines:
+                answer = json.loads(referee.answer(json.dumps(line).encode()))
+                assert answer["ok"], answer
+            assert answer["state"]["places"] == [list(place) for place in game.places]
+
+    def test_a_game_comes_back_from_json_as_it_was(self) -> None:
+        for game in played(plan("odds", "odds", games=2, rules="motes")):
+            back = Game.from_json(json.loads(json.dumps(game.to_json())))
+            assert json.dumps(back.to_json()) == json.dumps(game.to_json())
+
+    def test_a_game_does_not_depend_on_those_before_it(self) -> None:
+        whole = plan("odds", "odds", games=8)
+        last = play_games(whole, (text(whole, 7),))
+        assert without_times(last) == without_times(played(whole))[7:]
+
+
+class TestPrograms:
+    """Programs play many games each, and none stalls an arena."""
+
+    def test_a_thousand_games_take_one_process_a_program(self, tmp_path: Path) -> None:
+        count = f"    if kind == 'hello': open({str(tmp_path / 'ids')!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        games = played(plan(program(tmp_path, count + GOOD), "odds", games=40))
+        ids = (tmp_path / "ids").read_text().split()
+        assert (len(games), len(ids), len(set(ids))) == (40, 40, 1)
+        assert not any(faults for game in games for faults in game.faults)
+
+    @pytest.mark.parametrize(
+        ("body", "fault"),
+        [
+            (GOOD.replace("move(message)", "sys.exit(1)"), "crashed"),
+            (GOOD.replace("hello()", "sys.exit(1)"), "crashed"),
+            (GOOD.replace("move(message)", "print('{]' * 9, flush=True)"), "malformed"),
+            (GOOD.replace("move(message)", "move(message, '999x9')"), "illegal"),
+            (GOOD.replace("move(message)", "print('x' * 200_000, flush=True)"), "malformed"),
+            (GOOD.replace("move(message)", "say(type='move', id=message['id'] - 1, do='liar')"), "late"),
+            (GOOD.replace("move(message)", "time.sleep(60)"), "late"),
+        ],
+        ids=["exits on its turn", "exits at hello", "garbage", "illegal", "flood", "an old turn", "hangs"],
+    )  # fmt: skip
+    def test_a_bad_program_loses_its_games_and_is_named(self, tmp_path: Path, body: str, fault: str) -> None:
+        arena = plan(program(tmp_path, body), "odds", games=10, move_ms=300)
+        games = played(arena)
+        assert len(games) == 10
+        standings = Summary(arena, list(zip(fixtures(arena.tables, 10), games, strict=True))).standings
+        bad = next(each for each in standings if each.entrant == 0)
+        assert bad.faults[fault] > 0
+        assert not next(each for each in standings if each.entrant == 1).faults
+
+    def test_a_program_that_crashed_in_one_game_plays_the_next(self, tmp_path: Path) -> None:
+        seldom = (
+            f"    if kind == 'turn' and not os.path.exists({str(tmp_path / 'once')!r}):\n"
+            f"        open({str(tmp_path / 'once')!r}, 'w').close(); sys.exit(1)\n"
+        )
+        games = played(plan(program(tmp_path, seldom + GOOD), "odds", games=10))
+        assert sum(sum(faults.values()) for game in games for faults in game.faults) == 1
+
+    def test_a_class_that_raises_costs_itself_a_move_and_nobody_the_arena(self) -> None:
+        arena = plan("tests.cli.arena_players:Raises", "tests.cli.arena_players:Cheats", "odds", games=4)
+        games = played(arena)
+        faults = Summary(arena, list(zip(fixtures(arena.tables, 4), games, strict=True))).standings
+        assert {each.entrant: set(each.faults) for each in faults} == {0: {"crashed"}, 1: {"illegal"}, 2: set()}
+
+    @pytest.mark.parametrize(
+        ("name", "fault"),
+        [
+            ("Leaves", "crashed"), ("Forgets", "illegal"), ("Spells", "illegal"), ("Halves", "illegal"),
+            ("Exceeds", "crashed"),
+        ],
+    )  # fmt: skip
+    def test_whatever_a_class_returns_or_raises_is_its_own_fault(self, name: str, fault: str) -> None:
+        games = played(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
+        assert [set(games[0].faults[0]), games[0].faults[1]] == [{fault}, {}]
+        assert games[0].faults[0][fault] == len(games[0].ms[0])
+
+    def test_a_class_that_cannot_be_made_any_more_loses_its_games(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(arena_players.Tires, "made", 0)
+        games = played(plan("tests.cli.arena_players:Tires", "odds", games=8))
+        assert [game.faults[game.number % 2] for game in games] == [{}] * 3 + [{"crashed": 1}] * 5
+
+    def test_a_program_that_ends_after_a_game_is_started_for_the_next_and_has_no_fault(self, tmp_path: Path) -> None:
+        games = played(plan(program(tmp_path, f"{GOOD}    if kind == 'bye': sys.exit()\n"), "odds", games=6))
+        assert not any(faults for game in games for faults in game.faults)
+
+    def test_names_differ_whatever_the_entrants_are_called(self) -> None:
+        names = [entrant.name for entrant in named(["odds", "odds", "odds 2", "odds", "odds 2"])]
+        assert len(set(names)) == 5
+
+    def test_a_program_that_hopelessly_fails_is_not_started_for_ever(self, tmp_path: Path) -> None:
+        count = f"    open({str(tmp_path / 'starts')!r}, 'a').write('x'); sys.exit(1)\n"
+        games = played(plan(program(tmp_path, count), "odds", games=12))
+        assert len((tmp_path / "starts").read_text()) == GIVEN_UP * STARTS
+        assert [game.faults[game.number % 2] for game in games[GIVEN_UP:]] == [{"crashed": 1}] * (12 - GIVEN_UP)
+
+    def test_copies_of_a_house_bot_have_whims_of_their_own(self) -> None:
+        openings = [game.lines[1]["do"] for game in played(plan("random", "random", games=20))]
+        assert any(first != second for first, second in zip(openings[::2], openings[1::2], strict=True))
+
+
+class TestStandings:
+    """The standings say what the games say."""
+
+    def summary(self, size: int, *places: tuple[tuple[int, ...], ...], ms: tuple[float, ...] = (1.0,)) -> Summary:
+        table = Table("classic", (0, *(1,) * (size - 1)))
+        arena = Plan(named(["odds", "press"]), (table,), (PRESETS["classic"],), len(places), "1", 1)
+        games = [Game(i, "classic", 0, each, ({},) * size, (ms,) * size, ()) for i, each in enumerate(places)]
+        return Summary(arena, list(zip(fixtures(arena.tables, len(places)), games, strict=True)))
+
+    def test_a_fair_share_is_that_of_the_seats(self) -> None:
+        shares = self.summary(4, *[((0,), (1,), (2,), (3,))] * 4).shares
+        assert {share.entrant: (share.fair, share.won) for share in shares} == {0: (0.25, 0.25), 1: (0.75, 0.75)}
+
+    def test_who_wins_is_rated_higher(self) -> None:
+        standings = self.summary(
+            2, ((0,), (1,)), ((1,), (0,))
+        ).standings  # the second game is played the other way round
+        assert [each.entrant for each in standings] == [0, 1]
+        assert standings[0].rating > 25 > standings[1].rating
+        assert [each.won for each in standings] == [2, 0]
+
+    def test_the_slowest_moves_but_one_in_a_hundred_set_the_time_that_is_shown(self) -> None:
+        standings = self.summary(2, ((0,), (1,)), ((1,), (0,)), ms=tuple(map(float, range(1, 101)))).standings
+        assert {each.slow_ms for each in standings} == {100.0}
+
+    def test_the_chance_of_an_error_is_shared_by_all_answers(self) -> None:
+        def deals(tables: int) -> int:
+            decision = Decision((Table("classic", (0, 1)),) * tables, 0.01)
+            for deal in range(1_000):
+                for table in range(tables):
+                    for rotation in (0, 1):
+                        game = Game(0, "classic", 0, ((rotation,), (1 - rotation,)), ({}, {}), ((), ()), ())
+                        decision.add(Fixture(0, table, deal, rotation), game)
+                if decision.is_made:
+                    return deal
+            raise AssertionError
+
+        assert deals(1) < deals(50)
+
+
+class TestRun:
+    """An arena stops when everything is decided, and a game is on the disk before the next one."""
+
+    def test_it_stops_as_soon_as_everything_is_decided(self, tmp_path: Path) -> None:
+        arena = plan("odds", "tests.cli.arena_players:Raises", games=4_000)
+        with Journal(tmp_path / "games", arena, is_resumed=False) as journal:
+            counted = run(arena, journal, lambda: ThreadPool(1), 1, error=0.01, told=lambda now: None)
+        assert 2 < len(counted) < 400
+
+    def test_a_game_is_on_the_disk_when_it_is_added(self, tmp_path: Path) -> None:
+        arena = plan("odds", "odds", games=2)
+        with Journal(tmp_path / "games", arena, is_resumed=False) as journal:
+            journal.add(played(arena)[:1])
+            assert (tmp_path / "games").read_bytes().count(b"\n") == 2
+
+
+class TestCommand:
+    """What cannot be played is refused at once."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["odds"] * 40 + ["--players", "10"], "games at all tables are too many"),
+            (["odds", "press", "--games", "1000000", "--players", "2", "--players", "3"], "too many"),
+            (["odds", "press", "--error", "nan"], "it is a chance"),
+            (["odds", "press", "--seed", "\udcff"], "it is not text"),
+            (["odds", "tests.cli.ends:Nothing"], "cannot be made"),
+            (["odds", "tests.cli.arena_players:Quits"], "SystemExit"),
+        ],
+        ids=["tables", "games", "error", "seed", "no module", "ends its process"],
+    )
+    def test_absurd_arguments_are_refused(self, here: Run, arguments: list[str], said: str) -> None:
+        done = here("arena", *arguments)
+        assert done.returncode == 2
+        assert said in " ".join(done.stderr.split())
+
+    def test_in_a_gauntlet_the_others_do_not_meet(self, here: Run) -> None:
+        done = here("arena", "odds", "press", "cautious", "--gauntlet", "--games", "2", "--jobs", "1", "--json")
+        assert {tuple(table["seats"]) for table in json.loads(done.stdout)["tables"]} == {
+            ("odds", "press"), ("odds", "cautious")
+        }  # fmt: skip
+
+    def test_what_a_class_prints_is_no_part_of_the_standings(self, p2pdice: Run) -> None:
+        talks = "tests.cli.arena_players:Talks"
+        done = p2pdice("arena", "odds", talks, "--games", "2", "--jobs", "1", "--json")
+        assert json.loads(done.stdout)["bots"]
+        assert "I think" in done.stderr
+
+
+class TestJournal:
+    """What was played is not played again."""
+
+    def test_half_a_line_without_its_end_is_played_again(self, tmp_path: Path) -> None:
+        arena = plan("odds", "odds", games=2)
+        path = tmp_path / "games.ndjson"
+        with Journal(path, arena, is_resumed=False) as journal:
+            journal.add(played(arena))
+        data = path.read_bytes()
+        path.write_bytes(data[:-1])
+        with Journal(path, arena, is_resumed=True) as journal:
+            assert len(journal.games) == 1
+        assert data.startswith(path.read_bytes())
+        assert path.read_bytes().endswith(b"\n")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"number": -1}, {"number": "x"}, {"number": float("inf")}, {"rules": "perudo"}, {"places": [[0], [7]]},
+            {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]},
+            {"faults": [{}]}, {"ms": [[], [float("nan")]]}, {"ms": [[]]}, None,
+        ],
+    )  # fmt: skip
+    def test_a_line_that_is_no_game_of_this_arena_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
+        arena = plan("odds", "odds", games=2)
+        path = tmp_path / "games.ndjson"
+        with Journal(path, arena, is_resumed=False):
+            pass
+        line = json.dumps(played(arena)[0].to_json() | change if change else [])
+        with path.open("a") as file:
+            file.write(f"{line}\n")
+        before = path.read_bytes()
+        with pytest.raises(JournalError):
+            Journal(path, arena, is_resumed=True)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("is_resumed", [False, True])
+    def test_two_arenas_do_not_write_to_one_file(self, tmp_path: Path, is_resumed: bool) -> None:
+        arena, path = plan("odds", "odds"), tmp_path / "games.ndjson"
+        with Journal(path, arena, is_resumed=False):
+            before = path.read_bytes()
+            with pytest.raises(JournalInUseError):
+                Journal(path, arena, is_resumed=is_resumed)
+            assert path.read_bytes() == before
+        with Journal(path, arena, is_resumed=True):
+            pass
+
+    def test_a_longer_arena_goes_on_with_tables_of_any_size(self) -> None:
+        tables = round_robin(3, ("classic",), (2, 3))
+        few, many = list(fixtures(tables, 8)), list(fixtures(tables, 30))
+        assert set(few) <= set(many)
+        assert len({fixture.number for fixture in many}) == len(many)
+        assert all(table_of(tables, fixture.number) == tables[fixture.table] for fixture in many)
+
+    def test_a_killed_arena_goes_on_from_any_byte_of_its_file(self, tmp_path: Path) -> None:
+        arena = plan("odds", "odds", games=4)
+        games = played(arena)
+        path = tmp_path / "games.ndjson"
+        with Journal(path, arena, is_resumed=False) as journal:
+            journal.add(games)
+        data = path.read_bytes()
+        for size in {0, 1, len(data), *(len(data) * part // 23 for part in range(24))}:
+            path.write_bytes(data[:size])
+            with Journal(path, arena, is_resumed=True) as journal:
+                kept = len(journal.games)
+                journal.add(games[kept:])
+            assert path.read_bytes() == data
+            assert kept == max(0, data[:size].count(b"\n") - 1)
+
+    def test_the_file_of_another_arena_is_refused_and_kept(self, tmp_path: Path) -> None:
+        path = tmp_path / "games.ndjson"
+        Journal(path, plan("odds", "odds"), is_resumed=False).__exit__(None, None, None)
+        before = path.read_bytes()
+        with pytest.raises(JournalError):
+            Journal(path, plan("odds", "odds", rules="perudo"), is_resumed=True)
+        assert path.read_bytes() == before
+
+
+class TestConfidence:
+    """What is called decided is decided."""
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(0, 2**32), st.sampled_from([0.1, 0.25, 0.5]))
+    def test_the_mean_stays_inside_at_every_deal(self, seed: int, mean: float) -> None:
+        rng, bounds = Random(seed), ConfidenceSequence(1e-6)
+        for _ in range(300):
+            bounds.add([float(rng.random() < mean)])
+            assert not bounds.interval.excludes(mean)
+
+    def test_a_clear_difference_is_decided(self) -> None:
+        rng, bounds = Random(1), ConfidenceSequence(0.01)
+        bounds.add(float(rng.random() < 0.7) for _ in range(300))
+        assert bounds.interval.low > 0.5
+
+    def test_an_interval_holds_as_often_as_it_says(self) -> None:
+        rng = Random(1)
+        hits = sum(not interval([float(rng.random() < 0.3) for _ in range(200)], 0.9).excludes(0.3) for _ in range(500))
+        assert 0.86 < hits / 500 < 0.94
+
+    def test_a_few_deals_that_end_alike_prove_nothing(self) -> None:
+        assert not interval([0.25, 0.25], 0.99).excludes(0.75)
+        assert not interval([0.0, 0.0], 0.99).excludes(0.25)
+        assert interval([0.0] * 40, 0.99).excludes(0.25)
+
+    def test_one_who_is_alike_is_not_decided(self) -> None:
+        arena = plan("odds", "odds", games=40)
+        decision = Decision(arena.tables, 0.01)
+        for fixture, game in zip(fixtures(arena.tables, 40), played(arena), strict=True):
+            decision.add(fixture, game)
+        assert not decision.is_made
+
+
+class TestWorkers:
+    """The same games on one process, on two, and on a cluster."""
+
+    def test_two_processes_play_the_same_games_as_one(self) -> None:
+        arena = plan("odds", "odds", games=30, rules="motes")
+        two = [game for games in play_all(local(2), 2, arena, fixtures(arena.tables, 30)) for game in games]
+        assert without_times(two) == without_times(played(arena))
+
+    def test_what_a_killed_process_took_along_is_played_again(self) -> None:
+        arena = plan("odds", "odds", games=60)
+        games: list[Game] = []
+        for batch in play_all(local(2), 2, arena, fixtures(arena.tables, 60)):
+            if not games:
+                next(child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())).kill()
+            games += batch
+        assert without_times(games) == without_times(played(arena))
+
+    def test_games_that_a_broken_executor_refuses_are_played_by_the_next(self) -> None:
+        class Broken(Executor):
+            def submit(self, *_args: Any, **_options: Any) -> NoReturn:
+                raise BrokenExecutor
+
+        class AtOnce(Executor):
+            def submit(self, work: Callable[..., Any], /, *args: Any, **_options: Any) -> Future[Any]:
+                future: Future[Any] = Future()
+                future.set_result(work(*args))
+                return future
+
+        arena = plan("odds", "odds", games=4)
+        executors = iter([Broken(), AtOnce()])
+        batches = play_all(lambda: next(executors), 1, arena, fixtures(arena.tables, 4))
+        games = [game for batch in batches for game in batch]
+        assert without_times(games) == without_times(played(arena))
+
+    def test_nobody_waits_for_games_that_do_not_count(self, tmp_path: Path) -> None:
+        hangs = GOOD.replace("move(message)", "move(message) if message['id'] < 9 else time.sleep(600)")
+        arena = plan(program(tmp_path, hangs), "odds", games=400, move_ms=120_000)
+        batches = play_all(local(1), 1, arena, fixtures(arena.tables, 400))
+        next(batches)
+        programs = [each for each in psutil.Process().children(recursive=True) if "bot.py" in str(each.cmdline())]
+        begun = time.monotonic()
+        batches.close()
+        assert time.monotonic() - begun < 60
+        assert len(programs) == 1
+        assert not psutil.wait_procs(programs, timeout=30)[1]
+
+    @pytest.mark.thorough
+    def test_a_cluster_with_a_killed_worker_plays_the_same_games(self) -> None:
+        arena = plan("odds", "odds", games=60)
+        with cluster("local") as (executors, workers):
+            games: list[Game] = []
+            for batch in play_all(executors, workers, arena, fixtures(arena.tables, 60)):
+                if not games:
+                    children = psutil.Process().children(recursive=True)
+                    next(child for child in children if "spawn_main" in " ".join(child.cmdline())).kill()
+                games += batch
+        assert without_times(games) == without_times(played(arena))
+
+
+class TestNames:
+    """In the tables of text a program is called by its file."""
+
+    @pytest.mark.parametrize(
+        ("bots", "names"),
+        [
+            (("./karl.py --bold", "odds"), ["karl", "odds"]),
+            (("./karl.py --bold", "./karl.py --shy"), ["./karl.py --bold", "./karl.py --shy"]),
+            (("./odds.py", "press"), ["./odds.py", "press"]),
+            (("odds", "odds"), ["odds", "odds 2"]),
+            (("my_bots:Careful", "'./a\x1bb'"), ["my_bots:Careful", "a\\x1bb"]),
+        ],
+    )
+    def test_unless_that_could_be_another(self, bots: tuple[str, ...], names: list[str]) -> None:
+        assert short_names(named(bots)) == names
+
+
+class TestTerminal:
+    """Nothing but its own words comes on an arena's standard error."""
+
+    @staticmethod
+    def begin(folder: Path, *bots: str) -> subprocess.Popen[str]:
+        home = ["--home", str(folder / "home"), "--jobs", "1", "--games", "4", "--move-ms", "20000"]
+        command = [sys.executable, "-m", "p2pdice", "arena", *bots, *home]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def test_what_a_program_prints_there_goes_to_the_log(self, tmp_path: Path) -> None:
+        talks = "    print('thinking aloud', file=sys.stderr, flush=True)\n"
+        begun = self.begin(tmp_path, program(tmp_path, talks + GOOD), "random")
+        _, said = begun.communicate()
+        assert begun.returncode == 0
+        assert "thinking" not in said
+        assert "thinking aloud" in (tmp_path / "home" / "p2pdice.log").read_text(encoding="utf-8")
+
+    @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
+    def test_ctrl_c_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path) -> None:
+        begun = self.begin(tmp_path, "odds", "press")
+        while not any("spawn_main" in " ".join(each.cmdline()) for each in psutil.Process(begun.pid).children()):
+            assert begun.poll() is None
+            time.sleep(0.001)
+        os.killpg(begun.pid, signal.SIGINT)  # as a terminal does
+        _, said = begun.communicate()
+        assert begun.returncode == 130
+        assert said.startswith("The games so far are in ")
+        assert said.count("\n") == 1
+
+
+@pytest.mark.thorough
+class TestInterrupted:
+    """An arena that ends too early goes on where it was, and leaves no process behind."""
+
+    @pytest.mark.parametrize("ending", ["SIGINT", "SIGKILL"])
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_the_same_command_goes_on_with_it(self, tmp_path: Path, ending: str) -> None:
+        bots = ["odds", program(tmp_path, GOOD)]
+
+        def command(out: str, *options: str) -> list[str]:
+            home = ["--home", str(tmp_path / "home"), "--json", "--move-ms", "20000", "--jobs", "2", "--games", "40"]
+            return [sys.executable, "-m", "p2pdice", "arena", *bots, *home, "--out", str(tmp_path / out), *options]
+
+        whole = subprocess.run(command("whole"), capture_output=True, check=True, text=True)
+        begun = subprocess.Popen(command("part"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not (tmp_path / "part").exists() or (tmp_path / "part").read_bytes().count(b"\n") < 3:
+            assert begun.poll() is None
+            time.sleep(0.01)
+        family = psutil.Process(begun.pid).children(recursive=True)
+        begun.send_signal(signal.Signals[ending])
+        _, said = begun.communicate()
+        assert begun.returncode == (130 if ending == "SIGINT" else -signal.SIGKILL)
+        assert ("--resume" in said) == (ending == "SIGINT")
+        assert not psutil.wait_procs(family, timeout=30)[1]
+        resumed = subprocess.run(command("part", "--resume"), capture_output=True, check=True, text=True)
+        assert without_clock(resumed.stdout) == without_clock(whole.stdout)
+
+
+def without_clock(standings: str) -> Any:
+    """Return what an arena came to, but for times and where it was written."""
+    data = json.loads(standings)
+    return data["tables"], [{key: bot[key] for key in bot if not key.startswith("move_ms")} for bot in data["bots"]]

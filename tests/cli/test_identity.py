@@ -1,0 +1,158 @@
+"""``p2pdice identity``: nothing is replaced unasked, nothing is lost, and a passphrase is needed and sufficient."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.exits import ExitCode
+from cli.passphrases import NEW_VARIABLE, VARIABLE
+from protocol.crypto.fingerprint_words import parse_words
+from protocol.crypto.keys import Identity, is_protected
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from tests.cli.conftest import Run
+from tests.protocol.test_backup import OWNER, fill
+
+NEW, OLD = {NEW_VARIABLE: "correct horse"}, {VARIABLE: "correct horse"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """The home of the commands, with a finished and an unfinished match."""
+    made = Home(tmp_path / "home")
+    with closing(Store(made.store)) as store:
+        fill(store)
+    OWNER.save(made.identity)
+    return made
+
+
+def shown(p2pdice: Run, **variables: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(p2pdice("identity", "--json", **variables).stdout)
+    return found
+
+
+def test_the_command_alone_shows_the_key_in_letters_and_in_words(p2pdice: Run, home: Home) -> None:
+    done = p2pdice("identity")
+    assert OWNER.fingerprint in done.stdout
+    assert done.stdout == p2pdice("identity", "show").stdout
+    assert parse_words(str(shown(p2pdice)["words"])) == OWNER.fingerprint
+
+
+def test_a_passphrase_is_set_changed_and_removed(p2pdice: Run, home: Home) -> None:
+    assert p2pdice("identity", "passphrase", **NEW).returncode == ExitCode.DONE
+    assert is_protected(home.identity.read_bytes())
+    refused = p2pdice("identity", **{VARIABLE: "another"})
+    assert (refused.returncode, refused.stderr.count("\n")) == (ExitCode.FAILURE, 1)
+    assert refused.stderr.startswith(f"Error: That is not the passphrase of {home.identity}")
+    assert (shown(p2pdice, **OLD)["fingerprint"], shown(p2pdice, **OLD)["passphrase"]) == (OWNER.fingerprint, True)
+    assert "changed" in p2pdice("identity", "passphrase", **OLD, **{NEW_VARIABLE: "battery"}).stdout
+    assert Identity.load(home.identity, "battery").public == OWNER.public
+    assert "removed" in p2pdice("identity", "passphrase", "--remove", **{VARIABLE: "battery"}).stdout
+    assert shown(p2pdice)["passphrase"] is False
+    assert "no passphrase" in p2pdice("identity", "passphrase", "--remove").stderr
+    assert not list(home.path.glob("*.part"))
+
+
+@pytest.mark.parametrize("command", ["host --bots 1", "resume", "join 127.0.0.1:1", "watch 127.0.0.1:1"])
+def test_no_command_asks_where_nobody_can_answer(p2pdice: Run, home: Home, command: str) -> None:
+    p2pdice("identity", "passphrase", **NEW)
+    done = p2pdice(*command.split())
+    assert done.returncode == ExitCode.USAGE
+    assert VARIABLE in done.stderr
+
+
+def test_bots_do_not_get_the_passphrase(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+    p2pdice("identity", "passphrase", **NEW)
+    shutil.rmtree(home.path / "bots", ignore_errors=True)
+    told = tmp_path / "told"
+    program = f"import os; open({str(told)!r}, 'w').write(str(sorted(os.environ)))"
+    p2pdice("host", "--bot", f'"{sys.executable}" -c "{program}"', **OLD)
+    assert not told.exists() or VARIABLE not in told.read_text()
+
+
+def test_a_new_key_is_made_only_on_a_word_and_the_former_one_can_be_gone_back_to(p2pdice: Run, home: Home) -> None:
+    before = home.identity.read_bytes()
+    refused = p2pdice("identity", "new")
+    assert refused.returncode == ExitCode.USAGE
+    assert "identity new --yes" in refused.stderr
+    assert home.identity.read_bytes() == before
+    done = p2pdice("identity", "new", "--yes")
+    assert "You cannot return to one unfinished match with a new key." in done.stdout
+    assert shown(p2pdice)["fingerprint"] != OWNER.fingerprint
+    assert "was begun as" in p2pdice("resume").stderr
+    kept = home.identity.with_name("identity.key.old-1")
+    assert kept.read_bytes() == before
+    assert p2pdice("identity", "restore", str(kept), "--yes").returncode == ExitCode.DONE
+    assert home.identity.read_bytes() == before
+
+
+def test_a_backup_is_restored_in_another_home(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+    p2pdice("identity", "passphrase", **NEW)
+    made, new = tmp_path / "my backup", str(tmp_path / "new")
+    done = p2pdice("identity", "backup", str(made))
+    assert "your key, with its passphrase, one finished match, three people" in done.stdout
+    assert "exists already" in p2pdice("identity", "backup", str(made)).stderr
+    assert p2pdice("identity", "restore", str(made), "--home", new).returncode == ExitCode.USAGE
+    assert not Home(Path(new)).identity.exists()
+    done = p2pdice("identity", "restore", str(made), "--yes", "--home", new)
+    assert "No unfinished match is in it" in done.stdout
+    assert json.loads(p2pdice("identity", "--json", "--home", new, **OLD).stdout)["fingerprint"] == OWNER.fingerprint
+    (match,) = json.loads(p2pdice("matches", "--json", "--home", new).stdout)["matches"]
+    assert match["state"] == "finished"
+    again = p2pdice("identity", "restore", str(made), "--home", new).stdout
+    assert f"identity restore '{made}' --home DIR" in again.replace('"', "'")
+
+
+def test_a_home_in_use_keeps_its_key(p2pdice: Run, home: Home, tmp_path: Path) -> None:
+    key = home.identity.read_bytes()
+    with closing(Store(home.store)):
+        p2pdice("identity", "backup", str(tmp_path / "backup"))
+        for command in (("new", "--yes"), ("restore", str(tmp_path / "backup"), "--yes"), ("passphrase",)):
+            done = p2pdice("identity", *command, **NEW)
+            assert (done.returncode, "in use" in done.stderr) == (ExitCode.FAILURE, True)
+    assert home.identity.read_bytes() == key
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"SQLite format 3\0" + bytes(4096)])
+def test_what_is_no_backup_is_said_to_be_none(p2pdice: Run, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    done = p2pdice("identity", "restore", str(tmp_path / "file"), "--yes")
+    assert done.returncode == ExitCode.FAILURE
+    assert "Nothing was changed." in done.stderr
+    assert not Home(tmp_path / "home").identity.exists()
+
+
+if sys.platform != "win32":
+    from tests.cli.screen import Terminal
+
+    def test_a_person_is_asked_for_the_passphrase_and_what_they_type_is_not_shown(home: Home) -> None:
+        with Terminal(home.path, "identity", "passphrase") as terminal:
+            for asked in ("New passphrase:", "Once more:"):
+                terminal.until(asked)
+                terminal.type("correct horse\r")
+            assert terminal.end() == ExitCode.DONE
+            assert "horse" not in terminal.shown()
+        with Terminal(home.path, "identity") as terminal:
+            terminal.until("Passphrase of")
+            terminal.type("wrong\r")
+            terminal.until("Try again.")
+            # Typed before the question, the words would be thrown away.
+            terminal.wait_for(lambda: terminal.shown().count("Passphrase of") == 2, "the second question")
+            terminal.type("correct horse\r")
+            assert terminal.end() == ExitCode.DONE
+            assert OWNER.fingerprint in terminal.shown()
+
+    def test_a_person_who_does_not_say_yes_keeps_everything(home: Home) -> None:
+        key = home.identity.read_bytes()
+        with Terminal(home.path, "identity", "new") as terminal:
+            terminal.until("Make a new key? [y/N]")
+            assert "somebody new" in terminal.shown()
+            terminal.type("\r")
+            assert terminal.end() == ExitCode.DONE
+        assert home.identity.read_bytes() == key

@@ -1,0 +1,159 @@
+"""``p2pdice people``, and what a table and ``verify`` say of keys and names that do not go together."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from cli.exits import ExitCode
+from protocol.crypto.fingerprint_words import fingerprint_words
+from protocol.crypto.keys import Identity, MatchKey, fingerprint
+from protocol.events import PlayerInfo, Unfamiliar
+from protocol.match.lobby import TableSettings
+from protocol.storage.home import Home
+from protocol.storage.store import Store
+from protocol.wire.genesis import Genesis
+from tests.cli.conftest import Run
+from tests.network.company import CLASSIC, Company
+from tests.simulation.world import join_record
+
+NOON = 1_700_000_000
+OWN, ADA, EVE = (Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(3))
+
+
+def meet(home: Home, number: int, *others: tuple[Identity, str]) -> None:
+    """Store a formed match with others, as the store's owner has played it."""
+    from p2pdice import PRESETS
+    from protocol.wire.genesis import Join, Patience, make_join_record, match_id
+
+    table = join_record(b"people", 0).join.table
+    seeds = {identity.public: bytes([number, place]) * 16 for place, (identity, _) in enumerate([(OWN, ""), *others])}
+    records = [
+        make_join_record(
+            Join(
+                table,
+                identity.public,
+                MatchKey(seeds[identity.public]).public,
+                name,
+                (),
+                bytes([number]) * 32,
+                "redeemed",
+            ),
+            identity,
+            MatchKey(seeds[identity.public]),
+        )
+        for identity, name in [(OWN, "Me"), *others]
+    ]
+    roster = tuple(sorted(records, key=lambda record: record.join.identity))
+    data = Genesis(table, PRESETS["classic"], Patience(), roster).encoded()
+    with closing(Store(home.store)) as store:
+        own = MatchKey(seeds[OWN.public]).public
+        store.add_seed(own, seeds[OWN.public])
+        store.add_match(match_id(data), data, own, NOON + number, 7000)
+        store.mark_formed(match_id(data))
+        store.mark_formed(match_id(data))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """The home of the commands: its owner has met Ada twice, once as Addie, another Ada, and a bot."""
+    made = Home(tmp_path / "home")
+    meet(made, 1, (ADA, "Addie"))
+    meet(made, 2, (ADA, "Ada"), (Identity.generate(), "Ben (bot)"))
+    meet(made, 3, (EVE, "\u0410da"))  # with a Cyrillic letter
+    OWN.save(made.identity)
+    return made
+
+
+def listed(p2pdice: Run) -> dict[str, dict[str, object]]:
+    return {each["fingerprint"]: each for each in json.loads(p2pdice("people", "--json").stdout)["people"]}
+
+
+def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(p2pdice: Run, home: Home) -> None:
+    found = listed(p2pdice)
+    assert set(found) == {ADA.fingerprint, EVE.fingerprint}
+    ada = found[ADA.fingerprint]
+    assert (ada["name"], ada["matches"], ada["trusted"]) == ("Ada", 2, False)
+    assert [(each["name"], each["matches"]) for each in ada["names"]] == [("Ada", 1), ("Addie", 1)]  # type: ignore[attr-defined]
+    lines = p2pdice("people").stdout.splitlines()
+    assert lines[1::2] == [f"    {fingerprint_words(each.fingerprint)}" for each in (EVE, ADA)]
+    assert lines[0].startswith(EVE.fingerprint), "the last met comes first"
+    assert lines[2].startswith(f"{ADA.fingerprint}  Ada, Addie  two matches, last on 2023-11-1")
+
+
+def test_nobody_is_known_in_a_new_home(p2pdice: Run, tmp_path: Path) -> None:
+    assert p2pdice("people").stdout == "You have met nobody yet; bots are not listed.\n"
+    assert not Home(tmp_path / "home").store.exists()
+
+
+@pytest.mark.parametrize(
+    "who", [ADA.fingerprint, ADA.fingerprint.lower(), ADA.fingerprint[:9], "addie", fingerprint_words(ADA.fingerprint)]
+)
+def test_a_person_is_trusted_by_name_fingerprint_its_beginning_or_words(p2pdice: Run, home: Home, who: str) -> None:
+    assert p2pdice("people", "trust", *who.split()).returncode == ExitCode.DONE
+    assert [key for key, each in listed(p2pdice).items() if each["trusted"]] == [ADA.fingerprint]
+    assert "TRUSTED" in p2pdice("people").stdout
+    assert p2pdice("people", "untrust", who).returncode == ExitCode.DONE
+    assert not any(each["trusted"] for each in listed(p2pdice).values())
+
+
+def test_a_name_that_two_have_used_names_nobody(p2pdice: Run, home: Home) -> None:
+    done = p2pdice("people", "trust", "Ada")
+    assert done.returncode == ExitCode.USAGE
+    assert ADA.fingerprint in done.stderr
+    assert EVE.fingerprint in done.stderr
+    assert p2pdice("people", "trust", "Zoe").returncode == ExitCode.USAGE
+
+
+def test_somebody_can_be_trusted_before_they_are_met(p2pdice: Run, home: Home) -> None:
+    key = fingerprint(bytes(range(32)))
+    p2pdice("people", "trust", key)
+    assert listed(p2pdice)[key]["trusted"] is True
+
+
+def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(p2pdice: Run, home: Home) -> None:
+    p2pdice("people", "trust", "addie")
+    for match in json.loads(p2pdice("matches", "--json").stdout)["matches"]:
+        p2pdice("matches", "forget", match["match"], "--yes")
+    assert set(listed(p2pdice)) == {ADA.fingerprint}
+
+
+def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict[str, object], tmp_path: Path) -> None:
+    transcript = str(demo["transcripts"][0])  # type: ignore[index]
+    verdict = json.loads(here("verify", "--json", transcript).stdout)
+    assert verdict["people"] == []
+    first, second, third = verdict["fingerprints"][:3]
+    name = verdict["players"][2]
+    with closing(Store(Home(tmp_path / "home").store)) as store:
+        store.people.trust(first, "\x1b[2JBob", NOON)
+        store.people.trust(second, verdict["players"][1], NOON)
+        store.people.trust(EVE.fingerprint, name, NOON)
+    output = here("verify", transcript).stdout
+    assert "is a known key under a new name: you have met it as " in output
+    assert "\x1b" not in output
+    assert f"{name} ({third}) is not {name} ({EVE.fingerprint}), whom you know by such a name" in output
+    people = {each["fingerprint"]: each for each in json.loads(here("verify", "--json", transcript).stdout)["people"]}
+    assert people[second]["trusted"] is True
+    assert people[second]["known_as"] == people[second]["namesakes"] == []
+    assert people[third]["namesakes"] == [{"name": name, "fingerprint": EVE.fingerprint}]
+
+
+async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company, tmp_path: Path) -> None:
+    bens_key = Identity.load_or_create(tmp_path / "ben")[0].fingerprint
+    with closing(Store(Home(tmp_path / "ada").store)) as store:
+        store.people.trust(bens_key, "Bob", NOON)
+        store.people.trust(EVE.fingerprint, "Ben", NOON)
+    ada = await people.sit("Ada", home=tmp_path / "ada")
+    await ada.node.host(TableSettings("Friday", CLASSIC, 3))
+    ben = await people.sit("Ben", home=tmp_path / "ben")
+    await ben.node.join(f"127.0.0.1:{ada.node.port}")
+    await ada.until_true(lambda: bool(ada.told(Unfamiliar)))
+    ada.node.start_match()
+    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.is_formed)
+    (told,) = ada.told(Unfamiliar)
+    assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (PlayerInfo("Ben", EVE.fingerprint),))
+    assert ben.told(Unfamiliar) == []
