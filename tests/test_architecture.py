@@ -1,23 +1,76 @@
 """The floors and wings: who may import whom, and that docs/architecture.md shows them as they are."""
 
+import ast
+import asyncio
+import builtins
 import re
+import sys
 import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from pkgutil import resolve_name
+from types import CodeType, FrameType, FunctionType
 
 import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from cli.settings import Settings
+from cli.table.player_table import PlayerTable
+from cli.table.screen import Screen
+from tests.cli.paper import Paper
+from tests.network.company import Company, Player, in_mid_match
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"\b(?:cli|protocol|p2pdice)(?:\.\w+)+", PAGE)))
-QUESTIONS = re.findall(r"^\*\*… (.*?)\*\*(.*?)(?=^\*\*…|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+
+
+def answers(section: str) -> dict[str, str]:
+    """Return the answers of a section of the page by question."""
+    return dict(re.findall(r"^\*\*… (.*?)\*\*(.*?)(?=^\*\*…|\Z)", section, re.MULTILINE | re.DOTALL))
+
+
+PLACES = answers(PAGE.partition("## Where do I find …")[2].partition("\n## ")[0])
+CHANGES = answers(PAGE.partition("## What do I touch for …")[2])
 
 
 def test_every_import_contract_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), cache_dir=None, no_cache=True, no_logo=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_the_cores_reach_no_file_terminal_or_module_without_an_import() -> None:
+    """What needs no import, no contract sees."""
+    (cores,) = (each["source_modules"] for each in CONTRACTS if "of their own" in each["name"])
+    forbidden = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
+    assert forbidden <= {*dir(builtins)}
+    for name in cores:
+        path = ROOT / name.replace(".", "/")
+        files = {*path.rglob("*.py")} or {path.with_suffix(".py")}
+        files.discard(ROOT / "p2pdice" / "solved" / "__main__.py")  # a tool: it prints how good its tables are
+        for file in files:
+            code = ast.parse(file.read_text(encoding="utf-8"))
+            used = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
+            assert not used & forbidden, file
+
+
+def test_the_game_makes_no_generator_of_random_numbers() -> None:
+    """House players draw from the one that they are given, so the contract lets them name its class."""
+    for file in (ROOT / "p2pdice").rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        of_random = [
+            node for node in imports if "random" in (getattr(node, "module", ""), *(each.name for each in node.names))
+        ]
+        assert {each.name for node in of_random for each in node.names} <= {"Random"}, file
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert "Random" not in called, file
 
 
 def test_the_game_needs_nothing_but_the_standard_library() -> None:
@@ -27,7 +80,10 @@ def test_the_game_needs_nothing_but_the_standard_library() -> None:
     import sys
 
     outside = {module for module in graph.modules if module.partition(".")[0] != "p2pdice"}
-    assert outside - set(sys.stdlib_module_names) == {"cli"}, "only p2pdice.__main__ may look up, to the front door"
+    learning = {"gymnasium", "numpy", "pettingzoo"}  # a contract says which modules may use them
+    assert outside - set(sys.stdlib_module_names) - learning == {"cli"}, (
+        "only p2pdice.__main__ may look up, to the front door"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,19 +102,117 @@ def test_every_file_on_the_page_is_there() -> None:
 
 @pytest.mark.parametrize("package", ["protocol", "cli"])
 def test_the_drawing_of_a_package_has_the_layers_of_its_contract(package: str) -> None:
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    (layers,) = (each["layers"] for each in tools["importlinter"]["contracts"] if each.get("containers") == [package])
+    (layers,) = (each["layers"] for each in CONTRACTS if each.get("containers") == [package])
     drawing = PAGE.partition(f"of `{package}/`\n")[2].partition("```text\n")[2].partition("```")[0]
     rows = [row.strip().partition(" " * 6)[0] for row in re.split(r"\n +│\n", drawing)]
     drawn = [re.findall(r"(\w+)/", row) or row.split() for row in rows]
     assert [sorted(re.findall(r"\w+", layer)) for layer in layers] == [sorted(row) for row in drawn]
 
 
+def code_of(name: str) -> CodeType:
+    """Return the code that runs when a function is called, or a tuple is made."""
+    named = resolve_name(name)
+    return named.__code__ if isinstance(named, FunctionType) else named.__new__.__code__
+
+
+def walk(title: str) -> dict[CodeType, str]:
+    """Return the functions in a walk of the page, by their code."""
+    text = PAGE.partition(f"## {title}\n")[2].partition("```text\n")[2].partition("```")[0]
+    return {code_of(name): name for name in re.findall(r"^[A-Z]* +((?:protocol|cli)\.[\w.]+)", text, re.MULTILINE)}
+
+
+@asynccontextmanager
+async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTable, PipeInput]]:
+    """Give a player a full screen without a terminal, and keys to press. It shows what was told so far."""
+    table = PlayerTable(player.node, Settings(home), face=Paper(is_interactive=True))
+    for event in player.events:
+        table.take(event)
+    with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
+        async with Screen(table, None, has_bell=False, color="none") as screen:
+            table._face = screen
+            yield table, keys
+
+
+async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
+    people: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes are in this process: first Ada's does everything up to the socket, then Ben's what is after it."""
+    monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
+    (ada, ben), _ = await people.table(2)
+    await in_mid_match(ada)
+    ben.hold()
+    ben._listening.cancel()  # his table listens instead
+    bid, frame, called = walk("The walk of a bid"), walk("The walk of a frame"), list[str]()
+    names = {**bid, **frame}
+
+    def note(of: FrameType, what: str, _: object) -> None:
+        if what == "call" and of.f_code in names:
+            called.append(names[of.f_code])
+
+    async with screen_of(ada, tmp_path) as (hers, keys), screen_of(ben, tmp_path) as (his, _):
+        tasks = [asyncio.create_task(hers._listen()), asyncio.create_task(his._follow())]
+        await asyncio.sleep(0)
+        state = his.board.state
+        sys.setprofile(note)
+        try:
+            keys.send_text("\x1b[A\r")
+            last = [*frame.values()][-2:]
+            await ben.until_true(lambda: his.board.state is not state and called[-1:] == last[-1:])
+        finally:
+            sys.setprofile(None)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    end = called.index([*bid.values()][-1], called.index("protocol.net.mesh.Mesh.send")) + 1
+    for way, calls in ((bid, called[:end]), (frame, called[end:])):
+        left = iter(calls)
+        missed = [name for name in way.values() if name not in left]
+        assert not missed, "\n".join(calls)
+    assert len(bid) + len(frame) > 46
+    told = [re.findall("store|send|tell", line) for line in re.findall(r"Outbox\.steps +(.*)", PAGE)]
+    assert told == [["store", "send"], ["store", "send", "tell"]]
+
+
+def files_of(answer: str) -> set[str]:
+    return set(re.findall(r"`([\w/]+\.py)`", answer))
+
+
 def test_a_newcomer_finds_things_in_three_files_at_most() -> None:
-    assert len(QUESTIONS) == 5
-    for question, answer in QUESTIONS:
-        files = set(re.findall(r"`([\w/]+\.py)`", answer))
-        assert 1 <= len(files) <= 3, question
+    assert len(PLACES) == 3
+    for question, answer in PLACES.items():
+        assert 1 <= len(files_of(answer)) <= 3, question
+
+
+def test_no_module_speaks_of_one_mote_but_its_own() -> None:
+    """In its code, docstrings apart. Dark and light are also backgrounds of terminals; a palette speaks of colours."""
+    mote = re.compile(r"\b(grey|neutral|blue|red)\b", re.IGNORECASE)
+    for file in (path for folder in ("cli", "p2pdice", "protocol") for path in (ROOT / folder).rglob("*.py")):
+        nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+        docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        words = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+        path = file.relative_to(ROOT)
+        if path.parent.name != "powers" and path.name != "palette.py":
+            assert not [word for word in words if mote.search(str(word))], path
+
+
+def test_a_power_takes_one_module_its_line_in_the_registry_and_its_test() -> None:
+    assert files_of(CHANGES["a new power?"].partition("\n\n")[2].partition("\n\n")[0]) == {
+        "p2pdice/powers/red.py",
+        "p2pdice/powers/__init__.py",
+        "tests/test_new_power.py",
+    }
+
+
+def test_what_sets_a_kind_of_message_apart_is_in_its_module_alone() -> None:
+    """Other modules speak of the votes, the LOCK that makes a history final, and what ends a match for one or all."""
+    own = {"COMMIT", "REVEAL", "MOVE", "OPEN", "STAKE"}
+    found = {
+        (file.relative_to(ROOT).as_posix(), name)
+        for file in (ROOT / "protocol").rglob("*.py")
+        for name in re.findall(r"\bKind\.([A-Z]+)", file.read_text(encoding="utf-8"))
+        if name in own and file.parent.name != "kinds"
+    }
+    assert found == {("protocol/match/match.py", "COMMIT")}  # that of the first roll forms the match
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

@@ -51,7 +51,11 @@ def metadata(wheel: ZipFile, name: str) -> str:
 def test_the_wheel_holds_three_packages_the_man_page_and_nothing_else(wheel: ZipFile) -> None:
     sources = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     page = f"p2pdice-{cli.VERSION}.data/data/share/man/man1/p2pdice.1"
-    expected = sources | {f"{package}/py.typed" for package in PACKAGES} | {page}
+    tables = {f"p2pdice/solved/{opener}-{responder}.policy" for opener in (1, 2, 3) for responder in (1, 2, 3)}
+    report = {"cli/report/report.css", "cli/report/report.html.j2", "cli/report/show_checks.js"}
+    order = ROOT / "cli" / "report" / "verifier" / "order.txt"
+    report |= {f"cli/report/verifier/{name}" for name in ("order.txt", *order.read_text(encoding="ascii").split())}
+    expected = sources | tables | report | {f"{package}/py.typed" for package in PACKAGES} | {page}
     described = {"METADATA", "WHEEL", "entry_points.txt", "licenses/LICENSE", "RECORD"}
     files = {path for path in wheel.namelist() if ".dist-info/" not in path}
     about = {path.partition(".dist-info/")[2] for path in wheel.namelist() if ".dist-info/" in path}
@@ -62,7 +66,7 @@ def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(package
     with tarfile.open(next(packages.glob("*.tar.gz"))) as sdist:
         files = {path.partition("/")[2] for path in sdist.getnames()}
     folders = [ROOT / name for name in (*PACKAGES, "tests", "benchmarks", "docs", "examples")]
-    found = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md"}]
+    found = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md", ".js"}]
     expected = {path.relative_to(ROOT).as_posix() for path in found}
     assert (
         expected | {"SPEC.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "PKG-INFO"}
@@ -70,7 +74,7 @@ def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(package
     )
 
 
-def test_whoever_builds_from_the_sdist_elsewhere_and_later_gets_the_same_bytes(packages: Path, tmp_path: Path) -> None:
+def test_a_build_from_the_sdist_elsewhere_and_later_gives_the_same_bytes(packages: Path, tmp_path: Path) -> None:
     with tarfile.open(next(packages.glob("*.tar.gz"))) as sdist:
         sdist.extractall(tmp_path, filter="data")
     (project,) = tmp_path.iterdir()

@@ -13,9 +13,12 @@ from cli.front import build
 from cli.preferences import SETTINGS
 from cli.settings import Settings
 from cli.table.drawing import WIDE
+from cli.table.line_editor import LineEditor
+from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
-from cli.table.spectator_table import PLAYERS_ONLY
-from cli.table.table import _IN_FULL, Table
+from cli.table.showing import Showing
+from cli.table.spectator_table import SpectatorTable
+from cli.table.table import IN_FULL
 from cli.table.terminal import ASCII_VARIABLE, SMALLEST
 from cli.text.speech import hear
 from p2pdice import PRESETS
@@ -25,7 +28,7 @@ from tests.cli.table.boards import Sample
 from tests.programs import ROOT
 
 PAGE = (ROOT / "docs" / "playing.md").read_text(encoding="utf-8")
-TABLE = Table(cast("Node", None), Settings())
+TABLE = PlayerTable(cast("Node", None), Settings())
 NAMED = {"←": "left", "→": "right", "↑": "up", "↓": "down", "space": " "} | {
     "Enter": "c-m",
     "Tab": "c-i",
@@ -56,6 +59,7 @@ def typed() -> list[str]:
 def test_every_key_of_the_screen_is_there_and_no_other() -> None:
     screen = Screen.__new__(Screen)  # a terminal is not needed to know what is bound
     screen._table = TABLE
+    screen._line = LineEditor(TABLE, lambda _: None)
     bound = {str(getattr(key, "value", key)) for each in screen._bindings().bindings for key in each.keys}
     named = [key for cells in rows("key") for key in words(cells[0])]
     assert {NAMED.get(key, key.replace("Ctrl-", "c-").lower()) for key in named} == bound - NO_KEYS
@@ -64,13 +68,14 @@ def test_every_key_of_the_screen_is_there_and_no_other() -> None:
 
 def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
     assert [words(cells[0]) for cells in rows("word")] == [[word] for word in TABLE.words]
-    *most, last = [f"`{word}`" for word in _IN_FULL]
+    *most, last = [f"`{word}`" for word in IN_FULL]
     assert f"{', '.join(most)} and {last} have to be typed in full." in PAGE
     shown = PAGE.partition("\n## Watch\n")[2].partition("\n## ")[0]
-    assert {*PLAYERS_ONLY} <= {*words(shown.partition("every step.")[2])}
+    watched = SpectatorTable(cast("Node", None), Settings(), Showing(), "Friday")
+    assert {*TABLE.words} - {*watched.words} <= {*words(shown.partition("every step.")[2])}
 
 
-def test_what_is_typed_is_heard_as_the_page_says() -> None:
+def test_typed_words_are_heard_as_the_page_says() -> None:
     sample = Sample(PRESETS["classic"])
     sample.roll()
     sample.play("2x3", "2x4", "3x4")
@@ -124,7 +129,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
         assert said in PAGE
 
 
-def test_what_the_page_links_to_is_there_and_readme_links_to_the_page() -> None:
+def test_every_link_of_the_page_leads_somewhere_and_readme_links_to_it() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", PAGE)
     assert links
     assert not [link for link in links if not (ROOT / "docs" / link).is_file()]

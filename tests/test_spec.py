@@ -3,16 +3,21 @@
 import json
 import re
 from ast import literal_eval
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from spake2.parameters.ed25519 import ParamsEd25519
 
 from p2pdice import PRESETS, new_match
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.steps import state_hash
+from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import (
     Context,
@@ -24,7 +29,9 @@ from protocol.crypto.joint_randomness import (
     share_commitment,
 )
 from protocol.crypto.keys import Identity, MatchKey, PublicKey, fingerprint
+from protocol.crypto.short_code import parse_short_code
 from protocol.crypto.tls import authority_key
+from protocol.errors import ErrorCode, RefuseCode
 from protocol.match.words import parse_word, sign_word
 from protocol.wire.canonical import decode, encode
 from protocol.wire.frames import encode_frame
@@ -103,6 +110,37 @@ def test_words(vectors: dict[str, Any]) -> None:
     assert parse_word(word.data, word.signature) == word
 
 
+def test_short_codes(vectors: dict[str, Any]) -> None:
+    given = vectors["short code"]
+    code = parse_short_code(given["code"])
+    assert code is not None
+    assert (ParamsEd25519.M.to_bytes().hex(), ParamsEd25519.N.to_bytes().hex()) == (given["M"], given["N"])
+    parties = [bytes.fromhex(given[each]) for each in ("guest", "host", "table")]
+    expanded = HKDF(SHA256(), 48, b"", b"SPAKE2 pw").derive(given["code"].encode())
+    group = ParamsEd25519.group
+    word = int.from_bytes(expanded) % group.order()
+    assert str(word) == given["w"]
+    sides = []
+    for is_host, scalar in ((False, int(given["x"])), (True, int(given["y"]))):
+        side = CodeExchange(code, *parties, is_host=is_host, randomness=partial(scalar.to_bytes, byteorder="big"))
+        blinding = (ParamsEd25519.N if is_host else ParamsEd25519.M).scalarmult(word)
+        assert side.element == group.Base.scalarmult(scalar).add(blinding).to_bytes()
+        sides.append(side)
+    guest, host = sides
+    guest.take(host.element)
+    host.take(guest.element)
+    assert (guest.element.hex(), host.element.hex()) == (given["X"], given["Y"])
+    shared = group.Base.scalarmult(int(given["x"]) * int(given["y"]) % group.order()).to_bytes()
+    hashes = [sha256(each).digest() for each in (given["code"].encode(), *parties[:2])]
+    key = sha256(b"".join((*hashes, guest.element, host.element, shared))).digest()
+    assert key.hex() == given["key"]
+    for side, number, who in ((guest, 0, "guest"), (host, 1, "host")):
+        assert side.proof.hex() == given[f"proof of the {who}"]
+        assert side.proof == tagged_hash("code-proof", key, number, *parties)
+    assert guest.is_proven_by(host.proof)
+    assert host.is_proven_by(guest.proof)
+
+
 @pytest.mark.parametrize("name", ["absent", "close"])
 def test_votes(vectors: dict[str, Any], context: Context, name: str) -> None:
     given = vectors[name]
@@ -155,3 +193,11 @@ def test_the_characters_that_no_nickname_has() -> None:
     (listed,) = re.findall(r"```text\n(0–1F, .*?)\n```", TEXT, re.DOTALL)
     ranges = [tuple(int(code, 16) for code in each.split("–")) for each in re.split(r",\s+", listed)]
     assert tuple((each[0], each[-1]) for each in ranges) == UNSEEN
+
+
+def test_the_codes_of_refuse_are_those_of_the_table() -> None:
+    table = TEXT.partition("| code | when |\n")[2].partition("\n\n")[0]
+    codes = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    assert sorted(codes) == sorted(RefuseCode)
+    for code in (*RefuseCode, *ErrorCode):
+        assert code == code.name.lower().replace("_", "-")

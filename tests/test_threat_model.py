@@ -148,9 +148,12 @@ def test_the_numbers_are_those_of_the_code() -> None:
         f"A text has up to {limits.WORD_CHARACTERS} characters",
         f"Of one author {limits.WORD_BURST_HEARD} words are heard at once",
         f"of all at a table or in a match {limits.FLOOR_BURST} at once and {limits.FLOOR_RATE:.0f} a second",
+        f"A host gives {limits.JOIN_RATE:.0f} seats a second, {limits.JOIN_BURST} at once",
+        f"more than {limits.LOBBY_RATE:.0f} changes and proposals a second, {limits.LOBBY_BURST} at once",
+        f"{limits.PROPOSALS} proposals are kept",
         f"once in {limits.REPLACEMENT:.0f} seconds",
         f"a secret of {join_line._TOKEN_BYTES * 8} bits",
-        f"unconfirmed at the others after {match_module.RECEIPTS:.0f} seconds",
+        f"unconfirmed at the others after {match_module.RESULT_WAIT:.0f} seconds",
         f"{NEWCOMER_COINS:,} coins",
     )
     words = " ".join(PAGE.split())
@@ -168,7 +171,7 @@ def test_the_page_is_linked_from_where_people_look(name: str) -> None:
     assert "](docs/threat-model.md)" in (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_what_the_page_links_to_is_there() -> None:
+def test_every_link_of_the_page_leads_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", PAGE)
     assert links
     assert not [link for link in links if not (ROOT / "docs" / link).is_file()]

@@ -55,7 +55,7 @@ def transcript(ruleset: Ruleset) -> bytes:
 
 
 @cache
-def history(ruleset: Ruleset) -> tuple[Signed, ...]:
+def messages_of(ruleset: Ruleset) -> tuple[Signed, ...]:
     """Return the messages of :func:`world` in the order of the transcript, known to be rightly signed."""
     return tuple(signed._replace(checked=True) for signed in open_transcript(transcript(ruleset)).messages)
 
@@ -100,28 +100,28 @@ def sign_transcript(data: bytes) -> bytes:
     try:
         opened = open_transcript(data)
         genesis = sign_genesis(opened.genesis)
-        record = History(genesis)
+        history = History(genesis)
     except (MalformedTranscriptError, MalformedGenesisError):
         return data
     match = match_id(genesis)
     parts = [encode((PROOF_TAG if opened.is_proof else TRANSCRIPT_TAG, genesis))]
     try:
         for given in opened.messages:
-            tip = record.position.tip if given.message.step == record.position.step else given.message.tip
-            signed = sign_message(given.message._replace(match=match, tip=tip).encoded(), record)
+            tip = history.position.tip if given.message.step == history.position.step else given.message.tip
+            signed = sign_message(given.message._replace(match=match, tip=tip).encoded(), history)
             parts.append(encode(signed.wire))
             if not opened.is_proof:
-                record.add(signed)
+                history.add(signed)
     except (MalformedTranscriptError, MisconductError, RejectedMessageError):
         pass
     return b"".join(parts)
 
 
-def sign_message(data: bytes, record: History) -> Signed:
+def sign_message(data: bytes, history: History) -> Signed:
     """Return a message with the signature of the author whom it names, if the match has such an author.
 
     :raises MalformedMessageError: if it is none.
     """
     author = parse_signed(data, bytes(64)).message.author
-    key = _MATCH_KEYS.get(record.keys[author].raw) if author < record.players else None
+    key = _MATCH_KEYS.get(history.keys[author].raw) if author < history.players else None
     return parse_signed(data, key.sign(data) if key else bytes(64))

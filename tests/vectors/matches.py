@@ -26,12 +26,12 @@ class Scribe:
 
     def __init__(self, players: int, name: str) -> None:
         table, self._seeds = genesis(ONE_DIE, players, name.encode(), Patience())
-        self.record = History(table.encoded())
+        self.history = History(table.encoded())
         self._written: list[Signed] = []
 
     def sign(self, author: int, kind: Kind, body: Value) -> Signed:
         """Return a message for the open step, right or wrong."""
-        return signed_by(self.record, author, self._seeds[author], kind, body)
+        return signed_by(self.history, author, self._seeds[author], kind, body)
 
     def resign(self, author: int) -> Signed:
         """Return a RESIGN for the open step."""
@@ -39,22 +39,22 @@ class Scribe:
 
     def due(self, author: int, move: str = "") -> Signed:
         """Return what an author owes."""
-        return due(self.record, author, self._seeds[author], move)
+        return due(self.history, author, self._seeds[author], lambda _: move)
 
     def write(self, *messages: Signed) -> None:
         """Add messages, or the votes that close the step without somebody."""
         for signed in messages:
-            assert self.record.add(signed) is Outcome.ADDED
+            assert self.history.add(signed) is Outcome.ADDED
             self._written.append(signed)
 
     def close(self, move: str = "", instead: Mapping[int, Signed] | None = None) -> None:
         """Add what everybody owes the open step, or something else instead."""
         said = instead or {}
-        self.write(*(said.get(author) or self.due(author, move) for author in self.record.position.owed))
+        self.write(*(said.get(author) or self.due(author, move) for author in self.history.position.owed))
 
     def until(self, purpose: Purpose, kind: Kind) -> None:
         """Add all messages before the next step of this kind."""
-        while (self.record.position.purpose, self.record.position.kind) != (purpose, kind):
+        while (self.history.position.purpose, self.history.position.kind) != (purpose, kind):
             self.close()
 
     def say(self, *moves: str) -> None:
@@ -72,7 +72,7 @@ class Scribe:
         return self._file(PROOF_TAG, (one, other))
 
     def _file(self, tag: str, messages: tuple[Signed, ...]) -> bytes:
-        return encode((tag, self.record.genesis_data)) + b"".join(encode(signed.wire) for signed in messages)
+        return encode((tag, self.history.genesis_data)) + b"".join(encode(signed.wire) for signed in messages)
 
 
 def resign() -> bytes:
@@ -82,10 +82,10 @@ def resign() -> bytes:
     match.close(instead={2: match.resign(2)})
     match.say("2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    quitter = match.record.position.owed[0]
+    quitter = match.history.position.owed[0]
     match.close(instead={quitter: match.resign(quitter)})
     match.say("1x2")
-    (loser,) = match.record.position.owed
+    (loser,) = match.history.position.owed
     match.write(match.resign(loser))
     return match.transcript()
 
@@ -95,12 +95,12 @@ def votes() -> bytes:
     other has voted and is gone."""
     match = Scribe(4, "votes")
     match.until(Purpose.TURN, Kind.MOVE)
-    (silent,) = match.record.position.owed
+    (silent,) = match.history.position.owed
     others = [author for author in range(4) if author != silent]
     match.write(*(match.sign(author, Kind.CLOSE, (0, (b"",))) for author in others))
     match.say("4x6", "liar", "2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    gone = match.record.position.owed[0]
+    gone = match.history.position.owed[0]
     opened = match.due(gone)
     entries = (opened.id, b"")
     closes = (match.sign(author, Kind.CLOSE, (1, entries)) for author in others if author != gone)
@@ -115,12 +115,12 @@ def _cheat() -> tuple[Scribe, Signed, Signed]:
     """
     match = Scribe(4, "proof")
     match.say("4x6", "liar", "3x6")
-    (first,) = set(range(4)).difference(match.record.position.live)
+    (first,) = set(range(4)).difference(match.history.position.live)
     match.say("liar")
-    match.record.countersign(match.sign(first, Kind.WITNESS, match.record.position.lock))
+    match.history.countersign(match.sign(first, Kind.WITNESS, match.history.position.lock))
     match.say("2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
-    winner, cheat = match.record.position.owed
+    winner, cheat = match.history.position.owed
     messages = match.due(cheat), match.resign(cheat)
     opened = match.due(winner)
     closes = (match.sign(author, Kind.CLOSE, (0, (opened.id, b""))) for author in range(4) if author != cheat)
@@ -144,7 +144,7 @@ def illegal_move() -> bytes:
     """Two players: a bid raises none."""
     match = Scribe(2, "illegal move")
     match.say("1x3")
-    (cheat,) = match.record.position.owed
+    (cheat,) = match.history.position.owed
     return match.transcript(match.sign(cheat, Kind.MOVE, "1x2"))
 
 

@@ -30,8 +30,8 @@ def with_vectors(text: str) -> str:
 
 def _row(name: str, data: bytes) -> str:
     examined = examine(data)
-    verdict, record = examined.verdict, examined.record
+    verdict, history = examined.verdict, examined.history
     culprits = [f"culprit {verdict.culprit}"] if verdict.culprit else []
     names = ", ".join((*culprits, *(f"winner {winner}" for winner in verdict.winners)))
-    end = f"{verdict.steps} | `{record.position.tip.hex()}`" if record is not None else "– | –"
+    end = f"{verdict.steps} | `{history.position.tip.hex()}`" if history is not None else "– | –"
     return f"| `{name}` | `{sha256(data).hexdigest()}` | {verdict.verdict} | {names} | {end} |\n"

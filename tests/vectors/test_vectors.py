@@ -11,10 +11,9 @@ from protocol.consensus.verifier import examine
 from protocol.events import MatchStarted
 from protocol.net.link import Link
 from protocol.net.mesh import Mesh
-from protocol.node.node import TableSettings
 from protocol.wire.frames import Frame, Have, decode_frame
 from protocol.wire.messages import Kind, Signed
-from tests.network.company import CLASSIC, Company
+from tests.network.company import Company
 from tests.vectors.connection import frames
 from tests.vectors.matches import FILES
 from tests.vectors.specification import FOLDER, PATH, with_vectors
@@ -31,36 +30,36 @@ def test_the_specification_prints_them() -> None:
 
 
 def folded(name: str) -> tuple[History, State]:
-    record = examine((FOLDER / name).read_bytes()).record
-    assert record is not None
-    assert record.position.state is not None
-    return record, record.position.state
+    history = examine((FOLDER / name).read_bytes()).history
+    assert history is not None
+    assert history.position.state is not None
+    return history, history.position.state
 
 
-def closed_without(record: History) -> dict[int, list[tuple[Kind, int]]]:
+def closed_without(history: History) -> dict[int, list[tuple[int, int]]]:
     """Return who voted how to close which step without somebody."""
-    steps = {position.step - 1: position.certificate for position in record.chain if position.certificate}
+    steps = {position.step - 1: position.certificate for position in history.chain if position.certificate}
     return {step: [(vote.message.kind, vote.message.author) for vote in votes] for step, votes in steps.items()}
 
 
-def resigned(record: History) -> dict[int, int]:
+def resigned(history: History) -> dict[int, int]:
     """Return who resigned in which step."""
-    said: list[Signed] = [signed for position in record.chain for signed in position.entries.values()]
+    said: list[Signed] = [signed for position in history.chain for signed in position.entries.values()]
     return {signed.message.step: signed.message.author for signed in said if signed.message.kind is Kind.RESIGN}
 
 
 def test_three_resign_in_one_file_and_one_of_them_before_the_seats_are_drawn() -> None:
-    record, state = folded("resign.p2pdice")
-    assert resigned(record) == {2: 2, 12: 0, 16: 3}
-    assert [record.chain[step].kind for step in (2, 3, 12)] == [Kind.LOCK, Kind.COMMIT, Kind.OPEN]
+    history, state = folded("resign.p2pdice")
+    assert resigned(history) == {2: 2, 12: 0, 16: 3}
+    assert [history.chain[step].kind for step in (2, 3, 12)] == [Kind.LOCK, Kind.COMMIT, Kind.OPEN]
     assert state.round == 2
     assert {exit.reason for exit in state.exits} == {"conceded"}
 
 
 def test_one_vote_takes_a_backer_beside_the_closers() -> None:
-    record, state = folded("votes.p2pdice")
+    history, state = folded("votes.p2pdice")
     close, absent = Kind.CLOSE, Kind.ABSENT
-    assert closed_without(record) == {
+    assert closed_without(history) == {
         7: [(close, 1), (close, 2), (close, 3)],
         17: [(absent, 2), (close, 1), (close, 3)],
     }
@@ -68,11 +67,11 @@ def test_one_vote_takes_a_backer_beside_the_closers() -> None:
 
 
 def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
-    record, _ = folded("proof.p2pdice")
-    assert closed_without(record) == {22: [(Kind.CLOSE, author) for author in (0, 1, 2)]}
-    bodies = [signed.message.body for signed in record.chain[18].entries.values()]
+    history, _ = folded("proof.p2pdice")
+    assert closed_without(history) == {22: [(Kind.CLOSE, author) for author in (0, 1, 2)]}
+    bodies = [signed.message.body for signed in history.chain[18].entries.values()]
     assert all(isinstance(body, bytes) and list(carried(body)) == [2] for body in bodies)
-    assert [record.chain[step].base for step in (18, 22)] == [(0, 1, 3), (0, 1, 2, 3)]
+    assert [history.chain[step].base for step in (18, 22)] == [(0, 1, 3), (0, 1, 2, 3)]
 
 
 async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
@@ -87,9 +86,7 @@ async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
         take(mesh, link, frame)
 
     monkeypatch.setattr(Mesh, "frame_received", note)
-    host, guest = await people.sit("host"), await people.sit("guest")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
-    await guest.node.join(opened.join_line)
+    (host, guest), _ = await people.table(2, ["host", "guest"])
     expected = [(each.by_host, _name(each.frame)) for each in frames() if not isinstance(each.frame, Have)]
     for player in (host, guest):
         await player.until(MatchStarted)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from unittest.mock import patch
 
-from cli.bots import bot as bots
-from cli.bots.bot import Fault, ProgramBot, fault_sentence, fault_summary
+from cli.bots import program_bot as bots
 from cli.bots.ndjson import LineBuffer
+from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.text.choices import is_stake
 from p2pdice import PRESETS, Expect, Play, Stake, View, apply, check_wager, newcomer_wager, view
 from tests.fuzz.mutation import mutate_bytes

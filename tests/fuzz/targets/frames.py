@@ -27,14 +27,14 @@ from protocol.wire.frames import (
 )
 from protocol.wire.framing import FrameSplitter, FrameTooLong, frame_header
 from tests.fuzz.mutation import mutate, mutate_bytes
-from tests.fuzz.samples import SHORT, history, world
+from tests.fuzz.samples import SHORT, messages_of, world
 from tests.fuzz.target import Target
 
 
 def frames() -> tuple[Frame, ...]:
     """Return a frame of every type, as two nodes of a match exchange them."""
     played = world(SHORT[0])
-    messages = history(SHORT[0])
+    messages = messages_of(SHORT[0])
     match = messages[0].message.match
     roster = played.genesis.roster
     players = tuple((record.join.nickname, record.join.identity) for record in roster)

@@ -1,4 +1,4 @@
-"""Join lines and addresses as they are typed: read, or refused with a sentence."""
+"""Join lines, short codes and addresses as they are typed: read, or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 
 from cli.boundary import as_failure
 from protocol.crypto.keys import parse_fingerprint
+from protocol.crypto.short_code import UnknownWordError, parse_short_code
 from protocol.net.addresses import format_address, parse_address
 from protocol.net.join_line import parse_join_line
 from protocol.node.locator import Locator
@@ -35,6 +36,12 @@ def check(data: bytes) -> None:
         assert str(error).isprintable()
     else:
         assert parse_join_line(str(line)) == line
+    try:
+        code = parse_short_code(text)
+    except UnknownWordError as error:
+        assert str(error).isprintable()
+    else:
+        assert code is None or parse_short_code(str(code)) == code
     try:
         (target,) = asyncio.run(NOWHERE.resolve(text))
     except NodeError as error:

@@ -39,7 +39,7 @@ def check(data: bytes) -> None:
 
 
 def take(frame: Frame) -> None:
-    """Let a convenor or a guest take a frame as their nodes do."""
+    """Let a host or a guest take a frame as their nodes do."""
     played = world(SHORT[0])
     own, other = played.genesis.roster
     if isinstance(frame, Hello) and isinstance(frame.aim, TableAim):
@@ -59,7 +59,7 @@ def take(frame: Frame) -> None:
         seat = Seat(own, other.join.identity)
         with contextlib.suppress(MalformedGenesisError):
             seat.update(frame)
-            assert seat.table is frame
+            assert seat.shown is frame
             assert encode_frame(frame)
     elif isinstance(frame, Propose):
         seat = Seat(own, other.join.identity)

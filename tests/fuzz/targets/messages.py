@@ -1,6 +1,6 @@
 """Signed messages, kind by kind: rightly signed by their author, at the step that awaits their kind.
 
-The record takes each, or refuses it and is unchanged. A live match survives it, whoever sent it.
+The history takes each, or refuses it and is unchanged. A live match survives it, whoever sent it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.match.match import Match
 from protocol.wire.canonical import encode
 from protocol.wire.frames import Need, Page, encode_frame
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed
-from tests.fuzz.samples import SHORT, history, sign_message, world
+from tests.fuzz.samples import SHORT, messages_of, sign_message, world
 from tests.fuzz.target import Target
 from tests.protocol.histories import fork
 
@@ -32,7 +32,7 @@ class Opening(NamedTuple):
     seed: bytes
     """The match seed of player 0."""
     past: tuple[Signed, ...]
-    record: History
+    history: History
     due: tuple[Signed, ...]
     """What really came next."""
 
@@ -45,16 +45,16 @@ ANYWHERE: Final = {Kind.RESIGN: Kind.MOVE, Kind.ABSENT: Kind.REVEAL, Kind.CLOSE:
 def opening(kind: Kind) -> Opening:
     """Return the last step of a match that takes messages of ``kind``; for a RESULT the end."""
     ruleset = SHORT[-1] if kind is Kind.STAKE else SHORT[0]
-    messages = history(ruleset)
+    messages = messages_of(ruleset)
     step = max((each.message.step for each in messages if each.message.kind is ANYWHERE.get(kind, kind)), default=None)
     past = tuple(each for each in messages if step is None or each.message.step < step)
-    record = History(world(ruleset).data)
+    history = History(world(ruleset).data)
     for signed in past:
-        assert record.add(signed) is Outcome.ADDED
+        assert history.add(signed) is Outcome.ADDED
     due = tuple(each for each in messages if each.message.step == step)
     if step is None:
-        assert record.position.purpose is Purpose.END
-    return Opening(world(ruleset).data, world(ruleset).seeds[0], past, record, due)
+        assert history.position.purpose is Purpose.END
+    return Opening(world(ruleset).data, world(ruleset).seeds[0], past, history, due)
 
 
 def check(kind: Kind, data: bytes) -> None:
@@ -66,13 +66,13 @@ def check(kind: Kind, data: bytes) -> None:
         assert str(error)
         return
     assert unsigned.message.encoded() == data
-    assert not _add(at.record, unsigned), "nothing is taken on a wrong signature"
-    signed = sign_message(data, at.record)
-    _add(at.record, signed)
+    assert not _add(at.history, unsigned), "nothing is taken on a wrong signature"
+    signed = sign_message(data, at.history)
+    _add(at.history, signed)
     match = Match(at.data, 0, at.seed, at.past)
     match.handle(Ticked(), 0.0)
     match.handle(Linked(1), 0.0)
-    page = Page(at.record.match, 0, (signed.wire,))
+    page = Page(at.history.match, 0, (signed.wire,))
     severed = Severed(1, (0, 1, signed.message.author))
     for item in (Received(1, unsigned), severed, Received(1, signed), Paged(1, page), Ticked()):
         for effect in match.handle(item, 100.0):
@@ -86,9 +86,9 @@ def check(kind: Kind, data: bytes) -> None:
                 assert verdict.culprit == match.info[signed.message.author].name
 
 
-def _add(record: History, signed: Signed) -> bool:
+def _add(history: History, signed: Signed) -> bool:
     """Offer a message to a copy of the record; tell whether it was taken."""
-    twin = fork(record)
+    twin = fork(history)
     try:
         outcome = twin.add(signed)
     except RejectedMessageError:
@@ -99,15 +99,15 @@ def _add(record: History, signed: Signed) -> bool:
         assert error.author == signed.message.author
         assert error.step == signed.message.step
         for evidence in error.evidence:
-            assert PublicKey(record.keys[error.author].raw).verifies(*reversed(evidence.wire))
+            assert PublicKey(history.keys[error.author].raw).verifies(*reversed(evidence.wire))
     if outcome is not Outcome.ADDED:
-        assert (twin.position, twin.held, twin.results) == (record.position, record.held, record.results)
+        assert (twin.position, twin.held, twin.results) == (history.position, history.held, history.results)
     return outcome is Outcome.ADDED
 
 
 def examples(kind: Kind) -> tuple[bytes, ...]:
     at = opening(kind)
-    position = at.record.position
+    position = at.history.position
     given = [signed.data for signed in at.due]
     if kind is Kind.RESIGN:
         given = [signed.message._replace(kind=kind, body=()).encoded() for signed in at.due]
@@ -124,9 +124,9 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
         texts = ("play grey@1", "lose red@1", "stake 5", "pass")
         given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]
     elif kind is Kind.RESULT:
-        given = [Message(at.record.match, position.step, position.tip, 1, kind, position.lock).encoded()]
+        given = [Message(at.history.match, position.step, position.tip, 1, kind, position.lock).encoded()]
     elif kind is Kind.WITNESS:
-        given = [Message(at.record.match, position.step, position.tip, 1, kind, bytes(32)).encoded()]
+        given = [Message(at.history.match, position.step, position.tip, 1, kind, bytes(32)).encoded()]
     assert given, "every kind has an example"
     return (*given, at.past[-1].data, encode(()))
 

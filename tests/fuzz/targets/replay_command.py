@@ -24,7 +24,7 @@ def check(data: bytes) -> None:
 
 def _look_back(content: bytes) -> None:
     examined = examine(content)
-    if examined.record is None:
+    if examined.history is None:
         with pytest.raises(NoMatchError):
             Replay(examined, PATH)
         return

@@ -14,11 +14,12 @@ from protocol.consensus.history import History
 from protocol.crypto.keys import MatchKey
 from protocol.storage.match_names import is_name
 from protocol.storage.newest import Note
+from protocol.storage.people import People
 from protocol.storage.store import HomeInUseError, Store, StoreError
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.messages import Signed
-from tests.fuzz.samples import SHORT, history, world
+from tests.fuzz.samples import SHORT, messages_of, world
 from tests.fuzz.target import Target
 
 FILES: Final = "files"
@@ -42,6 +43,8 @@ COLUMNS: Final = {
     "messages": ("place", "data", "signature"),
     "choices": ("match", "step", "text"),
     "addresses": ("identity", "host", "port", "seen"),
+    "meetings": ("fingerprint", "match", "name", "outline", "met"),
+    "trusted": ("fingerprint", "name", "outline", "since"),
 }
 PLACES: Final = tuple((table, column) for table, columns in COLUMNS.items() for column in columns)
 
@@ -117,13 +120,16 @@ def read(store: Store) -> None:
         for step, text in store.choices(stored.match).items():
             assert (type(step), type(text)) == (int, str)
         with contextlib.suppress(MalformedGenesisError, RejectedMessageError, MisconductError):
-            record = History(stored.genesis)
+            history = History(stored.genesis)
             for signed in messages:
-                record.add(signed)
+                history.add(signed)
         store.write(stored.match, messages[:1])
         assert len(store.messages(stored.match)) == len(messages) + len(messages[:1])
     for host, port in store.addresses(IDENTITY):
         assert (type(host), type(port)) == (str, int)
+    for person in store.people.everybody():
+        assert store.people.person(person.fingerprint).matches >= 0
+        assert store.people.doubt("AAAA", person.name)
     store.add_seed(b"k" * 32, b"s" * 32)
     store.add_match(b"m" * 32, b"genesis", b"k" * 32, 1, 7000)
     store.remember_address(IDENTITY, "192.0.2.9", 7000, 9)
@@ -133,8 +139,8 @@ def read(store: Store) -> None:
 def crashed() -> tuple[bytes, bytes]:
     """Return the file and the write-ahead log that a crash leaves in the middle of a match."""
     played = world(SHORT[0])
-    match = played.machines[0].match.record.match
-    messages: tuple[Signed, ...] = history(SHORT[0])[:12]
+    match = played.machines[0].match.history.match
+    messages: tuple[Signed, ...] = messages_of(SHORT[0])[:12]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.sqlite3"
         Store(path).close()
@@ -146,6 +152,10 @@ def crashed() -> tuple[bytes, bytes]:
             database.execute("PRAGMA journal_mode=WAL")
             store = Store.__new__(Store)
             store._db, store._ends, store._note = database, {}, Note(path)
+            store.people = People(  # type: ignore[misc]  # it is not opened as others are
+                database, store._read, store._write
+            )
+            store.people.trust("AAAA", "Ada", 1)
             store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
             store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)
             store.mark_formed(match)

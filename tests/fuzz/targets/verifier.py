@@ -15,7 +15,7 @@ from protocol.wire.canonical import decode, encode
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
 from tests.fuzz.mutation import mutate_bytes, mutate_value
-from tests.fuzz.samples import SHORT, history, sign_message, sign_transcript, transcript, world
+from tests.fuzz.samples import SHORT, messages_of, sign_message, sign_transcript, transcript, world
 from tests.fuzz.target import Target
 from tests.simulation.world import World
 
@@ -48,10 +48,10 @@ def judged(data: bytes) -> Verdict:
 def examples() -> tuple[bytes, ...]:
     """Return fair matches, one that went on without somebody, and proofs of both kinds."""
     fair = transcript(SHORT[0])
-    messages = history(SHORT[0])
+    messages = messages_of(SHORT[0])
     guilty = next(each.message for each in messages if each.message.author == 0 and each.message.kind is Kind.MOVE)
-    record = world(SHORT[0]).machines[0].match.record
-    wrong = sign_message(guilty._replace(body="play grey@1").encoded(), record)
+    history = world(SHORT[0]).machines[0].match.history
+    wrong = sign_message(guilty._replace(body="play grey@1").encoded(), history)
     right = next(signed for signed in messages if signed.message == guilty)
     before = b"".join(encode(each.wire) for each in messages[: messages.index(right)])
     genesis = world(SHORT[0]).data

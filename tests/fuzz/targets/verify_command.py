@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 import tempfile
 from pathlib import Path
-from unittest.mock import patch
 
-from cli.boundary import run
 from cli.commands.verify import CODES
 from protocol.consensus.verifier import verify
 from tests.fuzz.samples import sign_transcript
 from tests.fuzz.target import Target
 from tests.fuzz.targets import verifier
+from tests.programs import run_here
 
 
 def check(data: bytes) -> None:
@@ -37,15 +33,9 @@ def _verify(content: bytes) -> None:
 
 def _told(*arguments: str, expected: int) -> list[str]:
     """Return the lines that a command prints; they go to standard output, and nothing to standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["p2pdice", *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        code = run()
-    assert (code, err.getvalue()) == (expected, "")
-    *lines, end = out.getvalue().split("\n")
+    done = run_here(*arguments, home=Path(arguments[-1]).parent)
+    assert (done.returncode, done.stderr) == (expected, "")
+    *lines, end = done.stdout.split("\n")
     assert end == ""
     assert all(line.isprintable() for line in lines)
     return lines
