@@ -24,6 +24,8 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, Self, TypeVar
 from unittest.mock import patch
 
+import psutil
+
 from cli import boundary
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -36,6 +38,19 @@ _SHOWN: Final = 60
 
 T = TypeVar("T")
 Done = subprocess.CompletedProcess[str]
+
+
+def descendants(text: str, of: int | None = None) -> list[psutil.Process]:
+    """Return the processes below that of the test, or below another, whose command line has this text in it.
+
+    Any of them may end meanwhile: one that has ended, even if nobody has asked for its exit code, is none of them.
+    """
+    found = []
+    for process in psutil.Process(of).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # a zombie, too
+            if text in " ".join(process.cmdline()):
+                found.append(process)
+    return found
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -37,6 +37,7 @@ from cli.bots.referee import Referee
 from p2pdice import PRESETS
 from tests.cli import arena_players
 from tests.cli.conftest import Run
+from tests.programs import descendants
 
 HERE = Path(__file__).parent
 
@@ -445,7 +446,7 @@ class TestWorkers:
         games: list[Game] = []
         for batch in play_all(local(2), 2, arena, fixtures(arena.tables, 60)):
             if not games:
-                next(child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())).kill()
+                descendants("spawn_main")[0].kill()
             games += batch
         assert without_times(games) == without_times(played(arena))
 
@@ -471,7 +472,7 @@ class TestWorkers:
         arena = plan(program(tmp_path, hangs), "odds", games=400, move_ms=120_000)
         batches = play_all(local(1), 1, arena, fixtures(arena.tables, 400))
         next(batches)
-        programs = [each for each in psutil.Process().children(recursive=True) if "bot.py" in str(each.cmdline())]
+        programs = descendants("bot.py")
         begun = time.monotonic()
         batches.close()
         assert time.monotonic() - begun < 60
@@ -485,8 +486,7 @@ class TestWorkers:
             games: list[Game] = []
             for batch in play_all(executors, workers, arena, fixtures(arena.tables, 60)):
                 if not games:
-                    children = psutil.Process().children(recursive=True)
-                    next(child for child in children if "spawn_main" in " ".join(child.cmdline())).kill()
+                    descendants("spawn_main")[0].kill()
                 games += batch
         assert without_times(games) == without_times(played(arena))
 
@@ -530,7 +530,7 @@ class TestTerminal:
     @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
     def test_ctrl_c_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path) -> None:
         begun = self.begin(tmp_path, "odds", "press")
-        while not any("spawn_main" in " ".join(each.cmdline()) for each in psutil.Process(begun.pid).children()):
+        while not descendants("spawn_main", of=begun.pid):
             assert begun.poll() is None
             time.sleep(0.001)
         os.killpg(begun.pid, signal.SIGINT)  # as a terminal does

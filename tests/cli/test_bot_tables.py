@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
 from cli.exits import ExitCode
@@ -17,7 +16,7 @@ from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, seated
 from tests.cli.test_bots import GOOD, PRELUDE
 from tests.cli.test_play import join_line, transcript
-from tests.programs import wait_until_gone
+from tests.programs import descendants, wait_until_gone
 from tests.tiers import thoroughly
 
 STUBBORN = "import signal\nsignal.signal(15, signal.SIG_IGN)\nhello(); time.sleep(600)"
@@ -146,9 +145,10 @@ def test_no_other_account_reads_the_token_of_a_private_table(sit: Sit, tmp_path:
     token = join_line(host).rpartition("/")[2]
     assert len(token) == 16
     host.until("three of four seats taken")
-    running = psutil.Process(host.process.pid).children(recursive=True)
+    running = descendants("house-bot", of=host.process.pid)
+    assert len(running) == 2
+    running += descendants(command[-1], of=host.process.pid)
     arguments = [each.cmdline() for each in running]
-    assert sum("house-bot" in each for each in arguments) == 2
     assert command in arguments
     assert token not in str(arguments)
     assert token not in str([each.environ() for each in running])
