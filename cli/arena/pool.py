@@ -1,4 +1,5 @@
-"""Where the games of an arena are played: in processes of this machine, or on a Dask cluster.
+"""Where the games of an arena are played: in processes of this machine, or in those of a cluster
+(:mod:`cli.arena.cluster`).
 
 Both are executors, so one feeder serves both. It hands out batches that take a fraction of a second. When a process
 dies, its batches are handed out again.
@@ -156,34 +157,3 @@ def _end_with_parent(ended: Connection) -> None:
     connection.wait([parent.sentinel, ended])
     kill_programs()
     os._exit(ExitCode.FAILURE)
-
-
-@contextmanager
-def cluster(address: str) -> Iterator[tuple[Executors, int]]:
-    """Connect to a Dask scheduler, or start one on this machine for the address ``local``.
-
-    Yield a function that returns its executor, and how many batches it plays at a time. Dask itself plays the games of
-    a lost worker again.
-
-    :raises Failure: if ``dask.distributed`` is not installed, or nobody answers.
-    """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise Failure(
-            "A cluster needs dask.distributed.", hint="Install it with: pip install 'p2pdice[cluster]'"
-        ) from None
-    here = LocalCluster(threads_per_worker=1, dashboard_address=None) if address == "local" else None
-    try:
-        client = Client(here or address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise Failure(f"No Dask scheduler answers at {address}.", str(error), code=ExitCode.UNREACHABLE) from None
-    try:
-        threads = sum(client.nthreads().values())
-        if not threads:
-            raise Failure(f"The cluster at {address} has no workers.", hint=f"Start one with: dask worker {address}")
-        yield client.get_executor, threads
-    finally:
-        client.close()
-        if here is not None:
-            here.close()

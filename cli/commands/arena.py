@@ -113,9 +113,9 @@ def arena(
 
     Nothing is sent or signed. Every bot meets every other one, in all seats, with the same dice.
     """
+    from cli.arena.cluster import cluster as connected
     from cli.arena.entrants import EntrantError
     from cli.arena.journal import Journal, JournalError, JournalInUseError, file_name
-    from cli.arena.pool import cluster as connected
     from cli.arena.pool import local
     from cli.arena.standings import Summary
     from cli.arena.table import summary_json, summary_text

@@ -22,12 +22,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.arena.cluster import cluster
 from cli.arena.confidence import ConfidenceSequence, interval
 from cli.arena.entrants import named
 from cli.arena.fixtures import Fixture, Table, fixtures, gauntlet, round_robin, seated, table_of
 from cli.arena.game import Game
 from cli.arena.journal import Journal, JournalError, JournalInUseError
-from cli.arena.pool import cluster, local, play_all
+from cli.arena.pool import local, play_all
 from cli.arena.standings import Decision, Summary
 from cli.arena.table import short_names
 from cli.arena.tournament import run
@@ -489,6 +490,11 @@ class TestWorkers:
                     descendants("spawn_main")[0].kill()
                 games += batch
         assert without_times(games) == without_times(played(arena))
+
+    @pytest.mark.thorough
+    def test_work_that_kills_every_worker_of_a_cluster_breaks_the_executor(self) -> None:
+        with cluster("local") as (executors, _), executors() as executor:
+            assert isinstance(executor.submit(os._exit, 1).exception(), BrokenExecutor)
 
 
 class TestNames:
