@@ -14,7 +14,7 @@ import typer
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
-from cli.render import capital, command_line, counted, escape
+from cli.render import command_line, counted, escape
 from cli.settings import Settings, home_words
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ Examples:
 
 \b
 NAME is a name that the person has used. FINGERPRINT is in letters or in nine
-words; of a listed one the beginning is enough. To trust somebody whom you
-have not met yet, give the whole fingerprint.
+words; of a listed one the first four letters are enough. To trust somebody
+whom you have not met yet, give the whole fingerprint.
 """
 SHOWN: Final = 8
 """How many people are listed if a name means several."""
+BEGINNING: Final = 4
+"""Letters of a fingerprint that mean a person: one group of it. A name that is misspelled must mean nobody."""
 
 app = application()
 
@@ -152,7 +154,7 @@ def _called(person: Person) -> str:
 def find(known: Sequence[Person], who: str) -> Person:
     """Return the person that somebody names.
 
-    :param who: a name, the beginning of one or of a fingerprint, or a whole fingerprint, also of somebody unknown.
+    :param who: a name, the beginning of a fingerprint, or a whole fingerprint, also of somebody unknown.
     :raises Failure: if it means nobody, or more than one.
     """
     from protocol import Person, outline, parse_fingerprint, parse_words
@@ -165,13 +167,14 @@ def find(known: Sequence[Person], who: str) -> Person:
         return next((person for person in known if person.fingerprint == key), Person(key))
     form, compact = outline(who), who.upper().replace("-", "").replace(" ", "")
     found = [person for person in known if form and any(outline(name) == form for name in _names(person))]
-    found = found or [person for person in known if person.fingerprint.replace("-", "").startswith(compact or "-")]
+    if not found and len(compact) >= BEGINNING:
+        found = [person for person in known if person.fingerprint.replace("-", "").startswith(compact)]
     if len(found) == 1:
         return found[0]
     if not found:
         hint = f"The people whom you have met: {command_line('people')}"
         raise Failure(f"You have met nobody called {escape(who)}.", hint=hint, code=ExitCode.USAGE)
     choices = "\n".join(map(_line, found[:SHOWN]))
-    hint = f"Name one by the fingerprint:\n{choices}"
-    problem = f"{capital(counted(len(found), 'person', 'people'))} are called {escape(who)}."
+    hint = f"Name one by more of the fingerprint:\n{choices}"
+    problem = f"{escape(who)} fits {counted(len(found), 'person', 'people')}."
     raise Failure(problem, hint=hint, code=ExitCode.USAGE)

@@ -118,7 +118,7 @@ def _table(
                     f"{number(event.tries_left)} more wrong {'try closes' if event.tries_left == 1 else 'tries close'}"
                 )
                 return f"Somebody tried a wrong short code for this table: {more} the code."
-            closed = "The short code of this table is closed, as it was tried wrongly too often."
+            closed = "The short code of this table is closed after too many wrong tries."
             return f"{closed} Type code for a new one. The long line is still good."
         case node.TableMoved():
             command = command_line("join", event.join_line)

@@ -42,12 +42,16 @@ class Place(NamedTuple):
         # After leaving a history, a node no longer knows who owed a message in its steps.
         return {author for author, entry in zip(self.owed, entries, strict=False) if entry in leaving}
 
+    def goes_on_without(self, leaving: Collection[int]) -> bool:
+        """Tell whether the others can go on if these authors leave: more than half of the base must remain, and one of
+        them must be in the game."""
+        remaining = set(self.staying).difference(leaving)
+        return len(remaining) >= self.majority and not remaining.isdisjoint(self.live)
+
 
 def leaves_majority(place: Place, entries: Entries) -> bool:
-    """Tell whether a step may be closed with ``entries``: more than half of the base must remain, and one of them must
-    be in the game."""
-    remaining = set(place.staying) - place.leavers(entries)
-    return len(remaining) >= place.majority and not remaining.isdisjoint(place.live)
+    """Tell whether a step may be closed with ``entries``."""
+    return place.goes_on_without(place.leavers(entries))
 
 
 def elect(

@@ -71,11 +71,6 @@ class CodeExchange:
             raise CodeExchangeError("it sent no element of the group") from None
 
     @property
-    def has_key(self) -> bool:
-        """The element of the other side was taken."""
-        return bool(self._key)
-
-    @property
     def proof(self) -> bytes:
         """Shows the other side that this one knows the code."""
         return self._proof(is_host=self._is_host)

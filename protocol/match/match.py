@@ -151,16 +151,13 @@ class Match:
     # Questions of the owner
 
     def goes_on_without(self, fingerprints: Collection[str]) -> bool:
-        """Tell whether the others are enough to put these players out if they stay away: more than half of the base,
-        and half of those in the game.
+        """Tell whether the others are enough to put these players out if they stay away.
 
         Nobody waits for players who are out by their own message or the others' votes.
         """
-        place = self.history.position
+        place = self.history.place(self.history.position.step)
         gone = {author for author, player in enumerate(self.info) if player.fingerprint in fingerprints}
-        staying = set(place.base) - set(place.left)
-        is_majority = len(staying - gone) >= place.majority and 2 * len(set(place.live) - gone) >= len(place.live)
-        return gone.isdisjoint(place.live) or is_majority
+        return gone.isdisjoint(place.live) or place.goes_on_without(gone)
 
     @property
     def id(self) -> bytes:

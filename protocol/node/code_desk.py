@@ -17,9 +17,10 @@ from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import CodeAim, CodeElement, CodeProof, Refuse, TableAim
 
 OTHER_NUMBER = "no table with this number is open here"
-CLOSED = "the short code of this table is closed, as it was tried wrongly too often: ask the host for a new one"
-BUSY = "the short code of this table is tried too often at this moment: type it again in a few seconds"
+CLOSED = "the short code of this table is closed after too many wrong tries: ask the host for a new one"
+BUSY = "the short code of this table has too many callers right now: try again in a few seconds"
 WRONG = "the short code is wrong"
+RENEWED = "this table has a new short code: ask the host for it"
 
 
 class CodeDesk:
@@ -40,14 +41,16 @@ class CodeDesk:
         """Of the peers that are welcome to an exchange and have not begun it."""
         self._exchanges: dict[bytes, CodeExchange] = {}
         """Those under way, by the peer's identity."""
-        self.code = code
-        self.tries_left = 0
+        self._overtaken: set[bytes] = set()
+        """Peers that were welcomed with a former code."""
         self.renew(code)
 
     def renew(self, code: ShortCode | None) -> None:
-        """Take another code: exchanges about the one before are over."""
+        """Take another code. Whoever was welcomed with the former one is refused at their next frame."""
         self.code = code
         self.tries_left = limits.CODE_TRIES if code is not None else 0
+        self._overtaken.update(self._addresses, self._exchanges)
+        self._addresses.clear()
         self._exchanges.clear()
 
     def welcome(self, aim: CodeAim) -> TableAim | Refuse:
@@ -70,10 +73,14 @@ class CodeDesk:
         """Forget a peer whose link is down."""
         self._addresses.pop(identity, None)
         self._exchanges.pop(identity, None)
+        self._overtaken.discard(identity)
 
     def take(self, identity: bytes, frame: CodeElement | CodeProof) -> None:
         """Go on with the exchange of a peer; each link is good for one."""
-        if isinstance(frame, CodeElement):
+        if identity in self._overtaken:
+            self._overtaken.discard(identity)
+            self._runtime.refuse(identity, RefuseCode.REFUSED, RENEWED)
+        elif isinstance(frame, CodeElement):
             if (host := self._addresses.pop(identity, None)) is not None:
                 self._answer(identity, host, frame)
         elif (exchange := self._exchanges.pop(identity, None)) is not None:

@@ -109,6 +109,14 @@ def test_a_name_that_two_have_used_names_nobody(p2pdice: Run, home: Home) -> Non
     assert p2pdice("people", "trust", "Zoe").returncode == ExitCode.USAGE
 
 
+def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerprint(p2pdice: Run, home: Home) -> None:
+    for length in range(1, 4):
+        done = p2pdice("people", "trust", ADA.fingerprint[:length])
+        assert done.returncode == ExitCode.USAGE
+        assert "You have met nobody called" in done.stderr
+    assert not any(each["trusted"] for each in listed(p2pdice).values())
+
+
 def test_somebody_can_be_trusted_before_they_are_met(p2pdice: Run, home: Home) -> None:
     key = fingerprint(bytes(range(32)))
     p2pdice("people", "trust", key)

@@ -18,6 +18,7 @@ from protocol import limits
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.short_code import ShortCode, parse_short_code
 from protocol.crypto.word_list import word_list
+from protocol.errors import RefuseCode
 from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
 from protocol.net.addresses import Address
 from protocol.net.advertisement import LOBBY, PRIVATE, Advertisement
@@ -27,7 +28,7 @@ from protocol.net.sightings import Sighting
 from protocol.node import code_desk
 from protocol.node.node import NodeError, TableSettings
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, Welcome
+from protocol.wire.frames import CodeElement, CodeProof, JoinTable, Refuse, TableAim, Welcome
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
 from tests.network.company import CLASSIC, Company, Player, agree
 from tests.programs import PATIENCE
@@ -156,6 +157,29 @@ async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_ag
     await guest.node.join(made.code)
     other = await people.sit("Cleo")  # the join line is good all the time
     await other.node.join(opened.join_line)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_a_guest_who_is_overtaken_by_a_new_code_is_told_so_and_burns_no_try(
+    people: Company, has_begun: bool
+) -> None:
+    host, _ = await seat(people)
+    guesser = Guesser(CODE)
+    if has_begun:
+        assert isinstance(await guesser.begin(where(host), host.node.identity.public), CodeElement)
+        host.node.renew_code()
+        guesser.show()
+        answer = await guesser.talk.hear()
+    else:
+        talk = await call(where(host), CODE.number)
+        welcome = await talk.hear_a(Welcome)
+        host.node.renew_code()
+        assert isinstance(welcome.aim, TableAim)
+        talk.say(CodeElement(CodeExchange(CODE, b"g", b"h", welcome.aim.table, is_host=False).element))
+        answer = await talk.hear()
+        talk.close()
+    assert answer == Refuse(RefuseCode.REFUSED, code_desk.RENEWED)
+    assert wrong_tries(host) == 0
 
 
 async def test_the_code_is_in_no_log(people: Company, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,10 +3,13 @@ was broken."""
 
 from __future__ import annotations
 
+from itertools import chain, combinations
+
 import pytest
 
 from p2pdice import PRESETS, PlayerOut
 from protocol.consensus.departures import departure
+from protocol.consensus.electorate import Place, elect
 from protocol.events import Eviction, Happened
 from protocol.match.effects import Conceded
 from protocol.wire.genesis import Patience
@@ -85,22 +88,39 @@ def test_a_silent_player_is_no_witness_of_their_absence() -> None:
     silent = world.first_turn()
     world.crash(silent)
     world.run()
-    chain = list(world.machines[(silent + 1) % 4].match.history.chain)
-    left = departure(chain, silent)
+    steps = list(world.machines[(silent + 1) % 4].match.history.chain)
+    left = departure(steps, silent)
     assert left is not None
-    after = chain[left.step + 1]
+    after = steps[left.step + 1]
     own = after.certificate[0]._replace(message=after.certificate[0].message._replace(author=silent))
-    chain[left.step + 1] = after._replace(certificate=(own, *after.certificate[1:]))
-    again = departure(chain, silent)
+    steps[left.step + 1] = after._replace(certificate=(own, *after.certificate[1:]))
+    again = departure(steps, silent)
     assert again is not None
     assert again.witnesses == left.witnesses[1:]
-    assert departure(chain, (silent + 1) % 4) is None
+    assert departure(steps, (silent + 1) % 4) is None
 
 
 def test_nobody_leaves_an_undisturbed_match() -> None:
     world = World(CLASSIC, 3, seed=0)
     world.run()
     assert [departure(world.machines[0].match.history.chain, author) for author in range(3)] == [None] * 3
+
+
+def test_the_others_go_on_without_players_exactly_if_they_can_vote_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with players who are out of the game and vote. One of three here can put out two, with four such voters."""
+    match = World(CLASSIC, 7, seed=3).machines[0].match
+    everybody = range(7)
+    outcomes = set()
+    for count in range(1, 8):
+        live = tuple(range(count))
+        place = Place(0, b"", live, tuple(everybody), tuple(everybody), live, live)
+        monkeypatch.setattr(match.history, "place", lambda _step, place=place: place)
+        for gone in chain.from_iterable(combinations(live, size) for size in range(1, count + 1)):
+            entries = tuple(b"" if author in gone else b"sent" for author in live)
+            can_vote = bool(elect(place, entries, set(everybody).difference(gone)))
+            assert match.goes_on_without({match.info[author].fingerprint for author in gone}) is can_vote
+            outcomes.add((count, len(gone), can_vote))
+    assert {(3, 2, True), (3, 3, False), (7, 3, True), (7, 4, False)} <= outcomes
 
 
 def test_nobody_waits_for_a_player_who_gave_up() -> None:
