@@ -141,10 +141,10 @@ def backup(
 ) -> None:
     """Write a backup to one file, also while you play.
 
-    It holds your key as it is, so with its passphrase if it has one; the people whom you have met and trust; and the
-    matches that are over. Matches that are not over are left out on purpose: if you went on with one from an old copy,
-    you might contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in
-    the folder matches of your home.
+    It holds your key (still protected, if it has a passphrase), the people whom you have met or trust, and your
+    finished matches. Unfinished ones are left out on purpose: if you went on with one from an old copy, you might
+    contradict messages that you have signed since, and look like a cheat. Transcripts are separate files, in the folder
+    matches of your home.
     """
     from protocol import Home
     from protocol.storage import backup as backups
@@ -230,9 +230,11 @@ def _tell_what_stays(home: Home, file: Path, found: Backup) -> None:
         return
     if unfinished:
         matches = counted(unfinished, "unfinished match", "unfinished matches")
-        say(f"{matches} kept here can be returned to only with the key with which they were begun.")
+        began = "it" if unfinished == 1 else "them"
+        say(f"You can return to {matches} kept here only with the key that began {began}.")
     if remembers and found.made is not None:
-        say("The matches and people that are kept here stay; those of the backup are not added. To have those:")
+        say("The matches and people that are kept here stay; those of the backup are not added.")
+        say("To get those, restore into another home:")
         say(f"    {command_line('identity', 'restore', str(file), '--home', 'DIR')}")
 
 

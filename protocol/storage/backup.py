@@ -16,7 +16,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,6 +33,7 @@ from protocol.limits import KEY_FILE_BYTES
 from protocol.storage import archive
 from protocol.storage.home import STORE_FILE, Home
 from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold
+from protocol.storage.upgrades import SCHEMA_VERSION
 
 APPLICATION: Final = 0x70326469
 """In the header of every backup, where SQLite keeps the application that a database belongs to: ``p2di``."""
@@ -80,7 +81,7 @@ def back_up(home: Home, path: Path) -> Backup:
     :raises OSError: if the file cannot be written.
     """
     key = read_private(home.identity)
-    # Taken at once, so that the backup overwrites nothing that somebody puts there meanwhile.
+    # Created now, so that nothing that appears in the meantime is overwritten.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
@@ -92,7 +93,7 @@ def back_up(home: Home, path: Path) -> Backup:
                         store.copy_to(database)
                 else:
                     Store.make(database)
-                _shorten(database)
+                _drop_unfinished(database)
                 matches, people = _count(database)
                 now = int(time.time())
                 database.execute(f"PRAGMA application_id={APPLICATION}")
@@ -110,8 +111,8 @@ def back_up(home: Home, path: Path) -> Backup:
     return Backup(key, now, matches, people)
 
 
-def _shorten(database: sqlite3.Connection) -> None:
-    """Leave out the matches that are not over."""
+def _drop_unfinished(database: sqlite3.Connection) -> None:
+    """Delete the matches that are not over, in a store of the present version."""
     database.execute("PRAGMA journal_mode=DELETE")
     database.execute("BEGIN")
     database.execute("DELETE FROM matches WHERE NOT over OR typeof(over) != 'integer'")
@@ -119,7 +120,7 @@ def _shorten(database: sqlite3.Connection) -> None:
     database.execute(f"DELETE FROM messages WHERE place >> 32 NOT IN ({numbers})")  # noqa: S608 - no value in it
     database.execute("DELETE FROM choices WHERE match NOT IN (SELECT match FROM matches)")
     database.execute("DELETE FROM seeds WHERE match_key NOT IN (SELECT match_key FROM matches)")
-    # Whom one has met there was met. No match to come gets a negative number.
+    # Meetings in those matches still count. Their numbers become negative, as no future match gets such a number.
     database.execute(f"UPDATE OR REPLACE meetings SET match = -abs(match) WHERE match NOT IN ({numbers})")  # noqa: S608
     database.execute("COMMIT")
     database.execute("VACUUM")  # deleted seeds could still be read from the pages that they were on
@@ -148,23 +149,29 @@ def restore(home: Home, path: Path) -> Restored:
 
     The key that was there before is kept beside the new one. So is a damaged store.
 
-    :raises BackupError: if the file is no backup. Then nothing was changed.
+    :raises BackupError: if the file is no backup.
     :raises HomeInUseError: if a process uses the home.
-    :raises OSError: if the home cannot be written. Then the key is the one before.
+    :raises KeyFileError: if there is a key that cannot be trusted.
+    :raises StoreError: if the store that is there cannot be read, and is not damaged.
+    :raises OSError: if the home cannot be written.
     """
     backup = look(path)
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    former_store, is_empty = _what_is_there(home)
-    with closing(hold(home.store)):
-        if has_store := is_empty and backup.made is not None:
-            with tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
-                draft = Path(folder) / STORE_FILE
-                draft.touch(mode=0o600)
-                shutil.copyfile(path, draft)
-                _make_store(draft, path)
-                _remove_log(home.store)
-                draft.replace(home.store)
-        return Restored(replace_key_file(home.identity, backup.key), former_store, has_store)
+    if home.store.exists():
+        with suppress(DamagedStoreError):
+            Store(home.store).close()  # converts that of an older version
+    with closing(hold(home.store)), tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
+        is_damaged, remembers = _condition(home)
+        draft = None
+        if backup.made is not None and not remembers:
+            draft = _make_store(path, Path(folder))
+        # First, as the key that is there may be one that cannot be trusted.
+        former_key = replace_key_file(home.identity, backup.key)
+        former_store = _put_aside(home) if is_damaged else None
+        if draft is not None:
+            _remove_log(home.store)
+            draft.replace(home.store)
+        return Restored(former_key, former_store, draft is not None)
 
 
 def look(path: Path) -> Backup:
@@ -184,12 +191,15 @@ def look(path: Path) -> Backup:
         strange = found.execute("SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index')").fetchall()
         if application != APPLICATION or strange:
             raise BackupError(path, " is no backup of p2pdice")
+        ((version,),) = found.execute("PRAGMA user_version").fetchall()
+        if version > SCHEMA_VERSION:
+            raise BackupError(path, f" was written by a newer p2pdice (format {version}); update this one")
         _check(found, path)
         ((key, made),) = found.execute("SELECT key, made FROM backup LIMIT 1").fetchall() or ((b"", 0),)
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
         _require_key(key, path)
-        return Backup(key, made, *_count(found))
+        return Backup(key, made, *(_count(found) if version == SCHEMA_VERSION else _count_converted(path)))
 
 
 @contextmanager
@@ -202,16 +212,30 @@ def _reading(path: Path) -> Iterator[None]:
         raise BackupError(path, " is no backup, or it is damaged: ", *cause) from None
 
 
-def _make_store(draft: Path, path: Path) -> None:
-    """Turn a copy of a backup into the store of a home."""
+def _make_store(path: Path, folder: Path) -> Path:
+    """Make the store of a home from a backup, which may be of an older version; return where it is in a folder."""
+    draft = folder / STORE_FILE
+    draft.touch(mode=0o600)
+    shutil.copyfile(path, draft)
     with _reading(path):
         with closing(sqlite3.connect(draft, isolation_level=None)) as database:
             database.execute("PRAGMA trusted_schema=0")
             database.execute("DROP TABLE backup")
             database.execute("PRAGMA application_id=0")
-            _shorten(database)
-        Store(draft).close()  # converts that of an older version
+        Store(draft).close()  # converts it
+        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            _drop_unfinished(database)
     _remove_log(draft)
+    return draft
+
+
+def _count_converted(path: Path) -> tuple[int, int]:
+    """Return how many matches and people there are in a backup of an older version."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(sqlite3.connect(_make_store(path, Path(folder)), isolation_level=None)) as database,
+    ):
+        return _count(database)
 
 
 def _require_key(key: bytes, path: Path) -> None:
@@ -223,20 +247,26 @@ def _require_key(key: bytes, path: Path) -> None:
         raise BackupError(path, " holds no key that can be read") from None
 
 
-def _what_is_there(home: Home) -> tuple[Path | None, bool]:
-    """Return where the damaged store of a home is kept from now on, if it is damaged, and whether the home remembers
-    nothing."""
+def _condition(home: Home) -> tuple[bool, bool]:
+    """Tell whether the store of a home that is held is damaged, and whether it remembers anything."""
     if not home.store.exists():
-        return None, True
+        return False, False
     try:
-        with closing(Store(home.store)) as store:
-            return None, not (store.matches() or store.people.everybody())
+        with closing(Store(home.store, is_reader=True)) as store:
+            return False, bool(store.matches() or store.people.everybody())
     except DamagedStoreError:
-        number = 1
-        while (kept := home.store.with_name(f"{STORE_FILE}.damaged-{number}")).exists():
-            number += 1
-        home.store.replace(kept)
-        return kept, True
+        return True, False
+
+
+def _put_aside(home: Home) -> Path:
+    """Rename a damaged store, with its log and its note; return where it is kept."""
+    number = 1
+    while (kept := home.store.with_name(f"{STORE_FILE}.damaged-{number}")).exists():
+        number += 1
+    for ending in ("", "-wal", "-newest"):
+        with suppress(FileNotFoundError):
+            home.store.with_name(f"{STORE_FILE}{ending}").replace(kept.with_name(f"{kept.name}{ending}"))
+    return kept
 
 
 def _remove_log(store: Path) -> None:

@@ -1,7 +1,7 @@
 """People: the players that this home has met in formed matches, by key and name, and those whose keys its owner trusts.
 
-Names cost nothing and keys cost nothing. Only the two together, met again, say that somebody is the same person. Bots
-with the mark of bots in their names are left out, as each has a key for one evening.
+Anybody can make a new name or a new key. Only meeting the same key under the same name again suggests that it is the
+same person. Bots with the mark of bots in their names are left out, as each has a key for one evening.
 """
 
 from __future__ import annotations
@@ -86,11 +86,9 @@ class People:
 
     def __init__(
         self,
-        database: sqlite3.Connection,
         read: Callable[[str, tuple[object, ...], tuple[type, ...]], list[tuple[Any, ...]]],
         write: Callable[[str, tuple[object, ...]], None],
     ) -> None:
-        self._db = database
         self._read = read
         self._write = write
 
@@ -157,14 +155,13 @@ class People:
         self._write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
 
 
-def meet(database: sqlite3.Connection, match: bytes | None = None) -> None:
-    """Remember who plays in a formed match, in all formed ones if none is given. Once more changes nothing.
+def meet(database: sqlite3.Connection, match: bytes) -> None:
+    """Remember who plays in a formed match. Once more changes nothing.
 
     :raises sqlite3.Error: if the store cannot be written.
     """
-    query = "SELECT number, created, genesis, match_key FROM matches WHERE formed"
-    which, values = ("", ()) if match is None else (" AND match = ?", (match,))
-    for number, created, genesis, own in database.execute(f"{query}{which}", values).fetchall():
+    query = "SELECT number, created, genesis, match_key FROM matches WHERE formed AND match = ?"
+    for number, created, genesis, own in database.execute(query, (match,)).fetchall():
         if (type(created), type(genesis)) != (int, bytes):
             continue  # damaged: reading it raises the error
         with suppress(MalformedGenesisError):

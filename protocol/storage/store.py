@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,10 +25,9 @@ from protocol.storage import people
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.newest import Note, Noted
 from protocol.storage.people import People
+from protocol.storage.upgrades import SCHEMA_VERSION, upgrade
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.messages import MalformedMessageError, Signed
-
-SCHEMA_VERSION: Final = 4
 
 _LOG_PAGES: Final = 256
 """Pages of the write-ahead log, some three hundred commits. Then it is copied into the file and begun again."""
@@ -40,9 +39,6 @@ _FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """Errors of ``sqlite3``. The second comes if it cannot read SQLite's own complaint about a damaged schema; the third,
 for the places of a match with an impossible number."""
 
-_MESSAGES: Final = "CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL)"
-"""A place is the number of a match and, in its lower 32 bits, the number of a message in it. Rows are only added at the
-end and need no other index, so a turn changes the fewest pages."""
 _SCHEMA: Final = f"""
 CREATE TABLE seeds (match_key BLOB PRIMARY KEY, seed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE matches (
@@ -52,7 +48,7 @@ CREATE TABLE matches (
     table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
     hosted INTEGER NOT NULL DEFAULT 0
 );
-{_MESSAGES};
+CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL);
 CREATE TABLE choices (
     match BLOB NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (match, step)
 ) WITHOUT ROWID;
@@ -62,46 +58,13 @@ CREATE TABLE addresses (
 ) WITHOUT ROWID;
 {";".join(people.SCHEMA)}
 """
+"""The present tables. A change of them needs an upgrade in :mod:`protocol.storage.upgrades`.
+
+The place of a message is the number of its match and, in the lower 32 bits, the number of the message in it. Rows are
+only added at the end and need no other index, so a turn changes the fewest pages.
+"""
 
 
-def _name_tables_and_hosts(database: sqlite3.Connection) -> None:
-    for column in (
-        "table_name TEXT NOT NULL DEFAULT ''",
-        "name TEXT NOT NULL DEFAULT ''",
-        "winners TEXT NOT NULL DEFAULT ''",
-        "hosted INTEGER NOT NULL DEFAULT 0",
-    ):
-        _add_column(database, "matches", column)
-
-
-def _number_messages(database: sqlite3.Connection) -> None:
-    _add_column(database, "matches", "hosted INTEGER NOT NULL DEFAULT 0")  # the first stores of version 2 lacked it
-    database.execute("ALTER TABLE messages RENAME TO former")
-    database.execute(_MESSAGES)
-    rows = "SELECT (match << 32) + place, data, signature FROM former ORDER BY match, place"
-    database.execute(f"INSERT INTO messages {rows}")
-    database.execute("DROP TABLE former")
-
-
-def _remember_people(database: sqlite3.Connection) -> None:
-    for statement in people.SCHEMA:
-        database.execute(statement)
-    people.meet(database)
-
-
-def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
-    """Add a column to a table that lacks it."""
-    names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
-    if (column.split(" ")[0],) not in names:
-        database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-
-
-_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
-    _name_tables_and_hosts,
-    _number_messages,
-    _remember_people,
-)
-"""Turn a store of version 1 into one of version 2, and so on."""
 _COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int)
 """What the columns of a match hold; SQLite keeps values of any type in any column."""
 _WINNERS: Final = re.compile("([0-9](,[0-9])*)?")
@@ -193,7 +156,7 @@ class Store:
             self._unlock()
             raise StoreError("cannot open ", path, f": {_cause(error)}") from error
         try:
-            version = self._read_version() if is_reader else self._prepare()
+            version = self._open_to_read() if is_reader else self._prepare()
         except _FAILURES as error:
             self.close()
             if _is_busy(error):
@@ -202,7 +165,7 @@ class Store:
         if version > SCHEMA_VERSION:
             self.close()
             raise StoreError(path, f" was written by a newer p2pdice (format {version}); update this one")
-        self.people: Final = People(self._db, self._read, self._write)
+        self.people: Final = People(self._read, self._write)
         self.loss: Final = self._find_loss()
         """Data lost before the store was opened: its log was damaged or removed, or an older file was put back."""
 
@@ -223,10 +186,11 @@ class Store:
         except _FAILURES as error:
             raise failure(("cannot copy the store",), error) from error
 
-    def _read_version(self) -> int:
+    def _open_to_read(self) -> int:
+        """Convert a store that nobody has opened with this program yet; return its version."""
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
         if version < SCHEMA_VERSION:
-            Store(self._path).close()  # nobody has opened it with this program yet
+            Store(self._path).close()
             version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
         self._db.execute("PRAGMA query_only=1")
         return version
@@ -241,8 +205,8 @@ class Store:
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
         if version == 0:
             self.make(self._db)
-        for upgrade in _UPGRADES[version - 1 :] if version else ():
-            upgrade(self._db)
+        elif version < SCHEMA_VERSION:
+            upgrade(self._db, version)
         if version < SCHEMA_VERSION:
             self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             self._name_formed()

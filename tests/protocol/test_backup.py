@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from p2pdice import PRESETS
-from protocol.crypto.keys import Identity, MatchKey, WrongPassphraseError
+from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
@@ -155,6 +155,71 @@ def test_a_damaged_store_is_put_aside_for_that_of_the_backup(home: Home, tmp_pat
     assert restored.former_store is not None
     assert restored.former_store.read_bytes() == b"no database at all" * 1000
     assert people(home) == expected
+
+
+def test_the_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) -> None:
+    """Without its log, a store is an old one."""
+    backup.back_up(home, tmp_path / "backup")
+    killed = Home(tmp_path / "killed")
+    killed.path.mkdir(mode=0o700)
+    with closing(Store(home.store)) as store:
+        store.people.trust("AAAA", "Zoe", 1)
+        for path in home.path.iterdir():
+            (killed.path / path.name).write_bytes(path.read_bytes())
+    killed.identity.chmod(0o600)
+    killed.store.write_bytes(b"no database at all" * 1000)
+    log = killed.store.with_name(f"{killed.store.name}-wal").read_bytes()
+    kept = backup.restore(killed, tmp_path / "backup").former_store
+    assert kept is not None
+    assert log
+    assert kept.with_name(f"{kept.name}-wal").read_bytes() == log
+    assert kept.with_name(f"{kept.name}-newest").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
+def test_nothing_is_restored_beside_a_key_that_cannot_be_trusted(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    home.store.write_bytes(b"no database at all" * 1000)
+    home.identity.write_bytes(IDENTITIES[FINISHED.roster[1].join.identity].encoded())
+    home.identity.chmod(0o644)
+    before = {path.name: path.read_bytes() for path in home.path.iterdir()}
+    with pytest.raises(KeyFileError):
+        backup.restore(home, tmp_path / "backup")
+    after = {path.name: path.read_bytes() for path in home.path.iterdir()}
+    assert after == before | {name: b"" for name in after if name.endswith("-lock")}
+
+
+def test_a_backup_of_an_older_version_is_converted(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("ALTER TABLE messages RENAME TO later")
+        database.execute(
+            "CREATE TABLE messages (match INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL,"
+            " signature BLOB NOT NULL, PRIMARY KEY (match, place)) WITHOUT ROWID"
+        )
+        later = "SELECT place >> 32, place & 0xffffffff, data, signature FROM later"
+        database.execute(f"INSERT INTO messages {later}")
+        for table in ("later", "meetings", "trusted"):
+            database.execute(f"DROP TABLE {table}")
+        database.execute("PRAGMA user_version=2")
+    found = backup.look(tmp_path / "backup")
+    assert (found.matches, found.people) == (1, 2)
+    new = Home(tmp_path / "new")
+    assert backup.restore(new, tmp_path / "backup").has_store
+    with closing(Store(new.store)) as store:
+        (finished,) = store.matches()
+        assert len(store.messages(finished.match)) == 5
+        assert len(store.people.everybody()) == 2
+
+
+def test_a_backup_of_a_newer_version_is_called_that(home: Home, tmp_path: Path) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("PRAGMA user_version=99")
+        database.execute("DROP TABLE meetings")
+    with pytest.raises(BackupError) as caught:
+        backup.look(tmp_path / "backup")
+    assert str(caught.value) == f"{tmp_path / 'backup'} was written by a newer p2pdice (format 99); update this one"
 
 
 def test_a_home_in_use_is_not_changed(home: Home, tmp_path: Path) -> None:

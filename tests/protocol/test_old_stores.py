@@ -11,9 +11,10 @@ import pytest
 
 from protocol.consensus.transcript import open_transcript
 from protocol.crypto.keys import fingerprint
-from protocol.storage import archive, backup
+from protocol.storage import archive, backup, upgrades
 from protocol.storage.home import Home
-from protocol.storage.store import SCHEMA_VERSION, Store, StoreError
+from protocol.storage.store import Store, StoreError
+from protocol.storage.upgrades import SCHEMA_VERSION
 from protocol.wire.genesis import match_id, players_of
 from tests.old_stores import CREATED, FOLDER, MESSAGES, OTHER, SEED, STORES
 from tests.protocol.test_backup import OWNER
@@ -79,6 +80,32 @@ def test_the_people_in_an_old_store_are_known(home: Home, name: str) -> None:
     assert known == {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(genesis)}
 
 
+def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the columns of each table and index of a store."""
+    with closing(sqlite3.connect(path)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
+        return {
+            name: database.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (name,)).fetchall()
+            or database.execute("SELECT name FROM pragma_index_info(?)", (name,)).fetchall()
+            for name in names
+        }
+
+
+@NAMES
+def test_an_old_store_gets_the_tables_of_a_new_one(home: Home, name: str, tmp_path: Path) -> None:
+    for path in (home.store, tmp_path / "new.sqlite3"):
+        Store(path).close()
+    columns = {table: sorted(each) for table, each in tables(home.store).items()}
+    assert columns == {table: sorted(each) for table, each in tables(tmp_path / "new.sqlite3").items()}
+
+
+def test_an_upgrade_depends_on_no_table_of_the_present() -> None:
+    """Else it would make the table of a later version, and the upgrade to that version would fail."""
+    text = Path(upgrades.__file__).read_text(encoding="utf-8")
+    used = {line.split()[1] for line in text.splitlines() if line.startswith(("from protocol", "import protocol"))}
+    assert not [module for module in used if module.startswith("protocol.storage")]
+
+
 @NAMES
 def test_a_home_with_an_old_store_can_be_backed_up_and_restored(home: Home, name: str, tmp_path: Path) -> None:
     OWNER.save(home.identity)
@@ -97,11 +124,11 @@ def test_a_disk_that_fails_while_a_store_is_converted_leaves_it_as_it_was(
 ) -> None:
     before = wires(home.store)
 
-    def fail(_database: sqlite3.Connection, _match: bytes | None = None) -> None:
+    def fail(_genesis: bytes) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("protocol.storage.people.meet", fail)
+        patch.setattr("protocol.storage.upgrades.players_of", fail)
         with pytest.raises(StoreError, match="disk I/O error"):
             Store(home.store)
     assert version(home.store) == int(name.split("-")[1])

@@ -23,7 +23,8 @@ from protocol.crypto.keys import MatchKey
 from protocol.node.node import Node, NodeError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST
-from protocol.storage.store import SCHEMA_VERSION, HomeInUseError, Loss, Store, StoreError
+from protocol.storage.store import HomeInUseError, Loss, Store, StoreError
+from protocol.storage.upgrades import SCHEMA_VERSION
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World, genesis

@@ -152,9 +152,7 @@ def crashed() -> tuple[bytes, bytes]:
             database.execute("PRAGMA journal_mode=WAL")
             store = Store.__new__(Store)
             store._db, store._ends, store._note = database, {}, Note(path)
-            store.people = People(  # type: ignore[misc]  # it is not opened as others are
-                database, store._read, store._write
-            )
+            store.people = People(store._read, store._write)  # type: ignore[misc]  # it is not opened as others are
             store.people.trust("AAAA", "Ada", 1)
             store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
             store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)

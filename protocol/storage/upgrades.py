@@ -1,0 +1,86 @@
+"""Upgrades of the store: each turns a store of one version into one of the next.
+
+An upgrade is written out as it was when its version was new, and never changes. It uses none of the tables in
+:mod:`protocol.storage.store` and :mod:`protocol.storage.people`: these are the present ones, and may change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from protocol.crypto.keys import fingerprint
+from protocol.wire.genesis import MalformedGenesisError, players_of
+from protocol.wire.nicknames import is_marked_as_bot, outline
+
+
+def upgrade(database: sqlite3.Connection, version: int) -> None:
+    """Turn a store of a version into one of the present version, within a transaction of the caller's.
+
+    :raises sqlite3.Error: if that fails.
+    """
+    for each in _UPGRADES[version - 1 :]:
+        each(database)
+
+
+def _to_2(database: sqlite3.Connection) -> None:
+    """Keep the names of tables and matches, the winners, and who was the host."""
+    for column in (
+        "table_name TEXT NOT NULL DEFAULT ''",
+        "name TEXT NOT NULL DEFAULT ''",
+        "winners TEXT NOT NULL DEFAULT ''",
+        "hosted INTEGER NOT NULL DEFAULT 0",
+    ):
+        _add_column(database, "matches", column)
+
+
+def _to_3(database: sqlite3.Connection) -> None:
+    """Number all messages of a store in one column."""
+    _add_column(database, "matches", "hosted INTEGER NOT NULL DEFAULT 0")  # the first stores of version 2 lacked it
+    database.execute("ALTER TABLE messages RENAME TO former")
+    database.execute("CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL)")
+    rows = "SELECT (match << 32) + place, data, signature FROM former ORDER BY match, place"
+    database.execute(f"INSERT INTO messages {rows}")
+    database.execute("DROP TABLE former")
+
+
+def _to_4(database: sqlite3.Connection) -> None:
+    """Remember people: those of all formed matches."""
+    database.execute(
+        "CREATE TABLE meetings ("
+        " fingerprint TEXT NOT NULL, match INTEGER NOT NULL, name TEXT NOT NULL, outline TEXT NOT NULL,"
+        " met INTEGER NOT NULL, PRIMARY KEY (fingerprint, match)) WITHOUT ROWID"
+    )
+    database.execute("CREATE INDEX meetings_by_outline ON meetings (outline)")
+    database.execute("CREATE INDEX meetings_by_match ON meetings (match)")
+    database.execute(
+        "CREATE TABLE trusted ("
+        " fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, outline TEXT NOT NULL, since INTEGER NOT NULL)"
+        " WITHOUT ROWID"
+    )
+    formed = "SELECT number, created, genesis, match_key FROM matches WHERE formed"
+    for number, created, genesis, own in database.execute(formed).fetchall():
+        if (type(created), type(genesis)) != (int, bytes):
+            continue  # damaged: reading it raises the error
+        with suppress(MalformedGenesisError):
+            rows = [
+                (fingerprint(player.identity), number, player.nickname, outline(player.nickname), created)
+                for player in players_of(genesis)
+                if player.match_key != own and not is_marked_as_bot(player.nickname)
+            ]
+            database.executemany("INSERT OR IGNORE INTO meetings VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def _add_column(database: sqlite3.Connection, table: str, column: str) -> None:
+    """Add a column to a table that lacks it."""
+    names = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+    if (column.split(" ")[0],) not in names:
+        database.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+
+_UPGRADES: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_to_2, _to_3, _to_4)
+
+SCHEMA_VERSION: Final = len(_UPGRADES) + 1
+"""The version of the store."""
