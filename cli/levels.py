@@ -35,7 +35,7 @@ LevelsOption = Annotated[
 
 
 def dealt(levels: Sequence[Level] | None, bots: int) -> tuple[Level, ...]:
-    """Return a level for each of so many bots.
+    """Return a level for each of ``bots`` bots.
 
     :raises typer.BadParameter: for more levels than bots.
     """

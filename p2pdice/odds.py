@@ -1,8 +1,8 @@
 """Probabilities of a bid for a player who knows one hand: all other dice are independent and fair.
 
 An unknown die stands for a bid on its face with chance 1/6, or 1/3 where ones are wild and the bid is not on them; how
-many of n stand is binomial. People are shown fractions, which are exact for any number of dice. Who weighs many bids
-looks them up in a row of floats instead, each of which is the nearest to its fraction.
+many of n stand is binomial. People are shown fractions, which are exact for any number of dice. House players
+look them up in a row of floats instead, where each is the nearest to its fraction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def in_row(row: tuple[float, ...], quantity: int) -> float:
 
 @lru_cache(maxsize=4096)
 def row(counted: int, unknown: int, face: int, ones_wild: bool) -> tuple[float, ...]:
-    """Return by quantity the chance that a bid is true for a player with so many dice that stand for it.
+    """Return by quantity the chance that a bid is true for a player with ``counted`` dice that stand for it.
 
     It ends with a chance of 0, and never rises.
     """

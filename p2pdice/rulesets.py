@@ -111,13 +111,13 @@ class Ruleset:
     exact: str = "none"
     """A right call of *exact* brings the caller a die (``gain``) or costs the others one; ``none`` forbids the call."""
     verdict: str = "loser-loses-die"
-    """Who puts a die away after a challenge: the loser of it, or everybody on the right side."""
+    """The player who puts a die away after a challenge: the loser of it, or everybody on the right side."""
     siding: bool = False
     """Whether the others take sides before the cups are opened."""
     goal: str = "last-standing"
     """Whether the last player with dice wins (``last-standing``) or the first without (``first-out``)."""
     next_leader: str = "loser"
-    """Who opens the next round: the ``loser`` of the call, the ``caller``, or the one ``affected``."""
+    """The player who opens the next round: the ``loser`` of the call, the ``caller``, or the one ``affected``."""
     dice: int = 5
     """Dice per player at the start."""
     dice_cap: int | None = None

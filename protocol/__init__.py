@@ -1,9 +1,13 @@
 """The agreement: how laptops that do not trust each other play one game.
 
 Each name below is loaded when it is first used, so a program pays only for the names that it uses. Five more modules
-are public: :mod:`protocol.events` has the events of a node, :mod:`protocol.limits` the bounds on its peers,
-:mod:`protocol.version` the sentence about a match of another version, and :mod:`protocol.storage.archive` the matches
-of a home, without a node, and :mod:`protocol.storage.backup` their backups.
+are public:
+
+- :mod:`protocol.events`: the events of a node
+- :mod:`protocol.limits`: the bounds on its peers
+- :mod:`protocol.version`: the sentence about a match of another version
+- :mod:`protocol.storage.archive`: the matches of a home, without a node
+- :mod:`protocol.storage.backup`: backups of a home
 """
 
 from typing import TYPE_CHECKING

@@ -37,7 +37,7 @@ class TableOpened:
     addresses: tuple[str, ...]
     """HOST:PORT forms under which this node listens."""
     advertised: bool
-    """False when multicast discovery could not be started: only direct addresses work then."""
+    """Whether plain ``join`` lists it: not if it is private, or multicast does not work."""
     problem: str = ""
     """Why the table is not advertised."""
     is_reachable: bool = True

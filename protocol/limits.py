@@ -16,7 +16,7 @@ from typing import Final
 KIB: Final = 1024
 
 # How many links a stranger may hold, and a player. Enforced by net/listener.py.
-# A stranger is a peer outside the roster: one that has no seat at the table.
+# A stranger is a peer outside the roster: one that has no seat at the table and, after a match, has not just played it.
 
 LINKS_PER_ADDRESS: Final = 3
 """Links that strangers at one address may hold, so that one machine cannot take every place. Links from this machine
@@ -54,7 +54,7 @@ take 100 KiB of certificates. A kilobyte costs from half a millisecond to 0.3 s,
 HANDSHAKE_FROM_LISTENER: Final = KIB + 256
 """The same from the side that answers: 900 bytes, as it also asks for a certificate."""
 HANDSHAKE_PIECES: Final = 32
-"""Pieces in which a handshake may arrive. Each costs a turn of the event loop; two or three are the rule."""
+"""Pieces in which a handshake may arrive. Each costs a pass of the event loop; two or three are the rule."""
 FRAME_BEFORE_WELCOME: Final = 4 * KIB
 """The longest frame before WELCOME: a HELLO takes a hundred bytes, and a stranger gets room for little more. Enforced
 by net/link.py."""

@@ -1,6 +1,10 @@
-"""Prose is in lines that an editor and a terminal show whole."""
+"""Prose is plain, and in lines that an editor and a terminal show whole."""
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,12 +12,74 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / name for name in ("README.md", "SPEC.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
+FOLDERS = ("p2pdice", "protocol", "cli", "tests", "benchmarks", "examples", "docs")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+PREPOSITION = re.compile(r"\bof\s+(which|whom)\b")
+WHO = re.compile(r"(?:\A|[.:;]\s+|\n\n)(Who\b[^.?!]*[.!])")
+"""A sentence that begins with a free relative, as in ``Who asks is told.`` A question may begin so."""
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code, line by line."""
+    return CODE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
+
+
+def texts(source: str) -> Iterator[str]:
+    """Yield the texts in a module: docstrings, help, messages, and each comment with those that follow it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    comments: list[str] = []
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != last + 1:
+                yield " ".join(comments)
+                comments.clear()
+            comments.append(token.string.lstrip("# "))
+            last = token.start[0]
+    yield " ".join(comments)
+
+
+def unclear(text: str) -> list[str]:
+    """Return the words of a text that a reader stumbles over."""
+    return [found[0] for found in PREPOSITION.finditer(text)] + [found[1] for found in WHO.finditer(text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_line_of_prose_is_over_120_characters(page: Path) -> None:
-    text = CODE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith(("|", "    "))]
-    can_be_broken = [(number, line) for number, line in lines if len(line) > 120 and " " in line.strip()]
-    assert not can_be_broken
+    lines = [(number, line) for number, line in enumerate(prose(page).splitlines(), 1)]
+    broken = [(number, line) for number, line in lines if not line.startswith(("|", "    "))]
+    assert not [(number, line) for number, line in broken if len(line) > 120 and " " in line.strip()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_no_relative_clause_that_is_read_twice(page: Path) -> None:
+    assert not unclear(prose(page))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_docstrings_help_and_comments_have_no_relative_clause_that_is_read_twice(folder: str) -> None:
+    found = {
+        f"{path.relative_to(ROOT)}: {words}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path != Path(__file__)
+        for text in texts(path.read_text(encoding="utf-8"))
+        for words in unclear(text)
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_clear"),
+    [
+        ("Who asks is told.", False),
+        ("It waits. Who is late\nis voted absent.", False),
+        ("the rest of\nwhich is lost", False),
+        ("Who may vote? A witness may.", True),
+        ("The one who asks is told.", True),
+        ("It depends on who asks.", True),
+    ],
+)
+def test_the_check_tells_questions_from_subjects(text: str, is_clear: bool) -> None:
+    assert unclear(text) is not is_clear

@@ -20,7 +20,7 @@ from cli.text.event_json import NAMES
 from protocol.events import MatchResult, TableOpened
 
 STALLED: Final = 60.0
-"""A match between programs is given up after so many seconds without news."""
+"""Seconds without news after which a match between programs is given up."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ class _HostGoneError(Exception):
 
 
 class Evening:
-    """Up to so many matches at one table.
+    """Several matches at one table, one after the other.
 
     :param join: sits down at the table.
     :param look_on: watches the table, if no seat is free or a match is being played.

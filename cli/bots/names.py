@@ -20,7 +20,7 @@ _INTERPRETER: Final = re.compile(
 
 
 def house_names(number: int, others: Sequence[str]) -> list[str]:
-    """Return names for so many house bots. None looks like one of ``others`` as long as there are enough names."""
+    """Return names for this many house bots. None looks like one of ``others`` as long as there are enough names."""
     taken = {outline(other) for other in others}
     free = [name for name in BOT_NAMES if outline(name) not in taken]
     return (free + list(BOT_NAMES))[:number]

@@ -38,7 +38,7 @@ HELLO_SECONDS: Final = 5.0
 STARTS: Final = 2
 """A program that crashed is started again once."""
 LATE_IN_A_ROW: Final = 3
-"""After so many answers that did not come in time a program counts as crashed."""
+"""Answers in a row that did not come in time; then a program counts as crashed."""
 _STALE: Final = 64
 """Answers to earlier turns that are skipped in one turn, at most."""
 _NAME_CHARACTERS: Final = 40

@@ -139,11 +139,10 @@ def host(
 ) -> None:
     """Open a table and play at it.
 
-    It prints the exact line that a friend types on another laptop on the same network: a short code to say aloud, and
-    below it a long line, which also works where the network does not let multicast through. Three wrong tries close
-    the code. Without --seats the table has
-    two seats; with --bots it has one for you and one for each bot. Against bots alone there is no hurry: you can leave
-    and resume, and they come back with you.
+    It shows a short code to tell a friend on the same network, and below it a long line that also works where multicast
+    is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has one for
+    you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and they come back with
+    you.
 
     With --no-play you need not be there: bots and guests play one match after another, and one of your bots has your
     seat. Ctrl-C makes the current match the last one. Exit code 7 means that too few players were there for too long.

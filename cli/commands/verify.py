@@ -140,7 +140,7 @@ CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Acquaintance:
-    """A player of whom the reader's home knows something from other matches."""
+    """A player whom the reader's home knows from other matches."""
 
     name: str
     """As in the file."""

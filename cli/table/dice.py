@@ -51,5 +51,5 @@ def large_hand(hand: Sequence[int], glyphs: Glyphs, style: str = "") -> list[Lin
 
 
 def is_room_for(dice: int, columns: int) -> bool:
-    """Tell whether so many large dice fit side by side."""
+    """Tell whether this many large dice fit side by side."""
     return dice * (WIDTH + 1) - 1 <= columns

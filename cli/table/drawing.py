@@ -76,7 +76,7 @@ class Sight:
 
 
 def picture(board: Board, sight: Sight, columns: int, lines: int, glyphs: Glyphs) -> list[Line]:
-    """Return exactly so many lines, none of them wider than so many columns."""
+    """Return exactly ``lines`` lines, none of them wider than ``columns``."""
     shown = _table(board, sight, columns, lines, glyphs) if sight.page is None else _page(board, sight, columns, lines)
     whole = [fitted(line, columns) for line in (*shown, *[[]] * lines)][:lines]
     return [as_ascii(line) for line in whole] if glyphs.is_ascii else whole

@@ -26,7 +26,7 @@ def width(line: Line) -> int:
 
 
 def cut(text: str, columns: int, more: str = "…") -> str:
-    """Return ``text`` in at most so many columns. If it is cut, it has a sign at its end.
+    """Return ``text`` in at most ``columns`` columns. If it is cut, it has a sign at its end.
 
     >>> cut("Maximilian", 6), cut("五五五", 5), cut("Ada", 3)
     ('Maxim…', '五五…', 'Ada')
@@ -50,7 +50,7 @@ def _first(text: str, columns: int) -> str:
 
 
 def fitted(line: Line, columns: int, more: str = "…") -> Line:
-    """Return a line in at most so many columns."""
+    """Return a line in at most ``columns`` columns."""
     left = columns
     shown: Line = []
     for number, (style, text) in enumerate(line):
@@ -64,7 +64,7 @@ def fitted(line: Line, columns: int, more: str = "…") -> Line:
 
 
 def filled(line: Line, columns: int, style: str = "") -> Line:
-    """Return a line in exactly so many columns."""
+    """Return a line in exactly ``columns`` columns."""
     line = fitted(line, columns)
     return [*line, (style, " " * (columns - width(line)))]
 
@@ -81,7 +81,7 @@ def bar(done: int, total: int, glyphs: Glyphs) -> str:
 
 
 def rows(said: str, columns: int) -> list[str]:
-    """Return a text in lines of at most so many columns, broken between words.
+    """Return a text in lines of at most ``columns`` columns, broken between words.
 
     A longer path or command is broken between its parts, and a longer part where it must be.
 

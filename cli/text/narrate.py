@@ -82,10 +82,10 @@ def unfamiliar(player: node.PlayerInfo, known_as: Sequence[str], namesakes: Sequ
     told = []
     if known_as:
         names = listing([escape(name) for name in known_as])
-        told.append(f"{shown} is a known key under a new name: you have met it as {names}.")
+        told.append(f"{shown} uses a new name: you have met this key as {names}.")
     if namesakes:
         others = listing([f"{escape(each.name)} ({each.fingerprint})" for each in namesakes])
-        told.append(f"{shown} is not {others}, whom you know by such a name: the keys differ. Compare fingerprints.")
+        told.append(f"{shown} has another key than {others}, whom you have met. Compare fingerprints.")
     return " ".join(told)
 
 

@@ -123,7 +123,7 @@ class Round:
         return self._state._replace(turn=seat, bids=bids)
 
     def is_right(self, call: Action, quantity: int, counted: int) -> bool:
-        """Return whether a call on a bid of so many dice is right."""
+        """Return whether a call on a bid of this quantity is right."""
         return bool(showdown.verdict(_CALLS[call], quantity, counted, 0)[1])
 
     def dice_after(self, call: Action, caller: int, bidder: int, is_right: bool, sided: Sequence[int]) -> list[int]:

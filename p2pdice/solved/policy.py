@@ -105,7 +105,7 @@ def file_name(opener: int, responder: int) -> str:
 
 @cache
 def policy(opener: int, responder: int) -> Policy:
-    """Return the policy that comes with the package for a table with so many dice, 1 to 3 each."""
+    """Return the policy that comes with the package for these numbers of dice, 1 to 3 each."""
     return Policy(opener, responder, resources.files(__package__).joinpath(file_name(opener, responder)).read_bytes())
 
 

@@ -56,7 +56,7 @@ def sequences(state: State) -> Iterator[tuple[Bid, ...]]:
 
 
 def hands(number: int) -> dict[Hand, int]:
-    """Return every hand of so many dice, and how many of the 6 ** ``number`` throws show it."""
+    """Return every hand of ``number`` dice, and how many of the 6 ** ``number`` throws show it."""
     return {
         hand: factorial(number) // prod(factorial(hand.count(face)) for face in FACES)
         for hand in combinations_with_replacement(FACES, number)

@@ -6,19 +6,19 @@ compares the steps. SPEC.md, §6 has the whole rule.
 
 Theory of operation
 -------------------
-Every step since the last complete LOCK can have a :class:`~protocol.consensus.ballot.Ballot`. It begins with the first
-player who has waited in vain. It counts two kinds of votes of the *base*, in rounds 0, 1, 2 … In the base are the
-players who owed that LOCK or the one before it, and the witnesses whose signatures the one before it carried. Players
-who had left by then are not in it.
+Every step since the last complete LOCK can have a :class:`~protocol.consensus.ballot.Ballot`. The first player whose
+patience is over opens it. It counts two kinds of votes of the *base*, in rounds 0, 1, 2 … In the base are the players
+who owed that LOCK or the previous one, and the witnesses whose signatures the previous one carried. Players who had
+left by then are not in it.
 
 ABSENT(n, entries, newest)
     The step should be closed with these entries: for each author who owes a message its id, empty for the absent.
     Each voter casts one per round. ``newest`` is the latest round in which a majority voted the same, and then the
     entries are that majority's; -1 if there is no such round.
 CLOSE(n, entries)
-    The voter saw a majority of identical ABSENTs of round n, in which it is. It will not vote against these entries
-    without a newer majority. Proven cheats do not count in this majority. The caller sends a CLOSE no sooner than
-    :data:`~protocol.limits.RELAY` seconds after it has shown these ABSENTs to everybody.
+    The voter is in round n and has seen a majority of identical ABSENTs of that round. It will not vote against these
+    entries without a newer majority. Proven cheats do not count in this majority. The caller sends a CLOSE no sooner
+    than :data:`~protocol.limits.RELAY` seconds after it has shown these ABSENTs to everybody.
 
 A majority of identical CLOSEs of one round *decides* the step, also for nodes that had closed it otherwise. This is
 single-decree consensus as in Paxos (an ABSENT majority is a prepared value, a CLOSE majority a chosen one; Lamport,
@@ -60,9 +60,9 @@ The rule has these limits:
 
 - Honest players who are cut off from each other, and hear the same liar, can come to two complete LOCKs. At a table of
   three, one liar is enough. The histories of the two sides part in some step. If both sides voted somebody absent in
-  that step, the messages and votes of both together have always held two by the liar that contradict each other. The
-  CLOSEs alone may not, if the two sides decided in different rounds: the proof takes the ABSENTs, too. If one side
-  voted nobody absent in that step, it may never have voted there, and then no messages contradict each other.
+  that step, then among the messages and votes of both sides there were always two by the liar that contradict each
+  other. The CLOSEs alone may not, if the two sides decided in different rounds: the proof takes the ABSENTs, too. If
+  one side voted nobody absent in that step, it may never have voted there, and then no messages contradict each other.
 - A message does not save its author from being voted absent just because a connected player held it before a majority
   had voted. Liars, and players who do not hear the connected ones, may still vote as those before them did. So the
   message must be there while those who have voted, the liars and those players together are no more than half of the
@@ -91,13 +91,14 @@ from protocol.consensus.votes import Vote
 
 
 class _Heed(IntEnum):
-    """How many kinds of votes of others cast doubt on a closed step, in increasing order."""
+    """Which votes of others cast doubt on a closed step: each of these includes those before it."""
 
     SINGLE_OBJECTIONS = 0
     """Votes against it, if their author objects to no other step."""
     OBJECTIONS = 1
     """Votes against it."""
     VOTES = 2
+    """Every vote on it, also one for what it was closed with."""
 
 
 class Absence(Tally):

@@ -1,4 +1,4 @@
-"""Who may vote on a step, and which votes are a majority."""
+"""The authors who may vote on a step, and the votes that are a majority."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ Theory of operation
 A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
 seat)``, an entry being a message id or empty. Every message names ``(match, step, T)``, so a message fits one history
 only. A step is either a *turn* (one message, by the player whose move it is) or *joint*: one from every live player;
-a LOCK also from those who went out since the LOCK before.
+a LOCK also from those who went out since the previous LOCK.
 
 :mod:`protocol.consensus.steps` says which step follows which. :mod:`protocol.consensus.kinds` has the rule of each kind
 of message. This module decides whether a message belongs to the open step, and closes that step.
@@ -14,9 +14,9 @@ A RESIGN fills any slot that its author owes; the author is out when the step cl
 step closes with a RESIGN: the match is called off. A majority of CLOSEs can close a step without the message of an
 author (:mod:`protocol.consensus.absence`); that author is evicted.
 
-A player who went out earlier is a *witness*. Nobody waits for witnesses. The next LOCK of the others carries what they
-sign beside a LOCK, and that keeps them in the *base* that votes. Nothing before a complete LOCK is ever dropped; what
-came after it can be (:meth:`History.fork`, :meth:`History.adopt`).
+A player who went out earlier is a *witness*. A witness may sign beside a LOCK, and nobody waits for it. The players'
+next LOCK carries these signatures, which keep the witnesses in the *base*, the authors who may vote. Nothing before a
+complete LOCK is ever dropped; what came after it can be (:meth:`History.fork`, :meth:`History.adopt`).
 
 A history has no clock, no secrets and no I/O, and does not know whose node it runs in. Players, spectators, the
 verifier (from a file), resume (from the store) and catch-up (from a peer) all use it.

@@ -13,8 +13,9 @@ class Learned(NamedTuple):
 
     signed: Signed
     must_store: bool = True
-    """Store it, together with all others of the same turn, before anything is sent. False for another player's vote:
-    it is stored once something rests on it here. If the node stops before, the vote is lost like a frame on its way."""
+    """Store it, together with all others of the same pass of the event loop, before anything is sent. False for another
+    player's vote: it is stored once something rests on it here. If the node stops before, the vote is lost like a frame
+    on its way."""
 
 
 class Replace(NamedTuple):

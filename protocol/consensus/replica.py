@@ -20,8 +20,8 @@ its own (:meth:`Replica.follow`). Once that history has a newer complete LOCK or
 node's own.
 
 :mod:`~protocol.consensus.holdings` has everything that a node holds, :mod:`~protocol.consensus.intake` takes messages,
-and :mod:`~protocol.consensus.drafts` folds the histories of peers. This module closes steps, and goes over to other
-histories. None of the three has a clock, a secret or I/O. The messages to store and to pass on are in
+and :mod:`~protocol.consensus.drafts` folds the histories of peers. None of them, and not this module, has a clock, a
+secret or I/O. This module closes steps and switches to other histories. The messages to store and to pass on are in
 :attr:`Replica.news`.
 """
 
@@ -130,12 +130,12 @@ class Replica(Intake):
             return False  # a message that belongs to the decision is not here yet
         is_rewind = self.history.closed(place.step) is not None
         self.store_votes(votes)
-        self._go_over(draft, place.step)
+        self._switch_to(draft, place.step)
         if is_rewind:
             self.news.append(Rewound(place.step))
         return True
 
-    def _go_over(self, draft: History, since: int) -> None:
+    def _switch_to(self, draft: History, since: int) -> None:
         """Replace the history by one that closes step ``since`` otherwise. Take the messages of that step and of all
         later ones anew, and those that had no place before."""
         replaced, aside = copy(self.history), self._aside
@@ -210,7 +210,7 @@ class Replica(Intake):
         ours, theirs = self.history.chain, draft.chain
         pairs = enumerate(zip(ours, theirs, strict=False))
         since = next((step for step, (one, other) in pairs if one.tip != other.tip), min(len(ours), len(theirs)))
-        self._go_over(draft, since - 1)
+        self._switch_to(draft, since - 1)
         for signed in votes:
             with suppress(RejectedMessageError):
                 self.take(signed)

@@ -235,7 +235,7 @@ class _Reading:
         return False
 
     def judge(self) -> Examined:
-        """Return the verdict on the file, all of which was read, and its match."""
+        """Return the verdict on the whole file, after all was read, and its match."""
         history = self.history
         errors = self._prove()
         if errors is None:

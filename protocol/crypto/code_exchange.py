@@ -1,8 +1,8 @@
 """The proof by both sides of a link that they know one short code: SPAKE2 over the Ed25519 group, with confirmation.
 
-Who knows the code learns that the other knows it, too. Who does not can check one guess for each exchange in which the
-other side confirms, and none by listening. Both identity keys and the table are confirmed with the code, so somebody
-who relays an exchange between two links under a key of their own fails on both.
+A side that knows the code learns whether the other knows it too. A side that does not can check one guess in each
+exchange, and an eavesdropper none. Both identity keys and the table are confirmed with the code, so somebody who relays
+an exchange between two links under a key of their own fails on both.
 
 The guest confirms first: a host that must count wrong tries knows then whether there was one, before it says anything
 that depends on the code.
@@ -35,7 +35,7 @@ class CodeExchange:
     :param host: identity key of the host.
     :param table: id of the table.
     :param is_host: which side this is.
-    :param randomness: returns so many random bytes.
+    :param randomness: returns this many random bytes.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Short codes: a number and two words, which a host says aloud and a guest types.
 
-The number finds the table and is no secret. The words are one, of 22 bits. So few can be guessed by a program that may
-try often; :mod:`protocol.crypto.code_exchange` gives it one try for each exchange, and the host three in all.
+The number finds the table and is not secret. The two words are the secret: 22 bits. That is too little against a
+program that may guess freely, so :mod:`protocol.crypto.code_exchange` allows one guess in each exchange, and the host
+three in all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protocol.crypto.word_list import word_list
 from protocol.errors import LocalError
 
 NUMBERS: Final = range(1, 1000)
-"""So many that two tables of one evening hardly ever draw the same, and easy to say."""
+"""Enough that two tables of one evening hardly ever draw the same, and easy to say."""
 _FORM: Final = re.compile(r"([1-9][0-9]{0,2})[-\s]+([a-z]+)[-\s]+([a-z]+)")
 
 
@@ -38,7 +39,7 @@ class ShortCode(NamedTuple):
 def new_short_code(taken: Collection[int] = ()) -> ShortCode:
     """Return a fresh code.
 
-    :param taken: numbers that it shall not have, as far as others are left.
+    :param taken: numbers to avoid, unless no others are left.
     """
     free = [each for each in NUMBERS if each not in taken] or NUMBERS
     return ShortCode(secrets.choice(free), secrets.choice(word_list()), secrets.choice(word_list()))

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 WORD_BITS: Final = 11
-"""Each word stands for so many bits."""
+"""Bits that each word stands for."""
 
 
 @cache

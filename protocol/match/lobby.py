@@ -49,7 +49,7 @@ def check_token(table: bytes, token: str) -> None:
     :raises NotAdmittedError: if the table is private and the token is wrong.
     """
     if not admits(table, token):
-        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: you need the host's full join line")
+        raise NotAdmittedError(RefuseCode.REFUSED, "this table is private: you need the host's short code or join line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class TableSettings:
     """Number of players, the host included: 2–10."""
     patience: Patience = field(default_factory=Patience)
     private: bool = False
-    """Only players with the join line are admitted, and the table is not advertised."""
+    """Only players with the short code or the join line are admitted. Only the code's number is advertised."""
 
 
 class HostedTable:

@@ -88,7 +88,7 @@ class Link:
     # Called by the owner
 
     def send(self, frame: bytes) -> None:
-        """Queue a message. All messages of one turn of the event loop leave together. A link that is down drops them.
+        """Queue a message. All messages of one pass of the event loop leave together. A link that is down drops them.
 
         A peer that lets the queue grow above its limit loses the link.
 
@@ -278,7 +278,7 @@ class Link:
             self.drop("the other program does not read fast enough")
 
     def flush(self) -> None:
-        """Send the queue now instead of in the next turn of the event loop."""
+        """Send the queue now instead of in the next pass of the event loop."""
         if self._outgoing and self._channel is not None:
             self._last_sending = self._loop.time()
             self._channel.write(b"".join(self._outgoing))

@@ -106,7 +106,7 @@ class Listener:
             except OSError:
                 await asyncio.sleep(ACCEPT_PAUSE)
             else:
-                # One in a turn of the event loop: otherwise asyncio accepts for as long as anybody knocks.
+                # One in a pass of the event loop: otherwise asyncio accepts for as long as anybody knocks.
                 await asyncio.sleep(self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> float:

@@ -147,7 +147,7 @@ class Mesh:
             peer.link.queue(frame)
 
     def flush(self) -> None:
-        """Send everything that was queued in this turn of the event loop."""
+        """Send everything that was queued in this pass of the event loop."""
         for peer in self._peers.values():
             peer.link.flush()
 

@@ -1,8 +1,8 @@
-"""Finding the table of a short code: of those who say that they have its number, the one who knows its words.
+"""Finding the table of a short code: of the players who advertise its number, the one who knows its words.
 
-Multicast only says where to dial, and anybody on the network can say it. So this node tries everybody who is told of,
-one after the other, and goes on with the first who proves to know the code. Each of them can check one guess of their
-own, so it tries few.
+Multicast only says where to dial, and anybody on the network can say it. So this node tries everybody who is advertised
+under the number, one after the other, and goes on with the first who proves to know the code. Each of them can check
+one guess of their own, so it tries few.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CodeInquiry:
         addresses = {address for sighting in told for address in sighting.addresses}
         if len(addresses) > limits.ADDRESSES_PER_NAME:
             raise NodeError(
-                ErrorCode.REFUSED, f"number {code.number} is told at more addresses than can be tried", BY_LINE
+                ErrorCode.REFUSED, f"number {code.number} is advertised at more addresses than can be tried", BY_LINE
             )
         search = _Search(code, self._credentials, self._bounds)
         with contextlib.suppress(TimeoutError):
@@ -157,16 +157,15 @@ class _Search:
     def failure(self) -> NodeError:
         """Return why nobody was found."""
         number = self._code.number
-        wrong = f"the words are wrong, or the table with number {number} is somebody else's"
         ask = "type the code again as the host sees it now, or the long join line below it"
         if self._tried >= limits.CODE_TRIES:
-            return NodeError(
-                ErrorCode.REFUSED, f"{self._tried} players say that they have number {number}: {wrong}", ask
-            )
+            problem = f"{self._tried} tables have number {number}, and none accepts these words"
+            return NodeError(ErrorCode.REFUSED, problem, f"check the words; {ask}")
         for error in self._said:
             if error.code != RefuseCode.REFUSED or not self._tried:
                 return refusal(error)
         if self._tried:
+            wrong = f"the words are wrong, or the table with number {number} is somebody else's"
             return NodeError(ErrorCode.REFUSED, wrong, ask)
         return unreachable(DialError("; ".join(dict.fromkeys(self._problems)) or "nobody answers there"))
 

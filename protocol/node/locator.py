@@ -140,7 +140,7 @@ class Locator:
         """
         if looks_like_a_code(wanted):
             hint = "to watch, type the table's name, or the long join line that the host sees"
-            raise NodeError(ErrorCode.REFUSED, "a short code leads to a seat, not to a view", hint)
+            raise NodeError(ErrorCode.REFUSED, "a short code is for joining, not for watching", hint)
         if (direct := _direct(wanted)) is not None:
             return (direct,)
         told = await self._find(partial(_watchable, wanted=wanted), wanted)

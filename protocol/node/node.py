@@ -177,7 +177,7 @@ class Node:
         return self._presence.join_line
 
     async def host(self, settings: TableSettings) -> TableOpened:
-        """Open a table and advertise it, unless it is private.
+        """Open a table and advertise it: under its name, or only by its code's number if it is private.
 
         After a match the same node can open it again, with the same settings or others. It keeps its id, token and
         port, so the join line stays good, unless ``private`` changes. A restarted node, or a former guest, opens
@@ -246,7 +246,7 @@ class Node:
         if before is None:
             raise NodeError(
                 ErrorCode.FAILED,
-                f"no short code would be found: {self._locator.problem}",
+                f"a short code would not work: {self._locator.problem}",
                 "give the others the join line",
             )
         code = new_short_code(self._locator.numbers() | {before.number})
@@ -353,7 +353,7 @@ class Node:
         """Return to a match after a crash, a nap or a quit: the last one, or the one named as :func:`archive.find` has
         it. Returns the whole id.
 
-        A finished match is resumed by its id only, to give its end to others.
+        A finished match is resumed only if it is named, to give its end to others.
 
         :raises NodeError: if there is none like that.
         """

@@ -1,13 +1,13 @@
-"""The effects of one turn of a node's loop, and the order in which they are carried out. Sans-I/O.
+"""The effects of one pass of a node's loop, and the order in which they are carried out. Sans-I/O.
 
 Theory of operation
 -------------------
-A turn of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
-the turn the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
+A pass of the loop only gathers its effects: messages to store, frames to send, things to do afterwards. At the end of
+the pass the owner carries out the :meth:`Outbox.steps`, one by one, in their order::
 
     Write   messages that must survive a crash
     Send    each frame; frames that need not wait for the store come last
-    Sent    there are no more frames in this turn
+    Sent    there are no more frames in this pass
     Do      the rest: the owner is told, files are written
 
 So nothing leaves a node that a crash could make it forget. If a step fails, because the disk is full or the process
@@ -46,7 +46,7 @@ class Send(NamedTuple, Generic[Letter]):
 
 
 class Sent(NamedTuple):
-    """All frames of this turn were sent."""
+    """All frames of this pass were sent."""
 
 
 class Do(NamedTuple):
@@ -56,9 +56,9 @@ class Do(NamedTuple):
 
 
 class Outbox(Generic[Letter]):
-    """The effects of a turn so far.
+    """The effects of a pass so far.
 
-    :param schedule: called once in a turn, at the first effect that must be carried out at its end.
+    :param schedule: called once in a pass, at the first effect that must be carried out at its end.
     """
 
     def __init__(self, schedule: Callable[[], object]) -> None:
@@ -80,7 +80,7 @@ class Outbox(Generic[Letter]):
     def keep_only(self, messages: Iterable[Signed]) -> None:
         """Have these messages stored instead of all stored messages of their match.
 
-        Messages that still wait for the store follow them: frames of this turn may rest on those.
+        Messages that still wait for the store follow them: frames of this pass may rest on those.
         """
         by_id = {signed.id: signed for signed in messages}
         match = next(iter(by_id.values())).message.match
@@ -105,12 +105,12 @@ class Outbox(Generic[Letter]):
         self._be_scheduled()
 
     def afterwards(self, action: Callable[[], None]) -> None:
-        """Have something done after all frames of this turn were sent."""
+        """Have something done after all frames of this pass were sent."""
         self._afterwards.append(action)
         self._be_scheduled()
 
     def write_all(self) -> None:
-        """Have everything stored at the end of this turn, whether or not anything is sent."""
+        """Have everything stored at the end of this pass, whether or not anything is sent."""
         self._must_write = True
         self._be_scheduled()
 
@@ -120,9 +120,9 @@ class Outbox(Generic[Letter]):
             self._schedule()
 
     def steps(self) -> Iterator[Write | Send[Letter] | Sent | Do]:
-        """Yield the steps of this turn; a step counts as done when the next one is asked for.
+        """Yield the steps of this pass; a step counts as done when the next one is asked for.
 
-        Effects of a step belong to the next turn. Messages that could not be stored stay; frames and actions that were
+        Effects of a step belong to the next pass. Messages that could not be stored stay; frames and actions that were
         not reached are gone.
         """
         self._is_scheduled = False

@@ -1,7 +1,7 @@
 """The things that all parts of a node share: home, links, store, owner, and the outbox.
 
 All callbacks run in one event loop. Their effects wait in the :class:`~protocol.node.outbox.Outbox` until the end of
-the loop's turn.
+the loop's pass.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Runtime:
         self.is_silent = False
         """Nothing is taken or sent any more."""
         self.outbox: Outbox[tuple[tuple[bytes, ...], bytes]] = Outbox(lambda: self.loop.call_soon(self.flush))
-        """The effects of this turn of the loop. Its frames are encoded, each with the identities of its receivers."""
+        """The effects of this pass of the loop. Its frames are encoded, each with the identities of its receivers."""
         self._recognised: set[PlayerInfo] = set()
-        """Players of whom the owner was told what does not fit."""
+        """Players whose key and name do not go together, as the owner was told already."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = _Stopping(self)
 
@@ -78,7 +78,7 @@ class Runtime:
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
 
-    # Effects of a turn of the loop
+    # Effects of a pass of the loop
 
     def post(self, identity: bytes, frame: Frame) -> None:
         """Have a frame sent to a peer, if it is linked."""
@@ -98,7 +98,7 @@ class Runtime:
         self.outbox.relay((identities, frame))
 
     def flush(self) -> None:
-        """Carry out the effects of this turn of the loop."""
+        """Carry out the effects of this pass of the loop."""
         with self.stopping_at_disk_errors():
             for step in self.outbox.steps():
                 match step:

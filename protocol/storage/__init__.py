@@ -1,1 +1,1 @@
-"""The home of a player: the store, transcripts, and names of matches."""
+"""The home of a player: the store, people, backups, transcripts, and the archive of matches."""

@@ -107,7 +107,7 @@ def flaw(text: str) -> str:
     """Return the rule for texts shown to people that a text breaks, as the rest of a sentence; empty if none.
 
     By this Python's Unicode a text must be NFC, have only letters, marks, numbers, punctuation, symbols and plain
-    spaces, all of which a terminal shows, and have no more than two combining marks in a row and none at its start.
+    spaces, which a terminal shows, and have no more than two combining marks in a row and none at its start.
 
     >>> flaw("well played"), flaw("a\u200bb")
     ('', 'must not have control or invisible characters (U+200B)')

@@ -90,7 +90,7 @@ class ThreadPool(ThreadPoolExecutor):
 
 
 class TestFixtures:
-    """Who plays whom, with which dice."""
+    """The games: who plays whom, with which dice."""
 
     @given(
         entrants=st.integers(2, 6), sizes=st.lists(st.integers(2, 6), min_size=1, max_size=2, unique=True),

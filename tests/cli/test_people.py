@@ -141,9 +141,9 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
         store.people.trust(second, verdict["players"][1], NOON)
         store.people.trust(EVE.fingerprint, name, NOON)
     output = here("verify", transcript).stdout
-    assert "is a known key under a new name: you have met it as " in output
+    assert "uses a new name: you have met this key as " in output
     assert "\x1b" not in output
-    assert f"{name} ({third}) is not {name} ({EVE.fingerprint}), whom you know by such a name" in output
+    assert f"{name} ({third}) has another key than {name} ({EVE.fingerprint}), whom you have met" in output
     people = {each["fingerprint"]: each for each in json.loads(here("verify", "--json", transcript).stdout)["people"]}
     assert people[second]["trusted"] is True
     assert people[second]["known_as"] == people[second]["namesakes"] == []

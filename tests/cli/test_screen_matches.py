@@ -63,7 +63,7 @@ class MatchOfMotes:
         self.played: set[str] = set()
         """Motes that Ada has played in this match."""
         self.losses: list[tuple[Terminal, str]] | None = None
-        """Who is to lose which die next; None before the prize is known. After the last of them only Ben loses."""
+        """The next to lose a die, and which; None before the prize is known. After the last of them only Ben loses."""
         self.losing = ""
         """The mote that whoever has just lost is to send to the graveyard."""
         self.buried: set[str] = set()

@@ -44,7 +44,7 @@ _PIECES: Final = (
 
 def mutate(rng: Random, data: bytes) -> bytes:
     """Return ``data`` with one change: mostly of the value that it spells, if it spells one."""
-    with contextlib.suppress(ValueError):  # of which NotCanonicalError is one
+    with contextlib.suppress(ValueError):  # NotCanonicalError is one
         value = decode(data)
         if rng.randrange(4):
             return encode(mutate_value(rng, value))

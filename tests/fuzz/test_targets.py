@@ -16,7 +16,7 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 
 EXPENSIVE = {"identity": 15, "replay-command": 25, "store": 25, "verifier": 60, "verify-command": 15}
-"""Targets of which one input takes many milliseconds, and how many inputs they get here."""
+"""Targets where one input takes many milliseconds, and how many inputs they get here."""
 RELAXED = settings(suppress_health_check=list(HealthCheck))
 
 

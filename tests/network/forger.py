@@ -1,4 +1,4 @@
-"""Who forges multicast DNS, as one process: ``python -m tests.network.forger KIND --interface ADDRESS --rate N``.
+"""A forger of multicast DNS, as one process: ``python -m tests.network.forger KIND --interface ADDRESS --rate N``.
 
 Prints ``{"event": "begun"}`` with its first packet and floods until its standard input is closed; then
 ``{"event": "left", "packets": …, "bytes": …}`` tells what was sent.

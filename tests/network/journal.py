@@ -78,7 +78,7 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 
 
 def history(transcript: bytes) -> tuple[bytes, ...]:
-    """Return the ids of what stands in a transcript but votes, of which any majority will do."""
+    """Return the ids of everything in a transcript but votes: any majority of these will do."""
     return tuple(signed.id for signed in open_transcript(transcript).messages if signed.message.kind not in VOTES)
 
 

@@ -1,4 +1,4 @@
-"""Who falls behind catches up, however far."""
+"""A node that falls behind catches up, however far."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
 
 
 def test_an_answer_goes_on_from_what_the_asker_has() -> None:
-    """Who parted from this history before its last complete LOCK is shown all of it, which tells who is to blame."""
+    """A node that parted from this history before its last complete LOCK sees all of it, and who is to blame."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     match = world.machines[0].match

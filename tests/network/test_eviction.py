@@ -1,4 +1,4 @@
-"""Who is gone for good, and who cheats: the others end the match, and files tell anybody what can be known about it."""
+"""Players who are gone for good, or cheat: the others end the match, and files tell anybody what can be known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a match is formed among nodes of which one lies, is silent or leaves: who is there plays, and nobody is out."""
+"""How a match is formed among nodes when one lies, is silent or leaves: those who are there play, and nobody is out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else plays on this machine, and how busy it is, is no reason for a test to fail."""
+"""No test fails because others play on this machine, or because it is busy."""
 
 from __future__ import annotations
 

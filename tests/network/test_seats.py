@@ -1,4 +1,4 @@
-"""Who gets a seat when a table opens again, and what becomes of those for whom there is none."""
+"""The seats of a table that opens again, and what becomes of players without one."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def settle(state: State, *hands: str) -> State:
 
 
 def before_play(state: State, rng: Random) -> Input:
-    """What the table does without cups, at random: pledges, a public die, or stakes of which some are never opened."""
+    """What the table does without cups, at random: pledges, a public die, or stakes, some never opened."""
     if state.awaits is Expect.PLEDGES:
         return Pledges(tuple(rng.choices(("redeemed", "cursed"), k=state.players)))
     if state.awaits is Expect.ROLL:

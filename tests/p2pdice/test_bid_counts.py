@@ -45,7 +45,7 @@ SENTENCES: dict[str, Callable[[Pair, Pair], bool]] = {
 
 
 def counted_by_hand(raises: Callable[[Pair, Pair], bool], dice: int, length: int) -> int:
-    """Sequences of ``length`` different bids up to ``dice``, each of which raises the one before."""
+    """Sequences of ``length`` different bids up to ``dice``; each raises the previous one."""
     bids = [(quantity, face) for quantity in range(1, dice + 1) for face in range(1, 7)]
     return sum(all(raises(old, new) for old, new in pairwise(line)) for line in permutations(bids, length))
 

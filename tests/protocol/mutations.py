@@ -427,7 +427,7 @@ def early_reveals(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[
 
 
 def out_of_turn(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """By somebody of whom the step wants nothing."""
+    """By somebody who owes the step nothing."""
     message, position = played.messages[place].message, played.position(place)
     if message.kind is Kind.CLOSE:
         return  # votes are nobody's turn
@@ -627,7 +627,7 @@ def _proof(played: FairMatch, *messages: bytes) -> bytes:
 
 
 def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
-    """Two messages of which an honest player signs only one."""
+    """Two messages; an honest player signs only one of them."""
     for signed in rng.sample(played.messages, 6):
         if signed.message.kind is not Kind.CLOSE:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN

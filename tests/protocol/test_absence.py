@@ -337,7 +337,7 @@ def test_rounds_on_steps_that_a_node_does_not_know_count_and_those_of_a_cheat_do
 
 
 def test_the_message_of_a_cheat_counts_on_which_more_players_in_the_game_have_gone_on() -> None:
-    """Who is out of it is not counted: no LOCK waits for them."""
+    """Players who are out of it are not counted: no LOCK waits for them."""
     everyone, other = (0, 1, 2, 3, 4, 5), (b"a", b"b", b"C", b"d")
     closed: Entries = (b"a", b"b", b"c", b"d")
     place = Place(0, TIP, (0, 1, 2, 3), everyone, everyone, (0, 1, 2, 3), (0, 1, 2, 3))

@@ -143,7 +143,7 @@ def _take_back(node: Node, step: Position, author: int) -> None:
     vote_out(node, step, author)
 
 
-def _go_over(node: Node, step: Position, author: int) -> None:
+def _switch_to(node: Node, step: Position, author: int) -> None:
     """Others have gone through the step and completed a LOCK behind it."""
     other = Node(step.step)
     other.fill()
@@ -185,7 +185,7 @@ COURSES: Final[Mapping[str, Mapping[str, Turn]]] = {
     "taken back": {"later": _stay, "open": _close, "closed": _close, "taken back": _take_back, "final": _lock},
     "not on this history": {"later": _stay, "foreign": _close_otherwise, "closed": _close, "final": _lock},
     "left for another history": {"later": _stay, "open": _close, "closed": _close, "left": _go_elsewhere},
-    "come to from another history": {"later": _stay, "foreign": _close_otherwise, "come to": _go_over},
+    "come to from another history": {"later": _stay, "foreign": _close_otherwise, "come to": _switch_to},
 }
 STEPS: Final = {
     "COMMIT": (Purpose.DEAL, Kind.COMMIT),
@@ -292,7 +292,7 @@ def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
 
 
 def test_a_third_message_is_kept_if_a_majority_has_closed_the_step_with_it() -> None:
-    """Who has heard two others can go on with those who have heard of neither."""
+    """A player who has heard two others can go on with those who have heard of neither."""
     step = target("COMMIT")
     author = step.owed[-1]
     node = Node(step.step)

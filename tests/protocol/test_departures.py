@@ -1,5 +1,5 @@
-"""Who is put out is told why, with the same words as everybody else: whose votes say that nothing came, or which rule
-was broken."""
+"""A player who is put out is told why, with the same words as everybody else: whose votes say that nothing came, or
+which rule was broken."""
 
 from __future__ import annotations
 

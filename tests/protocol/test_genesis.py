@@ -1,4 +1,4 @@
-"""Who may sit in a genesis, under which name, and what makes the proposal none."""
+"""The players that a genesis may have, their names, and what makes the proposal none."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_genesis_has_no_invisible_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["e\u0301", "аnn", "a\u0331\u0332\u0333", "\u0331a", "\U0001fae8", "\u0378"])
 def test_a_genesis_is_not_judged_by_a_version_of_unicode(name: str) -> None:
-    """Who sits down together refuses the first four of them: see test_lobby."""
+    """A guest refuses the first four of them at the table: see test_lobby."""
     assert parse_join_record(make_join_record(JOIN._replace(nickname=name), IDENTITY, KEY).wire).join.nickname == name
 
 

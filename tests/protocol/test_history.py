@@ -197,7 +197,7 @@ def finish(history: History) -> History:
 
 @pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL])
 def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> None:
-    """Who leaves then may have known the outcome."""
+    """A player who leaves then may have known the outcome."""
     history, _ = resigned(at(purpose, Kind.REVEAL))
     assert (history.position.purpose, history.position.kind) == (purpose, Kind.COMMIT)
     assert history.position.standing is None

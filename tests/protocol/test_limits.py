@@ -181,7 +181,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 async def test_a_link_of_one_identity_is_replaced_at_most_once_in_two_seconds(clock: list[float]) -> None:
-    """One key on two machines, both of which dial as often as they can."""
+    """One key on two machines, and both dial as often as they can."""
     identity = Identity.generate()
     host, owner = Owner(), credentials(identity.private_key)
     table = Mesh(credentials(Identity.generate().private_key), host)

@@ -1,4 +1,4 @@
-"""Who gets a seat at a table, and what a guest does not sign."""
+"""The seats of a table, and what a guest does not sign."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Nobody:
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: int) -> None:
-    """Closed so many turns of the event loop after strangers have connected; a forgotten socket would warn."""
+    """Closed this many passes of the event loop after strangers have connected; a forgotten socket would warn."""
     listener = await listen((HOST,), 0, credentials(Identity.generate().private_key), Nobody())
     strangers = [socket.create_connection((HOST, listener.port)) for _ in range(3)]
     for _ in range(turns):

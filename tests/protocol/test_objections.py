@@ -61,7 +61,7 @@ def deny(world: World, liar: int, history: History, step: int) -> None:
 
 
 class SilentTurn:
-    """A round of which some turns were taken, and then somebody takes none. They, or another one, lie."""
+    """A round with some turns taken; then somebody takes none. They, or another one, lie."""
 
     def __init__(self, players: int, *, is_other: bool = False) -> None:
         self.world = World(CLASSIC, players, 3, patience=PATIENCE, kinds=dict.fromkeys(range(players), Liar))

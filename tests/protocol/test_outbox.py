@@ -1,4 +1,4 @@
-"""What a turn of the loop causes is carried out in one order: stored, sent, done."""
+"""What a pass of the loop causes is carried out in one order: stored, sent, done."""
 
 from __future__ import annotations
 

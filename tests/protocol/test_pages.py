@@ -1,4 +1,5 @@
-"""Who is asked for pages, and when; and a history is followed in how many pages, or how changed, a peer shows it."""
+"""The peers that are asked for pages, and when; and a history is followed in how many pages, or how changed, a peer
+shows it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tests.simulation.world import World
 
 
 class Parted:
-    """Five players, the first of whom to move bids one thing to ``me`` and other things to others."""
+    """Five players; the first to move bids one thing to ``me`` and other things to others."""
 
     def __init__(self) -> None:
         self.world = World(PRESETS["classic"].with_options({"dice": "1"}), 5, seed=2)

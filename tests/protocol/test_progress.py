@@ -37,7 +37,7 @@ class Observed(World):
     """A world in which clock and progress of a node are looked at before and after everything that it is told."""
 
     silent: int | None = None
-    """Who does not move."""
+    """The player who does not move."""
     standstills = 0
     """Looks at a clock that stood still, as an earlier step was voted on."""
     votes = 0

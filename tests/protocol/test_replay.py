@@ -207,7 +207,7 @@ def never_opened(replay: Replay, event: NodeEvent) -> bool:
 
 @pytest.fixture(scope="module")
 def cheated() -> tuple[World, int]:
-    """A match of three, of whom one calls a lie where there is no bid, and is put out for it."""
+    """A match of three. One calls a lie where there is no bid, and is put out for it."""
     world = World(SMALL, 3, seed=7, patience=Patience(5, 5))
     cheat = world.first_turn()
     world.call_nothing(cheat)

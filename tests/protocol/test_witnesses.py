@@ -1,4 +1,4 @@
-"""Who is out of the game signs what they see and can vote, and nobody waits for them."""
+"""Players who are out of the game sign what they see and can vote, and nobody waits for them."""
 
 from __future__ import annotations
 

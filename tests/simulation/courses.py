@@ -79,4 +79,4 @@ SECOND_MAJORITY = """
 0 ABSENT(k: 0, 0) by 2
 0 evidence against 1 by 2
 """
-"""1 lies. A decision and, behind it, a majority of the same round: 2 went over to the first one only."""
+"""1 lies. A decision and, behind it, a majority of the same round: 2 switched to the first one only."""

@@ -503,7 +503,7 @@ class Checks:
         )
 
     def _votes_take_their_time(self, machine: Machine) -> None:
-        """Who has voted waits for the others before the next round (SPEC.md §6)."""
+        """A node that has voted waits for the others before the next round (SPEC.md §6)."""
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]

@@ -1,7 +1,7 @@
 """One node of the world: a real :class:`protocol.match.match.Match` in a shell that does what :mod:`protocol.node.node`
 does.
 
-What a turn of the event loop causes is gathered in the node's own :class:`~protocol.node.outbox.Outbox`, whose steps
+What a pass of the event loop causes is gathered in the node's own :class:`~protocol.node.outbox.Outbox`, whose steps
 are carried out as they come. Between any two of these the process can die.
 """
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 TICK: Final = 1e-6
-"""Seconds that a turn of the event loop takes at least."""
+"""Seconds that a pass of the event loop takes at least."""
 
 
 class Crash(Exception):

@@ -35,7 +35,7 @@ Mend = Callable[[Plant, bool], AbstractContextManager[None]]
 
 
 def lost_steps_are_looked_for(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """Who waits only for a vote about a cheat asks the others, who may have left the step behind."""
+    """A node that waits only for a vote about a cheat asks the others, who may have left the step behind."""
     mended = Holdings.is_astray
 
     def watched(replica: Holdings) -> bool:
@@ -104,7 +104,7 @@ def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> Abst
 
 
 def rounds_begin_after_a_restart(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """Who had voted and was restarted begins a further round when the one under way has lasted long enough."""
+    """A node that had voted and was restarted begins a further round when the present one has lasted long enough."""
     rounds_due = Voter.rounds_due
 
     def watched(voter: Voter, now: float, has_quorum: bool, is_deciding: bool) -> list[tuple[bytes, float]]:
@@ -203,7 +203,7 @@ def backups_are_forgotten_at_once(plant: Plant, is_undone: bool) -> AbstractCont
 
 
 def voters_who_follow_stay_one_behind(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
-    """Who is an even number of rounds behind the others stops one before them, and does not go one beyond."""
+    """A node that is an even number of rounds behind the others stops one before them, and does not go one beyond."""
     next_round = Absence._next_round
 
     def watched(

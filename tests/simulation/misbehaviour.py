@@ -92,7 +92,7 @@ class Misbehaviour:
         stream.shuffle(others)
         self.others = tuple(others)
         self.fooled = tuple(sorted(others[: stream.randrange(1, len(others))] if len(others) > 1 else others))
-        """Who is shown something else than the rest."""
+        """The players who are shown something else than the rest."""
 
     @classmethod
     def suits(cls, ruleset: Ruleset) -> bool:
@@ -875,7 +875,7 @@ class JoinsAgain(Misbehaviour):
 
     @property
     def victim(self) -> int:
-        """Who does not see it."""
+        """The players who do not see it."""
         return self.machine.world.host
 
     def __init__(self, machine: Machine, stream: Random) -> None:

@@ -110,7 +110,7 @@ ONCE: Final[Mapping[str, Once]] = {
             culprit=0,
         ),
     ),
-    "a proof by two messages of which neither is part of the history": Once(
+    "a proof by two messages, and neither is part of the history": Once(
         mends.two_messages_prove_what_neither_shows_alone,
         Check.THE_VERIFIER_ACCEPTS,
         Plan(

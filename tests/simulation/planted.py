@@ -306,7 +306,7 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
 
 
 def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
-    """Who says that they hold more than is here is not asked for it."""
+    """A peer that says that it holds more than is here is not asked for it."""
     lacks = CatchUp._lacks
 
     def bad(catch_up: CatchUp, mine: Have, theirs: Have) -> bool:
@@ -387,7 +387,7 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
-    """Who has voted in a step acts as if they had not: they close it when everything is there, and vote once more."""
+    """A node that has voted in a step acts as if it had not: it closes it when everything is there, and votes again."""
     has_voted = Tally.has_voted
 
     def bad(tally: Tally, tip: bytes) -> bool:
@@ -400,7 +400,7 @@ def a_vote_that_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
 
 @contextmanager
 def a_culprits_message_is_taken(plant: Plant) -> Iterator[None]:
-    """Who is proven to have cheated plays on."""
+    """A player who is proven to have cheated plays on."""
     close_steps = Replica.close_steps
 
     def bad(replica: Replica) -> None:
@@ -457,14 +457,14 @@ def what_has_no_place_is_forgotten(plant: Plant) -> Iterator[None]:
 
 
 def who_left_a_history_forgets_it(plant: Plant) -> AbstractContextManager[None]:
-    """Who goes over to another history drops what was said in theirs, and does not look at what had no place there."""
+    """A node that switches to another history drops what was said in its own, and what had no place there."""
 
     def bad(replica: Replica, draft: History, since: int) -> None:
         plant.runs()
         replica.history.adopt(draft)
         replica._drop_final()
 
-    return replaced(Replica, Replica._go_over, bad)
+    return replaced(Replica, Replica._switch_to, bad)
 
 
 def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
@@ -482,7 +482,7 @@ def every_vote_is_stored(plant: Plant) -> AbstractContextManager[None]:
 
 
 def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
-    """Who shows what brings the history no further is asked for more of it, as often as they like."""
+    """A peer that shows what brings the history no further is asked for more of it, as often as it likes."""
     go_on = CatchUp.go_on
 
     def bad(catch_up: CatchUp, author: int, page: Page, waste: float) -> bool:
@@ -493,7 +493,7 @@ def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
 
 
 def voted_absent_before_it_is_formed(plant: Plant) -> AbstractContextManager[None]:
-    """Who has not signed COMMIT of the first roll is voted absent."""
+    """A player who has not signed COMMIT of the first roll is voted absent."""
 
     def bad(replica: Holdings) -> bool:
         plant.runs()
@@ -515,7 +515,7 @@ def a_withdrawn_proposal_is_formed(plant: Plant) -> AbstractContextManager[None]
 
 
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
-    """Who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
+    """A player who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
     may_commit = Proposals._may_commit
 
     def bad(proposals: Proposals, playing: PlayerSession) -> bool:

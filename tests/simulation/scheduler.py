@@ -66,7 +66,7 @@ class Streams:
             return random.Random(f"{seed}/{name}")
 
         self.scenario = stream("scenario")
-        """Who plays what, and which troubles are planned."""
+        """The players, their rules, and the troubles that are planned."""
         self.network = stream("network")
         self.disk = stream("disk")
         self.bots = stream("bots")

@@ -40,7 +40,7 @@ PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
 
 DECODED: Final = 4_096
-"""Frames, and messages, of which the contents are remembered while they are on their way to everybody."""
+"""Frames, and messages, whose contents are remembered while they are on their way to everybody."""
 
 EVENTS: Final = 300_000
 """More than any match of these sizes takes, trouble included."""
@@ -184,7 +184,7 @@ class Simulation:
         self.scheduler.after(1.0, self.withdraw)  # what it has not signed when its process dies it has forgotten
 
     def propose_anew(self, author: int) -> None:
-        """Let the host propose another match among the same players, of whom one has signed on anew."""
+        """Let the host propose another match among the same players, after one has signed on anew."""
         records = list(self.genesis.roster)
         join = records[author].join
         nonce = bytes(32)

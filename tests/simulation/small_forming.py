@@ -1,6 +1,6 @@
 """How a match is formed, in small worlds, all of them: what a host or guest who lies can do with two proposals.
 
-A world is a table of three or four players of whom one lies, and two proposals of it. Its state is what every honest
+A world is a table of three or four players, one a liar, and two proposals of it. Its state is what every honest
 node knows and has done, and what is under way between them; a liar has no state, and may show everything that they can
 sign to anybody at any time. Honest nodes are the real :class:`protocol.match.match.Match` and
 :class:`protocol.node.proposals.Proposals`. They are deterministic, so what an event makes of one state of one node is
@@ -226,7 +226,7 @@ class Standing(NamedTuple):
     goes_on: tuple[int, ...]
     """Proposals in which it does."""
     bound: tuple[int, ...]
-    """Those of which it has signed COMMIT and that it has not called off."""
+    """Those whose COMMIT it has signed and that it has not called off."""
     waiting: tuple[Question, ...]
     """Those in which it knows of a RESIGN, and that it has not called off."""
     declined: tuple[int, ...]

@@ -56,7 +56,7 @@ class Message(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Two messages by ``culprit`` of which an honest player signs only one, as shown by ``author``."""
+    """Two messages by ``culprit``, as ``author`` shows them; an honest player signs only one of them."""
 
     author: int
     culprit: int
@@ -433,7 +433,7 @@ class Node:
         return True
 
     def adopt(self) -> None:
-        """Go over to the history behind a completed LOCK, or behind the latest majority."""
+        """Switch to the history behind a completed LOCK, or behind the latest majority."""
         tips = {tip for tip, _ in self.messages} | set(self.absence.ballots)
         for tip in sorted(tips):
             if not self.table.is_lock(tip) or tip == self.final:
@@ -445,15 +445,15 @@ class Node:
                     continue
                 self.final = tip
                 self.absence.keep_only({tip})
-                self._go_over_to(tip)
+                self._switch_to(tip)
         led: tuple[Entries, ...] = ()
         for ballot in self.absence.leaders() if self.final is None else ():
             before = self.table.before[ballot.place.tip]
             if before[: len(led)] == led:
-                self._go_over_to(ballot.place.tip)
+                self._switch_to(ballot.place.tip)
                 led = (*before, ballot.best()[0].entries)
 
-    def _go_over_to(self, tip: bytes) -> None:
+    def _switch_to(self, tip: bytes) -> None:
         before = self.table.before[tip]
         if self.chain[: len(before)] != before:
             self.chain = before
@@ -490,7 +490,7 @@ class Facts(NamedTuple):
     said: tuple[int, ...]
     round: int
     holds: int
-    """The slots of which this node holds an honest player's message."""
+    """The slots whose message, by an honest player, this node holds."""
     voted: int
     """The slots of the steps in which this node has voted."""
     evicted: int

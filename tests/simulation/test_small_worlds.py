@@ -270,7 +270,7 @@ def test_a_liar_and_two_witnesses_decide_against_a_lock_of_the_liar() -> None:
 
 
 class VotesBindNothing(Absence):
-    """Who has voted closes the step as if they had not, and signs on."""
+    """A node that has voted closes the step as if it had not, and signs on."""
 
     def has_voted(self, tip: bytes) -> bool:
         return False
@@ -336,7 +336,7 @@ class NobodyIsWaitedFor(Absence):
 
 
 class ClosedIsClosed(Absence):
-    """Who closed a step with a cheat's message stands by it, whatever others say."""
+    """A node that closed a step with a cheat's message stands by it, whatever others say."""
 
     def _own_entries(self, ballot: Ballot, history: HistoryView) -> Entries:
         return history.closed(ballot.place.step) or super()._own_entries(ballot, history)

@@ -31,7 +31,7 @@ def _witnesses(body: bytes) -> bytes:
 class Lock(Rule[bytes]):
     """The hash of the engine's state: its author has the same history, and has come to the same state.
 
-    The witnesses' signatures that the author has for the LOCK before follow the hash.
+    After the hash come the witnesses' signatures under the previous LOCK, as far as the author has them.
     """
 
     kind = Kind.LOCK
@@ -57,7 +57,7 @@ class Lock(Rule[bytes]):
         return f"locked the state {short(body)}"
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
-        """Return all who owe a LOCK: also those who went out since the LOCK before."""
+        """Return all who owe a LOCK: also those who went out since the previous LOCK."""
         return players
 
     def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:

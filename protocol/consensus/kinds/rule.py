@@ -143,7 +143,7 @@ def is_hash(value: object) -> TypeGuard[bytes]:
 
 
 def are_hashes(value: object, counts: tuple[int, ...]) -> bool:
-    """Tell whether a value is an array of so many hashes."""
+    """Tell whether a value is an array of hashes, with one of ``counts`` for its length."""
     return type(value) is tuple and len(value) in counts and all(map(is_hash, value))
 
 
