@@ -96,7 +96,8 @@ def _check(table: Table, hands: tuple[Hand | None, ...]) -> None:
 def _settle(
     state: State, hands: tuple[Hand | None, ...], counted: int, bid_true: bool, call_right: bool
 ) -> tuple[State, tuple[Event, ...]]:
-    """Open the cups, clear the table and draw the consequences of the call."""
+    """Open the cups, clear the table and draw the consequences of the call: dice, exits, whether the next round is
+    palifico, and who leads it."""
     challenge, table = state.challenge, state.table
     assert challenge is not None
     caller, call, sides = challenge

@@ -196,7 +196,9 @@ def test_no_module_speaks_of_one_mote_but_its_own() -> None:
 
 
 def test_a_power_takes_one_module_its_line_in_the_registry_and_its_test() -> None:
-    assert files_of(CHANGES["a new power?"].partition("\n\n")[2].partition("\n\n")[0]) == {
+    code, specification = CHANGES["a new power?"].partition("\n\n")[2].partition("\n\n")[0].split("\n4. ")
+    assert "SPEC.md" in specification
+    assert files_of(code) == {
         "p2pdice/powers/red.py",
         "p2pdice/powers/__init__.py",
         "tests/test_new_power.py",

@@ -82,4 +82,4 @@ def test_docstrings_help_and_comments_have_no_relative_clause_that_is_read_twice
     ],
 )
 def test_the_check_tells_questions_from_subjects(text: str, is_clear: bool) -> None:
-    assert unclear(text) is not is_clear
+    assert bool(unclear(text)) != is_clear

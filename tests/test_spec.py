@@ -16,7 +16,7 @@ from spake2.parameters.ed25519 import ParamsEd25519
 
 from p2pdice import PRESETS, new_match
 from protocol.consensus.kinds import parse_signed
-from protocol.consensus.steps import state_hash
+from protocol.consensus.kinds.lock import state_hash
 from protocol.crypto.code_exchange import CodeExchange
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import (

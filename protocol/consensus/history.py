@@ -31,10 +31,11 @@ from enum import Enum
 from protocol.consensus.electorate import Entries, Place, elect, leaves_majority
 from protocol.consensus.errors import MisconductError, OtherStateError, RejectedMessageError
 from protocol.consensus.kinds import RULES
+from protocol.consensus.kinds.lock import state_hash
 from protocol.consensus.kinds.rule import Slot
 from protocol.consensus.position import Position, Purpose, Transition
 from protocol.consensus.proofs import contradiction
-from protocol.consensus.steps import FORMED, advance, state_hash
+from protocol.consensus.steps import FORMED, advance
 from protocol.consensus.votes import Vote, read_vote
 from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.keys import PublicKey

@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from p2pdice import Expect, Pledges, State, new_match, plain
+from p2pdice import Expect, Pledges, State, new_match
 from protocol.consensus.closing import Closing
 from protocol.consensus.kinds import RULES, SCRIPTS
+from protocol.consensus.kinds.lock import state_hash
 from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.crypto.hashing import tagged_hash
-from protocol.wire.canonical import encode
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
 
@@ -41,11 +41,6 @@ FOR: Final[Mapping[Expect, Purpose]] = {
 
 FORMED: Final = 2
 """The first step of a formed match. In the steps before it everybody signs the genesis and COMMIT of the first roll."""
-
-
-def state_hash(state: State | None) -> bytes:
-    """Return the state hash in a LOCK's body: of the engine's public state, or of nothing while there is none yet."""
-    return tagged_hash("state", encode(() if state is None else plain(state)))
 
 
 def advance(

@@ -170,6 +170,11 @@ class Listener:
             link.refuse()
 
     def _may_stay(self, link: Link) -> bool:
+        """Tell whether a new link may stay; if there is no place, it may take that of another one.
+
+        A stranger is a peer outside :attr:`roster`: a node puts the players of its table or match there, and after a
+        match also those who have just played it. A link from this machine is one between two of its own addresses.
+        """
         limits = self._limits
         if link.peer_key == self._credentials.public_key:
             return False

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from p2pdice import State
+from p2pdice import State, plain
 from protocol.consensus.closing import Closing
 from protocol.consensus.errors import MisconductError, OtherStateError
 from protocol.consensus.kinds.rule import Countersigned, Rule, Secrets, short
 from protocol.consensus.position import Position, Purpose, Stage
-from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES
+from protocol.wire.canonical import encode
 from protocol.wire.messages import Kind, Signed
 
 CARRIED: Final = 1 + SIGNATURE_BYTES
 """Bytes of a roster index and a signature in a LOCK."""
+
+
+def state_hash(state: State | None) -> bytes:
+    """Return the state hash in a LOCK's body: of the engine's public state, or of nothing before the seats are drawn.
+
+    :func:`p2pdice.plain` has all of that state, item by item: options, round, bids, hands that were shown, exits and
+    the rest. No cup that is still covered is in it.
+    """
+    return tagged_hash("state", encode(() if state is None else plain(state)))
 
 
 def carried(body: bytes) -> dict[int, bytes]:
