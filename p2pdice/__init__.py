@@ -6,178 +6,107 @@ that only one mote causes: :data:`p2pdice.powers.EVENTS`.
 
 from typing import TYPE_CHECKING
 
-from p2pdice.facade import homes, load
+from p2pdice.facade import load, names
 
 if TYPE_CHECKING:
-    from p2pdice.engine import apply, legal_moves, new_match
-    from p2pdice.errors import IllegalMove, MalformedMove, RulesError, RulesetError, UnexpectedInput
-    from p2pdice.events import (
-        AccusationVoid,
-        BidMade,
-        ChallengeCalled,
-        DieGained,
-        DieLost,
-        Event,
-        HandsShown,
-        Judged,
-        LeadPassed,
-        MatchOver,
-        PalificoBegins,
-        Passed,
-        PhaseBegun,
-        PlayerOut,
-        Pledged,
-        PowerEvent,
-        PowerFailed,
-        PowerPlayed,
-        PrizeDrawn,
-        RoundStarted,
-        RoundVoid,
-        Sided,
-        StakesOpened,
-        StakesPaid,
-        TicketsEarned,
-        TwinSoulJoined,
-    )
-    from p2pdice.inputs import Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, Wager
-    from p2pdice.mischief import Mischief
-    from p2pdice.motes import GROUPS, Die, Group, Mote
-    from p2pdice.moves import (
-        Bid,
-        Concede,
-        Crown,
-        Exact,
-        Liar,
-        Lose,
-        Move,
-        Pass,
-        Power,
-        Side,
-        Stake,
-        parse_move,
-    )
-    from p2pdice.powers import MOTES, POWERS
-    from p2pdice.rulesets import OPTIONS, PRESETS, Option, Ruleset
-    from p2pdice.souls import TWIN_SOULS, TwinSoul, twin_soul
-    from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS, Settlement, check_wager, newcomer_wager, settlement
-    from p2pdice.state import Challenge, Exit, Expect, Expectation, StandingBid, State, plain
-    from p2pdice.views import View, state_json, view
-
-_HOME = homes(
-    {
-        "engine": "apply legal_moves new_match",
-        "errors": "IllegalMove MalformedMove RulesError RulesetError UnexpectedInput",
-        "events": "AccusationVoid BidMade ChallengeCalled DieGained DieLost Event"
-        " HandsShown Judged LeadPassed MatchOver PalificoBegins Passed PhaseBegun"
-        " PlayerOut Pledged PowerEvent PowerFailed PowerPlayed PrizeDrawn"
-        " RoundStarted RoundVoid Sided StakesOpened StakesPaid TicketsEarned TwinSoulJoined",
-        "inputs": "Evict Hand Hands Input Play Pledges Roll Rolled Stakes Wager",
-        "mischief": "Mischief",
-        "motes": "GROUPS Die Group Mote",
-        "moves": "Bid Concede Crown Exact Liar Lose Move Pass Power Side Stake parse_move",
-        "powers": "MOTES POWERS",
-        "rulesets": "OPTIONS PRESETS Option Ruleset",
-        "souls": "TWIN_SOULS TwinSoul twin_soul",
-        "stakes": "NEWCOMER_COINS NEWCOMER_TICKETS Settlement check_wager newcomer_wager settlement",
-        "state": "Challenge Exit Expect Expectation StandingBid State plain",
-        "views": "View state_json view",
-    }
-)
-
-__all__ = [
-    "GROUPS",
-    "MOTES",
-    "NEWCOMER_COINS",
-    "NEWCOMER_TICKETS",
-    "OPTIONS",
-    "POWERS",
-    "PRESETS",
-    "TWIN_SOULS",
-    "AccusationVoid",
-    "Bid",
-    "BidMade",
-    "Challenge",
-    "ChallengeCalled",
-    "Concede",
-    "Crown",
-    "Die",
-    "DieGained",
-    "DieLost",
-    "Event",
-    "Evict",
-    "Exact",
-    "Exit",
-    "Expect",
-    "Expectation",
-    "Group",
-    "Hand",
-    "Hands",
-    "HandsShown",
-    "IllegalMove",
-    "Input",
-    "Judged",
-    "LeadPassed",
-    "Liar",
-    "Lose",
-    "MalformedMove",
-    "MatchOver",
-    "Mischief",
-    "Mote",
-    "Move",
-    "Option",
-    "PalificoBegins",
-    "Pass",
-    "Passed",
-    "PhaseBegun",
-    "Play",
-    "PlayerOut",
-    "Pledged",
-    "Pledges",
-    "Power",
-    "PowerEvent",
-    "PowerFailed",
-    "PowerPlayed",
-    "PrizeDrawn",
-    "Roll",
-    "Rolled",
-    "RoundStarted",
-    "RoundVoid",
-    "RulesError",
-    "Ruleset",
-    "RulesetError",
-    "Settlement",
-    "Side",
-    "Sided",
-    "Stake",
-    "Stakes",
-    "StakesOpened",
-    "StakesPaid",
-    "StandingBid",
-    "State",
-    "TicketsEarned",
-    "TwinSoul",
-    "TwinSoulJoined",
-    "UnexpectedInput",
-    "View",
-    "Wager",
-    "apply",
-    "check_wager",
-    "legal_moves",
-    "new_match",
-    "newcomer_wager",
-    "parse_move",
-    "plain",
-    "settlement",
-    "state_json",
-    "twin_soul",
-    "view",
-]
+    from p2pdice.engine import apply as apply
+    from p2pdice.engine import legal_moves as legal_moves
+    from p2pdice.engine import new_match as new_match
+    from p2pdice.errors import IllegalMove as IllegalMove
+    from p2pdice.errors import MalformedMove as MalformedMove
+    from p2pdice.errors import RulesError as RulesError
+    from p2pdice.errors import RulesetError as RulesetError
+    from p2pdice.errors import UnexpectedInput as UnexpectedInput
+    from p2pdice.events import AccusationVoid as AccusationVoid
+    from p2pdice.events import BidMade as BidMade
+    from p2pdice.events import ChallengeCalled as ChallengeCalled
+    from p2pdice.events import DieGained as DieGained
+    from p2pdice.events import DieLost as DieLost
+    from p2pdice.events import Event as Event
+    from p2pdice.events import HandsShown as HandsShown
+    from p2pdice.events import Judged as Judged
+    from p2pdice.events import LeadPassed as LeadPassed
+    from p2pdice.events import MatchOver as MatchOver
+    from p2pdice.events import PalificoBegins as PalificoBegins
+    from p2pdice.events import Passed as Passed
+    from p2pdice.events import PhaseBegun as PhaseBegun
+    from p2pdice.events import PlayerOut as PlayerOut
+    from p2pdice.events import Pledged as Pledged
+    from p2pdice.events import PowerEvent as PowerEvent
+    from p2pdice.events import PowerFailed as PowerFailed
+    from p2pdice.events import PowerPlayed as PowerPlayed
+    from p2pdice.events import PrizeDrawn as PrizeDrawn
+    from p2pdice.events import RoundStarted as RoundStarted
+    from p2pdice.events import RoundVoid as RoundVoid
+    from p2pdice.events import Sided as Sided
+    from p2pdice.events import StakesOpened as StakesOpened
+    from p2pdice.events import StakesPaid as StakesPaid
+    from p2pdice.events import TicketsEarned as TicketsEarned
+    from p2pdice.events import TwinSoulJoined as TwinSoulJoined
+    from p2pdice.inputs import Evict as Evict
+    from p2pdice.inputs import Hand as Hand
+    from p2pdice.inputs import Hands as Hands
+    from p2pdice.inputs import Input as Input
+    from p2pdice.inputs import Play as Play
+    from p2pdice.inputs import Pledges as Pledges
+    from p2pdice.inputs import Roll as Roll
+    from p2pdice.inputs import Rolled as Rolled
+    from p2pdice.inputs import Stakes as Stakes
+    from p2pdice.inputs import Wager as Wager
+    from p2pdice.mischief import Mischief as Mischief
+    from p2pdice.motes import GROUPS as GROUPS
+    from p2pdice.motes import Die as Die
+    from p2pdice.motes import Group as Group
+    from p2pdice.motes import Mote as Mote
+    from p2pdice.moves import Bid as Bid
+    from p2pdice.moves import Concede as Concede
+    from p2pdice.moves import Crown as Crown
+    from p2pdice.moves import Exact as Exact
+    from p2pdice.moves import Liar as Liar
+    from p2pdice.moves import Lose as Lose
+    from p2pdice.moves import Move as Move
+    from p2pdice.moves import Pass as Pass
+    from p2pdice.moves import Power as Power
+    from p2pdice.moves import Side as Side
+    from p2pdice.moves import Stake as Stake
+    from p2pdice.moves import parse_move as parse_move
+    from p2pdice.powers import MOTES as MOTES
+    from p2pdice.powers import POWERS as POWERS
+    from p2pdice.rulesets import OPTIONS as OPTIONS
+    from p2pdice.rulesets import PRESETS as PRESETS
+    from p2pdice.rulesets import Option as Option
+    from p2pdice.rulesets import Ruleset as Ruleset
+    from p2pdice.souls import TWIN_SOULS as TWIN_SOULS
+    from p2pdice.souls import TwinSoul as TwinSoul
+    from p2pdice.souls import twin_soul as twin_soul
+    from p2pdice.stakes import NEWCOMER_COINS as NEWCOMER_COINS
+    from p2pdice.stakes import NEWCOMER_TICKETS as NEWCOMER_TICKETS
+    from p2pdice.stakes import Settlement as Settlement
+    from p2pdice.stakes import check_wager as check_wager
+    from p2pdice.stakes import newcomer_wager as newcomer_wager
+    from p2pdice.stakes import settlement as settlement
+    from p2pdice.state import Challenge as Challenge
+    from p2pdice.state import Exit as Exit
+    from p2pdice.state import Expect as Expect
+    from p2pdice.state import Expectation as Expectation
+    from p2pdice.state import StandingBid as StandingBid
+    from p2pdice.state import State as State
+    from p2pdice.state import plain as plain
+    from p2pdice.views import View as View
+    from p2pdice.views import state_json as state_json
+    from p2pdice.views import view as view
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME and name[:1].isupper():
+    try:
+        return load(__name__, name)
+    except AttributeError:
         from p2pdice.powers import EVENTS
 
         if name in EVENTS:
             return EVENTS[name]
-    return load(__name__, _HOME, name)
+        raise
+
+
+def __dir__() -> list[str]:
+    return names(__name__)

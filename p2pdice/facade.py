@@ -1,25 +1,40 @@
-"""Names of a package that are loaded when they are first used (PEP 562), so that a program pays only for those."""
+"""Names of a package that are loaded when they are first used (PEP 562), so that a program pays only for those.
 
-from collections.abc import Mapping
+A package lists its names once: in imports for type checkers, ``from package.module import Name as Name``. They are read
+from there, so the source must be at hand, as it is in every wheel.
+"""
+
+import re
+from functools import cache
 from importlib import import_module
 
-
-def homes(modules: Mapping[str, str]) -> dict[str, str]:
-    """Return the module of each name.
-
-    :param modules: modules below the package, each with its names, separated by spaces.
-    """
-    return {name: module for module, names in modules.items() for name in names.split()}
+_IMPORT = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
-def load(package: str, home: Mapping[str, str], name: str) -> object:
+@cache
+def _homes(package: str) -> dict[str, str]:
+    """Return the module of each name of a package."""
+    found = import_module(package).__spec__
+    assert found is not None
+    assert found.loader is not None
+    source: str = found.loader.get_source(package)  # type: ignore[attr-defined]  # every loader of source has it
+    return {name: module for module, name in _IMPORT.findall(source)}
+
+
+def names(package: str) -> list[str]:
+    """Return the names of a package."""
+    return sorted(_homes(package))
+
+
+def load(package: str, name: str) -> object:
     """Return what a package gives under a name, and put it there, so that the next use does not come here.
 
-    :param home: from :func:`homes`.
     :raises AttributeError: if it is none of its names.
     """
-    if name not in home:
+    if name == "__all__":
+        return names(package)
+    if name not in _homes(package):
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{package}.{home[name]}"), name)
+    value: object = getattr(import_module(_homes(package)[name]), name)
     setattr(import_module(package), name, value)
     return value

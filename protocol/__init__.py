@@ -12,193 +12,97 @@ are public:
 
 from typing import TYPE_CHECKING
 
-from p2pdice.facade import homes, load
+from p2pdice.facade import load, names
 
 if TYPE_CHECKING:
-    from protocol.consensus.position import Stage
-    from protocol.consensus.verifier import Judgement, Verdict, examine, verify
-    from protocol.crypto.fingerprint_words import fingerprint_words, parse_words
-    from protocol.crypto.keys import (
-        IDENTITY_FILE,
-        Identity,
-        KeyFileError,
-        WrongPassphraseError,
-        fingerprint,
-        is_protected,
-        parse_fingerprint,
-        read_private,
-        replace_key_file,
-        rewrite_key_file,
-    )
-    from protocol.crypto.short_code import looks_like_a_code
-    from protocol.errors import (
-        BEGIN,
-        LOOK_ON,
-        ErrorCode,
-        LocalError,
-        NodeError,
-        Parts,
-        PeerError,
-        ProtocolError,
-        RefuseCode,
-    )
-    from protocol.match.lobby import TableSettings
-    from protocol.match.match import Match
-    from protocol.match.progress import Clock, Progress
-    from protocol.match.replay import ClosedStep, Replay
-    from protocol.match.timeouts import Party
-    from protocol.net.addresses import Address, format_address, parse_address
-    from protocol.net.advertisement import LOBBY, PLAYING, Advertisement
-    from protocol.net.loop import loop_factory
-    from protocol.net.mdns import Discovery, DiscoveryUnavailable
-    from protocol.net.sightings import Sighting
-    from protocol.net.survey import Heard, Interface, addresses_in, check_port, interfaces, listen_around, reach
-    from protocol.node.locator import called
-    from protocol.node.node import Node
-    from protocol.storage.home import (
-        SETTINGS_FILE,
-        Home,
-        close_to_others,
-        default_home,
-        home_of,
-        open_without_waiting,
-        private_opener,
-        write_whole,
-    )
-    from protocol.storage.people import Doubt, Person
-    from protocol.storage.store import HomeInUseError, Store, StoredMatch, StoreError, hold
-    from protocol.version import PROTOCOL_VERSION
-    from protocol.wire.genesis import Genesis, MalformedGenesisError, Patience, parse_genesis, version_of
-    from protocol.wire.nicknames import (
-        BOT_MARKS,
-        NicknameError,
-        alike,
-        check_nickname,
-        is_marked_as_bot,
-        is_unseen,
-        outline,
-    )
-    from protocol.wire.rulesets import ruleset_hash, ruleset_label
-
-_HOME = homes(
-    {
-        "crypto.fingerprint_words": "fingerprint_words parse_words",
-        "crypto.keys": "IDENTITY_FILE Identity KeyFileError WrongPassphraseError fingerprint is_protected"
-        " parse_fingerprint read_private replace_key_file rewrite_key_file",
-        "crypto.short_code": "looks_like_a_code",
-        "errors": "BEGIN LOOK_ON ErrorCode LocalError NodeError Parts PeerError ProtocolError RefuseCode",
-        "match.lobby": "TableSettings",
-        "match.match": "Match",
-        "consensus.position": "Stage",
-        "match.progress": "Clock Progress",
-        "match.replay": "ClosedStep Replay",
-        "match.timeouts": "Party",
-        "consensus.verifier": "Judgement Verdict examine verify",
-        "net.addresses": "Address format_address parse_address",
-        "net.advertisement": "LOBBY PLAYING Advertisement",
-        "net.loop": "loop_factory",
-        "net.mdns": "Discovery DiscoveryUnavailable",
-        "net.sightings": "Sighting",
-        "net.survey": "Heard Interface addresses_in check_port interfaces listen_around reach",
-        "node.locator": "called",
-        "node.node": "Node",
-        "storage.home": "SETTINGS_FILE Home close_to_others default_home home_of open_without_waiting private_opener"
-        " write_whole",
-        "storage.people": "Doubt Person",
-        "storage.store": "HomeInUseError Store StoreError StoredMatch hold",
-        "version": "PROTOCOL_VERSION",
-        "wire.genesis": "Genesis MalformedGenesisError Patience parse_genesis version_of",
-        "wire.nicknames": "BOT_MARKS NicknameError alike check_nickname is_marked_as_bot is_unseen outline",
-        "wire.rulesets": "ruleset_hash ruleset_label",
-    }
-)
-
-__all__ = [
-    "BEGIN",
-    "BOT_MARKS",
-    "IDENTITY_FILE",
-    "LOBBY",
-    "LOOK_ON",
-    "PLAYING",
-    "PROTOCOL_VERSION",
-    "SETTINGS_FILE",
-    "Address",
-    "Advertisement",
-    "Clock",
-    "ClosedStep",
-    "Discovery",
-    "DiscoveryUnavailable",
-    "Doubt",
-    "ErrorCode",
-    "Genesis",
-    "Heard",
-    "Home",
-    "HomeInUseError",
-    "Identity",
-    "Interface",
-    "Judgement",
-    "KeyFileError",
-    "LocalError",
-    "MalformedGenesisError",
-    "Match",
-    "NicknameError",
-    "Node",
-    "NodeError",
-    "Parts",
-    "Party",
-    "Patience",
-    "PeerError",
-    "Person",
-    "Progress",
-    "ProtocolError",
-    "RefuseCode",
-    "Replay",
-    "Sighting",
-    "Stage",
-    "Store",
-    "StoreError",
-    "StoredMatch",
-    "TableSettings",
-    "Verdict",
-    "WrongPassphraseError",
-    "addresses_in",
-    "alike",
-    "called",
-    "check_nickname",
-    "check_port",
-    "close_to_others",
-    "default_home",
-    "examine",
-    "fingerprint",
-    "fingerprint_words",
-    "format_address",
-    "hold",
-    "home_of",
-    "interfaces",
-    "is_marked_as_bot",
-    "is_protected",
-    "is_unseen",
-    "listen_around",
-    "looks_like_a_code",
-    "loop_factory",
-    "open_without_waiting",
-    "outline",
-    "parse_address",
-    "parse_fingerprint",
-    "parse_genesis",
-    "parse_words",
-    "private_opener",
-    "reach",
-    "read_private",
-    "replace_key_file",
-    "rewrite_key_file",
-    "ruleset_hash",
-    "ruleset_label",
-    "verify",
-    "version_of",
-    "write_whole",
-]
+    from protocol.consensus.position import Stage as Stage
+    from protocol.consensus.verifier import Judgement as Judgement
+    from protocol.consensus.verifier import Verdict as Verdict
+    from protocol.consensus.verifier import examine as examine
+    from protocol.consensus.verifier import verify as verify
+    from protocol.crypto.fingerprint_words import fingerprint_words as fingerprint_words
+    from protocol.crypto.fingerprint_words import parse_words as parse_words
+    from protocol.crypto.keys import IDENTITY_FILE as IDENTITY_FILE
+    from protocol.crypto.keys import Identity as Identity
+    from protocol.crypto.keys import KeyFileError as KeyFileError
+    from protocol.crypto.keys import WrongPassphraseError as WrongPassphraseError
+    from protocol.crypto.keys import fingerprint as fingerprint
+    from protocol.crypto.keys import is_protected as is_protected
+    from protocol.crypto.keys import parse_fingerprint as parse_fingerprint
+    from protocol.crypto.keys import read_private as read_private
+    from protocol.crypto.keys import replace_key_file as replace_key_file
+    from protocol.crypto.keys import rewrite_key_file as rewrite_key_file
+    from protocol.crypto.short_code import looks_like_a_code as looks_like_a_code
+    from protocol.errors import BEGIN as BEGIN
+    from protocol.errors import LOOK_ON as LOOK_ON
+    from protocol.errors import ErrorCode as ErrorCode
+    from protocol.errors import LocalError as LocalError
+    from protocol.errors import NodeError as NodeError
+    from protocol.errors import Parts as Parts
+    from protocol.errors import PeerError as PeerError
+    from protocol.errors import ProtocolError as ProtocolError
+    from protocol.errors import RefuseCode as RefuseCode
+    from protocol.match.lobby import TableSettings as TableSettings
+    from protocol.match.match import Match as Match
+    from protocol.match.progress import Clock as Clock
+    from protocol.match.progress import Progress as Progress
+    from protocol.match.replay import ClosedStep as ClosedStep
+    from protocol.match.replay import Replay as Replay
+    from protocol.match.timeouts import Party as Party
+    from protocol.net.addresses import Address as Address
+    from protocol.net.addresses import format_address as format_address
+    from protocol.net.addresses import parse_address as parse_address
+    from protocol.net.advertisement import LOBBY as LOBBY
+    from protocol.net.advertisement import PLAYING as PLAYING
+    from protocol.net.advertisement import Advertisement as Advertisement
+    from protocol.net.loop import loop_factory as loop_factory
+    from protocol.net.mdns import Discovery as Discovery
+    from protocol.net.mdns import DiscoveryUnavailable as DiscoveryUnavailable
+    from protocol.net.sightings import Sighting as Sighting
+    from protocol.net.survey import Heard as Heard
+    from protocol.net.survey import Interface as Interface
+    from protocol.net.survey import addresses_in as addresses_in
+    from protocol.net.survey import check_port as check_port
+    from protocol.net.survey import interfaces as interfaces
+    from protocol.net.survey import listen_around as listen_around
+    from protocol.net.survey import reach as reach
+    from protocol.node.locator import called as called
+    from protocol.node.node import Node as Node
+    from protocol.storage.home import SETTINGS_FILE as SETTINGS_FILE
+    from protocol.storage.home import Home as Home
+    from protocol.storage.home import close_to_others as close_to_others
+    from protocol.storage.home import default_home as default_home
+    from protocol.storage.home import home_of as home_of
+    from protocol.storage.home import open_without_waiting as open_without_waiting
+    from protocol.storage.home import private_opener as private_opener
+    from protocol.storage.home import write_whole as write_whole
+    from protocol.storage.people import Doubt as Doubt
+    from protocol.storage.people import Person as Person
+    from protocol.storage.store import HomeInUseError as HomeInUseError
+    from protocol.storage.store import Store as Store
+    from protocol.storage.store import StoredMatch as StoredMatch
+    from protocol.storage.store import StoreError as StoreError
+    from protocol.storage.store import hold as hold
+    from protocol.version import PROTOCOL_VERSION as PROTOCOL_VERSION
+    from protocol.wire.genesis import Genesis as Genesis
+    from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
+    from protocol.wire.genesis import Patience as Patience
+    from protocol.wire.genesis import parse_genesis as parse_genesis
+    from protocol.wire.genesis import version_of as version_of
+    from protocol.wire.nicknames import BOT_MARKS as BOT_MARKS
+    from protocol.wire.nicknames import NicknameError as NicknameError
+    from protocol.wire.nicknames import alike as alike
+    from protocol.wire.nicknames import check_nickname as check_nickname
+    from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
+    from protocol.wire.nicknames import is_unseen as is_unseen
+    from protocol.wire.nicknames import outline as outline
+    from protocol.wire.rulesets import ruleset_hash as ruleset_hash
+    from protocol.wire.rulesets import ruleset_label as ruleset_label
 
 
 def __getattr__(name: str) -> object:
-    return load(__name__, _HOME, name)
+    return load(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return names(__name__)
