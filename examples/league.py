@@ -4,6 +4,7 @@ python3 league.py --seats 4 --bots 1 --matches 20
 """
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ night = subprocess.Popen(
     stdout=subprocess.PIPE,
     text=True,
 )
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for p2pdice, which ends the night after the match
 for line in night.stdout or ():
     event = json.loads(line)
     if event["type"] in TOLD:
@@ -33,5 +35,7 @@ for line in night.stdout or ():
                 entry["name"] = player["name"]
                 entry["matches"] += 1
                 entry["wins"] += place == 0
-        SEASON.write_text(json.dumps(season, indent=2))
+        whole = SEASON.with_suffix(".new")  # so that no crash leaves half a table
+        whole.write_text(json.dumps(season, indent=2))
+        whole.replace(SEASON)
 sys.exit(night.wait())

@@ -85,10 +85,10 @@ class Evening:
             self._played += 1
         else:
             return
-        show(Notice("The host opens the table no more"), Seating())
+        show(Notice("The host is not opening the table again"), Seating())
 
     def _is_end(self, event: NodeEvent) -> bool:
-        """Tell whether this event after a match means that the host opens the table no more."""
+        """Tell whether this event after a match means that the host is not opening the table again."""
         match event:
             case PeerLost(left_on_purpose=True):
                 self._gone.add(event.player.fingerprint)

@@ -61,7 +61,13 @@ class League:
         self._node: Node
         self._bot: Bot
         self._lull: Lull
+        self._has_enough = False
         self._beginning: asyncio.TimerHandle | None = None
+        """The end of the time in which more players can come."""
+        self._is_due = False
+        """Whether that time is over, and a match begins as soon as enough are there."""
+        self._forgetting: asyncio.TimerHandle | None = None
+        """The end of the time in which a player who has left can come back to the same wait."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:
@@ -105,12 +111,12 @@ class League:
 
     async def _play(self) -> Ending:
         for _ in range(self._terms.matches):
+            if self._is_last:
+                return Ending.INTERRUPTED
             try:
                 await self._play_one()
             except TooLongError:
                 return Ending.TOO_FEW
-            if self._is_last:
-                return Ending.INTERRUPTED
         return Ending.DONE
 
     async def _play_one(self) -> None:
@@ -127,24 +133,39 @@ class League:
         self._lull.take(event)
         match event:
             case LobbyChanged():
-                has_enough = len(event.players) >= self._terms.least
-                self._lull.note(is_lull=not has_enough)
-                if not has_enough:
-                    self._wait_no_longer()
-                elif self._beginning is None:  # who comes and goes without end holds nobody up
-                    self._beginning = asyncio.get_running_loop().call_later(self._terms.wait, self._begin)
+                self._has_enough = len(event.players) >= self._terms.least
+                self._lull.note(is_lull=not self._has_enough)
+                self._wait()
             case MatchFormed():
                 self._wait_no_longer()
 
+    def _wait(self) -> None:
+        """Wait for more players if there are enough. A guest who keeps coming and going holds nobody up."""
+        call_later = asyncio.get_running_loop().call_later
+        if self._has_enough:
+            if self._forgetting is not None:
+                self._forgetting.cancel()
+                self._forgetting = None
+            if self._is_due:
+                self._begin()
+            elif self._beginning is None:
+                self._beginning = call_later(self._terms.wait, self._begin)
+        elif self._forgetting is None:
+            self._forgetting = call_later(self._terms.wait, self._wait_no_longer)
+
     def _begin(self) -> None:
         self._beginning = None
-        with suppress(NodeError):  # it has begun by itself, or somebody has just left
-            self._node.start_match()
+        self._is_due = True
+        if self._has_enough:
+            with suppress(NodeError):  # it has begun by itself, or somebody has just left
+                self._node.start_match()
 
     def _wait_no_longer(self) -> None:
-        if self._beginning is not None:
-            self._beginning.cancel()
-            self._beginning = None
+        for timer in (self._beginning, self._forgetting):
+            if timer is not None:
+                timer.cancel()
+        self._beginning = self._forgetting = None
+        self._is_due = False
 
     def _end_soon(self) -> bool:
         """Make this match the last one; tell whether to leave at once: if none is played, or this was asked before."""

@@ -35,7 +35,7 @@ class Ending(StrEnum):
     @property
     def exit_code(self) -> ExitCode:
         """The exit code of the command. An interrupted or failed one ends by an exception."""
-        return {Ending.TOO_FEW: ExitCode.TOO_FEW, Ending.INTERRUPTED: ExitCode.INTERRUPTED}.get(self, ExitCode.DONE)
+        return _EXIT_CODES[self]
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class LeagueReport:
         :param left: id of the last match; empty if none was formed since the table was opened.
         """
         unfinished = self._saved(left) if left else None
-        sentence = f"{_ENDINGS[ending]} after {self._played}."
+        sentence = f"{_ENDINGS[ending].format(self._played)}."
         if unfinished is not None:
             sentence += f" The last match is unfinished. Its transcript so far is {shown_path(unfinished)}"
         path = str(unfinished) if unfinished is not None else None
@@ -189,11 +189,17 @@ class LeagueReport:
         self.pass_on({"type": what, "sentence": sentence, **data})
 
 
+_EXIT_CODES: Final = {
+    Ending.DONE: ExitCode.DONE,
+    Ending.TOO_FEW: ExitCode.TOO_FEW,
+    Ending.INTERRUPTED: ExitCode.INTERRUPTED,
+    Ending.FAILED: ExitCode.FAILURE,
+}
 _ENDINGS: Final = {
-    Ending.DONE: "The night is over",
-    Ending.TOO_FEW: "The night is over, as too few players are here,",
-    Ending.INTERRUPTED: "The night was interrupted",
-    Ending.FAILED: "The night has failed",
+    Ending.DONE: "The night is over after {}",
+    Ending.TOO_FEW: "The night ended after {}: too few players were there",
+    Ending.INTERRUPTED: "The night was interrupted after {}",
+    Ending.FAILED: "The night broke off after {}",
 }
 
 

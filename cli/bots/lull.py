@@ -1,4 +1,4 @@
-"""The time in which nothing is played at a table, and its end: a bot must not wait for people without end."""
+"""The time in which nothing is played at a table, and its end: a bot must not wait for people forever."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from protocol.events import (
     Continued,
+    Happened,
     MatchFormed,
     MatchResult,
     MatchStarted,
@@ -26,17 +27,22 @@ class TooLongError(Exception):
 class Lull:
     """A limit to the time in which nothing is played, whether between matches or because a match is suspended.
 
-    An asynchronous context manager. The first lull begins with the block, and :class:`TooLongError` ends it.
+    An asynchronous context manager. The first lull begins with the block, and :class:`TooLongError` ends it. Lulls
+    without any play between them are one, with pauses: people who keep coming and going do not make it longer.
 
     :param seconds: how long a lull may last.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._left = seconds
+        """How long this lull, or the next one, may last from its beginning or its last pause on."""
+        self._since = 0.0
         self._limit = asyncio.timeout(seconds)
         self._is_lull = True
 
     async def __aenter__(self) -> Self:
+        self._since = asyncio.get_running_loop().time()
         await self._limit.__aenter__()
         return self
 
@@ -51,13 +57,21 @@ class Lull:
     def take(self, event: NodeEvent) -> None:
         """Note an event of the node."""
         match event:
+            case Happened():
+                self._left = self._seconds
             case MatchFormed() | MatchStarted() | Continued():
                 self.note(is_lull=False)
             case MatchResult() | Suspended():
                 self.note(is_lull=True)
 
     def note(self, *, is_lull: bool) -> None:
-        """Note whether there is a lull now. One that goes on does not begin anew."""
+        """Note whether there is a lull now."""
         if is_lull != self._is_lull and not self._limit.expired():
+            now = asyncio.get_running_loop().time()
             self._is_lull = is_lull
-            self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds if is_lull else None)
+            if is_lull:
+                self._since = now
+                self._limit.reschedule(now + self._left)
+            else:
+                self._left -= now - self._since
+                self._limit.reschedule(None)

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 
 from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname
-from cli.commands.giving_up import GiveUpOption
 from cli.commands.nickname import NameOption, nickname
+from cli.commands.unattended import GiveUpOption, MatchesOption
 from cli.exits import ExitCode
 from cli.front import application
 from cli.levels import LevelsOption
@@ -79,17 +79,7 @@ def play(
     pledge: PledgeOption = Pledge.REDEEMED,
     interface: InterfaceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
-    matches: Annotated[
-        int | None,
-        typer.Option(
-            "--matches",
-            min=1,
-            max=10_000,
-            metavar="N",
-            show_default=False,
-            help="Play this many matches, if the host opens the table again (default: 1).",
-        ),
-    ] = None,
+    matches: MatchesOption = None,
     give_up: GiveUpOption = None,
 ) -> None:
     """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.

@@ -15,8 +15,8 @@ from cli.bots.crew import Crew, Recruit, hired
 from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname, house_names
 from cli.bots.programs import ProgramError, split_command
-from cli.commands.giving_up import GiveUpOption
 from cli.commands.nickname import NameOption, nickname
+from cli.commands.unattended import GiveUpOption, MatchesOption
 from cli.commands.waiting import waiting
 from cli.front import application
 from cli.levels import Level, LevelsOption, dealt, shown
@@ -91,17 +91,7 @@ def host(
     bell: BellOption = None,
     qr: Annotated[bool, typer.Option("--qr", help="Also show the long join line as a QR code, for a camera.")] = False,
     no_play: Annotated[bool, typer.Option("--no-play", help="Leave the table to bots and guests.")] = False,
-    matches: Annotated[
-        int | None,
-        typer.Option(
-            "--matches",
-            min=1,
-            max=10_000,
-            metavar="N",
-            show_default=False,
-            help="With --no-play: play this many matches (default: 1).",
-        ),
-    ] = None,
+    matches: MatchesOption = None,
     at_least: Annotated[
         int | None,
         typer.Option(

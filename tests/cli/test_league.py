@@ -23,16 +23,17 @@ from cli.bots.crew import Recruit
 from cli.bots.evening import Evening
 from cli.bots.league import WAIT, League, Terms
 from cli.bots.league_report import Ending, LeagueReport, Scores
-from cli.bots.lull import GIVE_UP, Lull
+from cli.bots.lull import GIVE_UP, Lull, TooLongError
 from cli.exits import ExitCode, Failure
 from cli.table.play import run
 from cli.text.event_json import NAMES, NIGHT_OVER, OF_BOTS, STANDINGS
 from cli.text.seating import Seating
-from p2pdice import PRESETS
+from p2pdice import PRESETS, PlayerOut, new_match
 from p2pdice.players import OddsPlayer
 from protocol import Home, Identity, Node, TableSettings, verify
 from protocol.events import (
     DiceRolled,
+    Happened,
     LobbyChanged,
     MatchResult,
     MatchStarted,
@@ -164,7 +165,7 @@ async def test_guests_play_match_after_match_and_go_when_the_host_does(tmp_path:
         assert [event.transcript.read_bytes() for event in guest.told(MatchResult)] == [
             path.read_bytes() for path in paths
         ]
-        assert guest.events[-1] == Notice("The host opens the table no more")
+        assert guest.events[-1] == Notice("The host is not opening the table again")
 
 
 async def test_who_comes_late_watches_and_sits_down_for_the_next_match(tmp_path: Path, people: Company) -> None:
@@ -231,6 +232,42 @@ async def test_who_comes_and_goes_without_end_does_not_hold_up_the_others(tmp_pa
             await asyncio.sleep(0.01)
 
 
+async def test_a_guest_who_leaves_and_comes_back_does_not_begin_the_wait_anew(tmp_path: Path) -> None:
+    begun: list[bool] = []
+    hal, ben = PlayerInfo("Hal", "Hal"), PlayerInfo("Ben", "Ben")
+    own = Recruit("Hal (bot)", Identity.generate())
+    league = League(replace(TABLE, seats=4), [own], TERMS._replace(wait=0.2), Report(tmp_path, 1))
+    league._node = cast("Node", SimpleNamespace(start_match=lambda: begun.append(league._has_enough)))
+    async with asyncio.timeout(PATIENCE), Lull(PATIENCE) as league._lull:
+        while not begun:
+            for players in ((hal, ben), (hal,)):
+                league._take(LobbyChanged(players, 4), Seating())
+            await asyncio.sleep(0.01)
+    assert begun == [True]
+
+
+async def test_people_who_keep_coming_and_going_do_not_make_a_lull_longer() -> None:
+    async def come_and_go() -> None:
+        async with asyncio.timeout(PATIENCE), Lull(0.2) as lull:
+            while True:
+                lull.note(is_lull=False)
+                lull.note(is_lull=True)
+                await asyncio.sleep(0.01)
+
+    with pytest.raises(TooLongError):
+        await come_and_go()
+
+
+async def test_play_ends_a_lull_and_a_pause_does_not() -> None:
+    state = new_match(PRESETS["classic"], 2)
+    async with Lull(PATIENCE) as lull:
+        lull._since -= PATIENCE / 2
+        lull.note(is_lull=False)
+        assert lull._left < PATIENCE
+        lull.take(Happened(PlayerOut(0, "lost"), state))
+        assert lull._left == PATIENCE
+
+
 async def test_a_match_that_waits_for_too_long_is_left_and_its_transcript_saved(
     tmp_path: Path, people: Company
 ) -> None:
@@ -238,7 +275,7 @@ async def test_a_match_that_waits_for_too_long_is_left_and_its_transcript_saved(
     (ben,) = await people.join(await night.line(), "Ben")
     ben.hold()
     await night.until(MatchStarted)
-    night.league._lull._seconds = 0.2  # only now: nobody knows how long it takes to sit down
+    night.league._lull._seconds = night.league._lull._left = 0.2  # only now: nobody knows how long it takes to sit down
     await ben.leave()
     over = await night.end()
     assert (over["ending"], over["matches"]) == ("too-few", 0)
@@ -251,7 +288,7 @@ async def test_a_guest_leaves_a_match_that_waits_for_too_long(tmp_path: Path, pe
     host.hold()
     guest = Guest(tmp_path, "Ben", opened.join_line, 2)
     await guest.until(MatchStarted)
-    guest.evening._lull._seconds = 0.2
+    guest.evening._lull._seconds = guest.evening._lull._left = 0.2
     await host.leave()
     with pytest.raises(Failure) as caught:
         await guest.playing
