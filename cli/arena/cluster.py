@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cli.arena.pool import Executors
+from cli.arena.worker import close_all_programs
 from cli.exits import ExitCode, Failure
 
 if TYPE_CHECKING:
@@ -30,22 +31,25 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise Failure(
-            "A cluster needs dask.distributed.", hint="Install it with: pip install 'p2pdice[cluster]'"
+            "A cluster needs dask.distributed.",
+            hint="Install it with: pip install '.[cluster]' (in the folder of the repository)",
         ) from None
-    here = LocalCluster(threads_per_worker=1, dashboard_address=None) if address == "local" else None
-    try:
-        client = Client(here or address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise Failure(f"No Dask scheduler answers at {address}.", str(error), code=ExitCode.UNREACHABLE) from None
-    try:
+    with ExitStack() as stack:
+        here = None
+        if address == "local":
+            here = stack.enter_context(LocalCluster(threads_per_worker=1, dashboard_address=None))
+        try:
+            client = stack.enter_context(Client(here or address, timeout="10s", set_as_default=False))
+        except (OSError, ValueError) as error:
+            raise Failure(f"No Dask scheduler answers at {address}.", str(error), code=ExitCode.UNREACHABLE) from None
         threads = sum(client.nthreads().values())
         if not threads:
             raise Failure(f"The cluster at {address} has no workers.", hint=f"Start one with: dask worker {address}")
-        yield lambda: _Cluster(client), threads
-    finally:
-        client.close()
-        if here is not None:
-            here.close()
+        try:
+            yield lambda: _Cluster(client), threads
+        finally:
+            with suppress(Exception):  # a worker that does not answer ends its programs when it ends
+                client.run(close_all_programs, on_error="ignore")
 
 
 class _Cluster(Executor):

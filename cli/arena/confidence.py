@@ -1,4 +1,5 @@
-"""Confidence intervals of an average: for a number of deals that was fixed before, and for one that the results decide.
+"""Confidence intervals for a mean: one for a number of deals fixed in advance, and one that stays valid if the results
+decide when to stop.
 
 Both take numbers between 0 and 1, one for each deal: games of one deal share their dice, so they are not independent.
 """
@@ -56,6 +57,8 @@ class ConfidenceSequence:
         self._weights = 0.0
         self._weighted = 0.0
         self._spread = 0.0
+        self.interval = Interval(-inf, inf)
+        """The bounds now. They never widen: as all of them hold at once, so does what they have in common."""
 
     def add(self, scores: Iterable[float]) -> None:
         """Take the scores of further deals, in their order."""
@@ -70,11 +73,6 @@ class ConfidenceSequence:
             self._sum += score
             self._squares += (score - (0.5 + self._sum) / (count + 1)) ** 2
             self._count = count
-
-    @property
-    def interval(self) -> Interval:
-        """The bounds now."""
-        if not self._count:
-            return Interval(-inf, inf)
-        centre, radius = self._weighted / self._weights, (self._log + self._spread) / self._weights
-        return Interval(max(0.0, centre - radius), min(1.0, centre + radius))
+            centre, radius = self._weighted / self._weights, (self._log + self._spread) / self._weights
+            low, high = self.interval
+            self.interval = Interval(max(low, 0.0, centre - radius), min(high, 1.0, centre + radius))

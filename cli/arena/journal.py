@@ -17,6 +17,7 @@ from cli.arena.fixtures import table_of
 from cli.arena.game import Game
 from cli.arena.worker import Plan
 from cli.render import shown_path
+from p2pdice.version import VERSION as PROGRAM
 from protocol import HomeInUseError, hold
 
 VERSION: Final = 1
@@ -31,10 +32,16 @@ class JournalInUseError(Exception):
 
 
 def heading(plan: Plan) -> dict[str, Any]:
-    """Return the heading as JSON-able data. It leaves out the number of games, so that an arena can be made longer."""
+    """Return the heading as JSON-able data. It leaves out the number of games, so that an arena can be made longer.
+
+    House bots may play otherwise in another version, and a command means another program in another folder.
+    """
+    is_anywhere = all(entrant.kind == "house" for entrant in plan.entrants)
     return {
         "type": "arena",
         "version": VERSION,
+        "p2pdice": PROGRAM,
+        "folder": "" if is_anywhere else str(Path.cwd()),
         "bots": [entrant.text for entrant in plan.entrants],
         "tables": [
             {"rules": table.rules, "options": dict(ruleset.options()), "seats": list(table.seats)}
@@ -45,17 +52,23 @@ def heading(plan: Plan) -> dict[str, Any]:
     }
 
 
-def file_name(plan: Plan) -> str:
-    """Return the name of the file in which these games are kept if nobody names another."""
-    return f"{sha256(_line(heading(plan))).hexdigest()[:12]}.ndjson"
+def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
+    """Return the file for these games if nobody names one: the latest one of this arena, or the next.
+
+    No arena takes the place of an earlier one: a program may have changed meanwhile.
+    """
+    name = sha256(_line(heading(plan))).hexdigest()[:12]
+    latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
+    return folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
 
 
 class Journal:
     """The games that were played, on the disk.
 
-    :param is_resumed: take the games that are in the file; else it is begun anew.
+    :param is_resumed: take the games that are in the file, if there is one; else there must be none.
     :raises JournalError: if the file to be resumed is one of another arena.
     :raises JournalInUseError: if another arena writes to it.
+    :raises FileExistsError: if there is a file, and it is not resumed.
     :raises OSError: if it cannot be read or written.
     """
 
@@ -65,11 +78,12 @@ class Journal:
         begun = _line(heading(plan))
         self._held = _hold(path)
         try:
-            whole = self._read(path, begun, plan) if is_resumed and path.exists() else 0
+            is_there = is_resumed and path.exists()
+            whole = self._read(path, begun, plan) if is_there else 0
+            self._file = path.open("r+b" if is_there else "xb")
         except BaseException:
             self._held.close()
             raise
-        self._file = path.open("r+b" if whole else "wb")
         self._file.truncate(whole)
         self._file.seek(whole)
         if not whole:

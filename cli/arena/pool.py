@@ -38,6 +38,8 @@ _DEATHS: Final = 5
 _AHEAD: Final = 2
 """Batches that wait or are played, for each worker."""
 
+_ENDING: Final = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+
 Executors = Callable[[], Executor]
 
 
@@ -65,7 +67,7 @@ def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Itera
                     batch := lost.pop() if lost else tuple(islice(fixtures, size))
                 ):
                     lost.append(batch)  # until it runs: a broken executor does not take it
-                    with _deaf_to_ctrl_c():
+                    with _undisturbed():
                         running[executor.submit(_timed, plan, batch)] = batch
                     lost.pop()
                 if not running:
@@ -95,15 +97,16 @@ def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Itera
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment in which a process may be started.
+def _undisturbed() -> Iterator[None]:
+    """Hold signals that end an arena back for a moment in which a process may be started.
 
-    The process inherits that. Otherwise a Ctrl-C before it has told itself to ignore it would end it with a traceback.
+    Otherwise they could come when it is half started, or end it with a traceback before it has told itself to ignore
+    them. The process inherits that.
     """
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
@@ -143,7 +146,7 @@ def _begin_worker(ended: Connection, home: Path | None) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
     if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # it was held back while this process started
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # they were held back while this process started
     if home is not None:
         open_log(home)
     sys.stdout = sys.stderr  # what a class of players prints is no part of the standings

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openskill.models import PlackettLuceRating
 
 CONFIDENCE: Final = 0.99
-"""Of all intervals that are shown."""
+"""Of each interval that is shown, where the number of games was fixed in advance."""
 
 
 class Share(NamedTuple):
@@ -33,7 +33,7 @@ class Share(NamedTuple):
     fair: float
     """The share that it would win if all were alike: its seats by those of the table."""
     bounds: Interval
-    """Of its share in the long run, with :data:`CONFIDENCE`."""
+    """Of its share in the long run: see :attr:`Summary.confidence`."""
 
     @property
     def is_better(self) -> bool:
@@ -89,8 +89,11 @@ class Scores:
         self._points.clear()
         return True
 
-    def shares(self, table: int) -> list[Share]:
-        """Return how often each entrant of a table wins, in the order of the seats."""
+    def shares(self, table: int, decision: Decision | None) -> list[Share]:
+        """Return how often each entrant of a table wins, in the order of the seats.
+
+        :param decision: what ended the games, if their number was not fixed in advance: its bounds hold all the same.
+        """
         seats = self._tables[table].seats
         return [
             Share(
@@ -99,7 +102,7 @@ class Scores:
                 len(deals) * len(seats),
                 fmean(deals),
                 _fair(seats, entrant),
-                interval(deals, CONFIDENCE),
+                decision.bounds(table, entrant) if decision else interval(deals, CONFIDENCE),
             )
             for entrant in dict.fromkeys(seats)
             if (deals := self.deals[table, entrant])
@@ -117,15 +120,17 @@ class Decision:
     """
 
     def __init__(self, tables: Sequence[Table], error: float) -> None:
+        self.error = error
         self._tables = tables
         self._scores = Scores(tables)
-        # One of two entrants wins the games that the other does not: one answer is enough.
+        # With two entrants, each game that one does not win goes to the other, so one answer is enough.
         pairs = [
             (index, entrant)
             for index, table in enumerate(tables)
             for entrant in dict.fromkeys(table.seats[:1] if len(set(table.seats)) == 2 else table.seats)
         ]
-        self._undecided = {pair: ConfidenceSequence(error / len(pairs)) for pair in pairs}
+        self._sequences = {pair: ConfidenceSequence(error / len(pairs)) for pair in pairs}
+        self._undecided = set(pairs)
 
     def add(self, fixture: Fixture, game: Game) -> None:
         """Take the next game, in the order of the fixtures."""
@@ -134,29 +139,39 @@ class Decision:
         seats = self._tables[fixture.table].seats
         for entrant in set(seats):
             pair = fixture.table, entrant
-            if bounds := self._undecided.get(pair):
-                bounds.add(self._scores.deals[pair][-1:])
-                if bounds.interval.excludes(_fair(seats, entrant)):
-                    del self._undecided[pair]
+            if sequence := self._sequences.get(pair):
+                sequence.add(self._scores.deals[pair][-1:])
+                if sequence.interval.excludes(_fair(seats, entrant)):
+                    self._undecided.discard(pair)
 
     @property
     def is_made(self) -> bool:
         """Whether nothing is undecided."""
         return not self._undecided
 
+    def bounds(self, table: int, entrant: int) -> Interval:
+        """Return the bounds of an entrant's share. All bounds together hold with a chance of 1 - ``error``."""
+        if sequence := self._sequences.get((table, entrant)):
+            return sequence.interval
+        low, high = self._sequences[table, self._tables[table].seats[0]].interval
+        return Interval(1 - high, 1 - low)
+
 
 class Summary:
     """The results of an arena.
 
     :param played: games with their fixtures, in the order of the fixtures.
+    :param decision: what ended the games, if their number was not fixed in advance.
     """
 
-    def __init__(self, plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> None:
+    def __init__(self, plan: Plan, played: Sequence[tuple[Fixture, Game]], decision: Decision | None = None) -> None:
         self.plan = plan
+        self.confidence = 1 - decision.error if decision else CONFIDENCE
+        """With a decision the chance that all bounds hold, else that of each."""
         scores = Scores(plan.tables)
         for fixture, game in played:
             scores.add(fixture, game)
-        self.shares = [share for table in range(len(plan.tables)) for share in scores.shares(table)]
+        self.shares = [share for table in range(len(plan.tables)) for share in scores.shares(table, decision)]
         self.standings = sorted(_standings(plan, played), key=lambda standing: (-standing.rating, standing.entrant))
 
 

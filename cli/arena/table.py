@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.arena.entrants import Entrant
-from cli.arena.standings import CONFIDENCE, Share, Summary
+from cli.arena.standings import Share, Summary
 from cli.bots.names import program_name
 from cli.bots.programs import split_command
 from cli.render import columns, escape, listing
@@ -38,7 +38,7 @@ def summary_text(summary: Summary) -> str:
             _percent(share.won),
             f"{100 * share.bounds.low:.1f} to {100 * share.bounds.high:.1f}",
             _percent(share.fair),
-            _judgement(share),
+            _result(share),
         ]
         for share in summary.shares
     ]
@@ -51,10 +51,21 @@ def summary_text(summary: Summary) -> str:
     ]
     return "\n".join(
         [
-            *_markdown(("bot", "rating", "games", "won %", "fair %", "ms a move", "99 % of moves"), standings, left=1),
+            *_markdown(("bot", "rating", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1),
             "",
             *_markdown(
-                ("rules", "bot", "against", "games", "won %", f"{CONFIDENCE:.0%} sure", "fair %", ""), shares, left=3
+                (
+                    "rules",
+                    "bot",
+                    "against",
+                    "games",
+                    "won %",
+                    f"{100 * summary.confidence:g} % bounds",
+                    "fair %",
+                    "result",
+                ),
+                shares,
+                left=3,
             ),
             *(["", *faults] if faults else []),
         ]
@@ -62,7 +73,7 @@ def summary_text(summary: Summary) -> str:
 
 
 def short_names(entrants: Sequence[Entrant]) -> list[str]:
-    """Return names that leave room for the figures: a program is called by its file, if nothing else is called so."""
+    """Return names that leave room for the figures: a program is named after its file, if no other has that name."""
     files = [
         escape(program_name(split_command(entrant.text))) if entrant.kind == "program" else entrant.name
         for entrant in entrants
@@ -89,8 +100,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
                 "rating": round(each.rating, 3),
                 "uncertainty": round(each.uncertainty, 3),
                 "games": each.games,
-                "won": round(each.won, 3),
-                "fair": round(each.fair, 3),
+                "wins": round(each.won, 3),
+                "fair_wins": round(each.fair, 3),
                 "faults": each.faults,
                 "move_ms": round(each.move_ms, 3),
                 "move_ms_99": round(each.slow_ms, 3),
@@ -107,13 +118,15 @@ def summary_json(summary: Summary) -> dict[str, Any]:
                 "low": round(share.bounds.low, 5),
                 "high": round(share.bounds.high, 5),
                 "fair": round(share.fair, 5),
+                "result": _result(share),
             }
             for share in summary.shares
         ],
+        "confidence": summary.confidence,
     }
 
 
-def _judgement(share: Share) -> str:
+def _result(share: Share) -> str:
     return "better" if share.is_better else "worse" if share.is_worse else "open"
 
 

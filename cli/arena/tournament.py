@@ -34,12 +34,12 @@ def run(
     open_executor: Executors,
     workers: int,
     *,
-    error: float | None,
+    decision: Decision | None,
     told: Callable[[Progress], None],
 ) -> Played:
     """Play the games that the file does not have yet; return those that count, in the order of the fixtures.
 
-    :param error: stop as soon as everything is decided, with at most this chance of any wrong answer; None: play all.
+    :param decision: stop as soon as it is made; None: play all.
         Games that were begun by then are kept in the file and do not count, so the result depends on no clock.
     :param told: called whenever games have ended.
     """
@@ -47,7 +47,6 @@ def run(
     numbers = {fixture.number for fixture in every}
     waiting = {game.number: game for game in journal.games if game.number in numbers}
     resumed = len(waiting)
-    decision = None if error is None else Decision(plan.tables, error)
     counted: Played = []
 
     def is_over() -> bool:

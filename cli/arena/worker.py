@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Final, NamedTuple
 
@@ -21,11 +22,11 @@ from cli.bots.programs import ProgramError
 from p2pdice import Event, Move, Ruleset, View
 
 GIVEN_UP: Final = 3
-"""A program that has to be given up in this many games in a row is not started again."""
+"""A program that fails for good in this many games in a row is not started again."""
 
 
 class Plan(NamedTuple):
-    """Everything that decides what happens in the games of an arena, but for the time that programs take."""
+    """Everything that decides what happens in the games of an arena, except the time that programs take."""
 
     entrants: tuple[Entrant, ...]
     tables: tuple[Table, ...]
@@ -48,6 +49,7 @@ def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
     if worker is None or worker.plan != plan:
         close_programs()
         worker = _here.worker = _Worker(plan)
+        _workers.add(worker)
     return worker.play(batch)
 
 
@@ -55,11 +57,23 @@ def close_programs() -> None:
     """End the programs that the worker in this thread keeps."""
     worker = getattr(_here, "worker", None)
     if worker is not None:
-        worker.close()
         _here.worker = None
+        _workers.discard(worker)
+        worker.close()
+
+
+def close_all_programs() -> None:
+    """End the programs that are kept in any thread of this process, those of a game that is played when it is over.
+
+    A worker that is to play on starts them again.
+    """
+    for worker in tuple(_workers):
+        worker.end_programs()
 
 
 _here: Final = threading.local()  # on a cluster several threads may work in one process
+_workers: Final[set[_Worker]] = set()
+"""Those of all threads."""
 
 
 class _Worker:
@@ -68,16 +82,39 @@ class _Worker:
         self._runner = asyncio.Runner()
         self._programs: dict[tuple[int, int], _Program] = {}
         """By entrant and copy: a table can seat an entrant more than once."""
+        self._playing = threading.Lock()
+        self._is_ending = False
+        """Whether the programs are to be ended when the games that are played are over."""
 
     def play(self, batch: tuple[Fixture, ...]) -> list[Game]:
-        return self._runner.run(self._play(batch))
+        with self._playing:
+            try:
+                return self._runner.run(self._play(batch))
+            finally:
+                if self._is_ending:
+                    self._end_programs()
 
     def close(self) -> None:
-        async def close() -> None:
+        with self._playing:
+            self._end_programs()
+            self._runner.close()
+
+    def end_programs(self) -> None:
+        self._is_ending = True
+        if self._playing.acquire(blocking=False):
+            try:
+                with ThreadPoolExecutor(1) as thread:  # this one may run an event loop: that of a node of the cluster
+                    thread.submit(self._end_programs).result()
+            finally:
+                self._playing.release()
+
+    def _end_programs(self) -> None:
+        async def end() -> None:
             await asyncio.gather(*(program.bot.close() for program in self._programs.values()))
 
-        self._runner.run(close())
-        self._runner.close()
+        self._is_ending = False
+        self._runner.run(end())
+        self._programs.clear()
 
     async def _play(self, batch: tuple[Fixture, ...]) -> list[Game]:
         return [await self._game(fixture) for fixture in batch]
@@ -119,7 +156,7 @@ class _Worker:
 def _made(entrant: Entrant, rng: Random, move_ms: int) -> Bot:
     try:
         return entrant.seat(rng, move_ms)
-    except UnmadeError:  # it was made once before the first game: now this costs the class a game, nobody the arena
+    except UnmadeError:  # it was made once before the first game: now it loses this game, and the arena goes on
         return _Retired(entrant.name)
 
 
@@ -133,7 +170,7 @@ class _Program:
     def __init__(self, bot: Bot) -> None:
         self.bot = bot
         self.given_up = 0
-        """How many games in a row, up to the latest, it had to be given up in."""
+        """In how many games in a row, the latest included, it failed for good."""
 
 
 class _Retired:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import time
 import unicodedata
@@ -13,18 +14,21 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from math import comb, isnan
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.cores import MOST, cores
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
 from cli.render import counted, escape, sentence, shown_path
-from cli.rulesets import chosen_ruleset
-from cli.settings import Settings, wants_color
+from cli.rulesets import SetOption, chosen_ruleset
+from cli.settings import Settings
 
 if TYPE_CHECKING:
+    from cli.arena.standings import Decision
     from cli.arena.tournament import Progress
     from cli.arena.worker import Plan
 
@@ -44,9 +48,11 @@ A BOT is one of:
 \b
 Each deal is played once for every rotation of the seats, with the same dice.
 Ctrl-C ends an arena. The same command with --resume goes on with it, even
-after a crash.
+after a crash. Without --resume it begins another one, and keeps the first.
 """
 MOST_GAMES: Final = 1_000_000
+ERROR: Final = 0.01
+"""The chance that anything is decided wrongly, unless told otherwise."""
 _SLICES: Final = 10
 """How often progress is told in all, without a terminal."""
 
@@ -59,8 +65,11 @@ def arena(
     bots: Annotated[list[str], typer.Argument(metavar="BOT...", help="Two or more.", show_default=False)],
     rules: Annotated[
         list[str] | None,
-        typer.Option("--rules", metavar="R", help="Ruleset; can be repeated.", show_default="classic"),
+        typer.Option(
+            "--rules", metavar="R", help="A ruleset, or a TOML file of one; can be repeated.", show_default="classic"
+        ),
     ] = None,
+    changes: SetOption = None,
     players: Annotated[
         list[int] | None,
         typer.Option(
@@ -75,21 +84,30 @@ def arena(
     ] = 400,
     seed: Annotated[str, typer.Option("--seed", metavar="S", help="Fixes the dice and the house bots.")] = "1",
     jobs: Annotated[
-        int,
-        typer.Option("--jobs", min=1, max=256, metavar="J", help="Processes that play.", show_default="one a core"),
-    ] = os.cpu_count() or 1,
+        int | None,
+        typer.Option("--jobs", min=1, max=MOST, metavar="J", help="Processes that play.", show_default="one a core"),
+    ] = None,
     gauntlet: Annotated[
         bool, typer.Option("--gauntlet", help="Seat the first BOT alone among copies of each other one.")
     ] = False,
     until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="Stop once it is known who wins more than a fair share.")
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Stop as soon as it is known, for every bot, whether it wins more or less than its fair share.",
+        ),
     ] = False,
     error: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--error", min=1e-9, max=0.5, metavar="P", help="With --until-decided: the chance that any answer is wrong."
+            "--error",
+            min=1e-9,
+            max=0.5,
+            metavar="P",
+            show_default=False,
+            help=f"With --until-decided: the chance that any answer is wrong (default: {ERROR}).",
         ),
-    ] = 0.01,
+    ] = None,
     move_ms: Annotated[
         int, typer.Option("--move-ms", min=1, max=600_000, metavar="MS", help="Time that a program has for a move.")
     ] = 2_000,
@@ -97,7 +115,9 @@ def arena(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the games of the file.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the games of FILE, or of the last such arena.")
+    ] = False,
     cluster: Annotated[
         str,
         typer.Option(
@@ -115,13 +135,14 @@ def arena(
     """
     from cli.arena.cluster import cluster as connected
     from cli.arena.entrants import EntrantError
-    from cli.arena.journal import Journal, JournalError, JournalInUseError, file_name
+    from cli.arena.journal import Journal, JournalError, JournalInUseError, kept
     from cli.arena.pool import local
-    from cli.arena.standings import Summary
+    from cli.arena.standings import Decision, Summary
     from cli.arena.table import summary_json, summary_text
     from cli.arena.tournament import run
     from cli.bots.programs import ProgramError
     from cli.log import open_log
+    from protocol import Home
 
     if len(bots) < 2:
         raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
@@ -130,44 +151,60 @@ def arena(
             f"{shown_path(out)} is there already. Add --resume to go on with it, or name another file.",
             param_hint="--out",
         )
-    if isnan(error):
+    if error is not None and isnan(error):
         raise typer.BadParameter("it is a chance, such as 0.01.", param_hint="--error")
+    if error is not None and not until_decided:
+        raise typer.BadParameter("it needs --until-decided.", param_hint="--error")
+    if jobs is not None and cluster:
+        raise typer.BadParameter("the workers of a cluster have their own.", param_hint="--jobs")
     if any(unicodedata.category(character) == "Cs" for character in seed):
         raise typer.BadParameter("it is not text.", param_hint="--seed")
-    plan = _plan(bots, rules or ["classic"], players or [2], games, seed, move_ms, gauntlet)
+    plan = _plan(bots, rules or ["classic"], changes, players or [2], games, seed, move_ms, gauntlet)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)  # what programs print to standard error would break the bar
     _try_out(plan)
-    path = out or _kept(home, file_name(plan))
+    path = out or kept(_made(Home(home).arenas), plan, is_resumed=resume)
+    decision = Decision(plan.tables, ERROR if error is None else error) if until_decided else None
+    jobs = jobs or cores()
     with ExitStack() as stack:
+        stack.enter_context(_ended_like_ctrl_c())
         try:
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
         except JournalError as wrong:
-            raise Failure(f"{wrong}.", hint="Give the arguments that it was begun with.") from None
+            same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
+            raise Failure(f"{wrong}.", hint=f"Give the arguments that it was begun with, {same}.") from None
         except JournalInUseError as wrong:
             raise Failure(f"{wrong}.", hint="Wait for its end, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
         told = stack.enter_context(_progress(_at_most(plan)))
         try:
-            played = run(plan, journal, executors, workers, error=error if until_decided else None, told=told)
+            played = run(plan, journal, executors, workers, decision=decision, told=told)
         except (EntrantError, ProgramError) as wrong:
             raise Failure(sentence(escape(str(wrong)))) from None
         except KeyboardInterrupt:
             complain(f"The games so far are in {shown_path(path)}. The same command with --resume plays the others.")
             raise
-    summary = Summary(plan, played)
+    summary = Summary(plan, played, decision)
     if as_json:
-        print(json.dumps(summary_json(summary) | {"seed": seed, "file": str(path)}))
+        decided = decision.is_made if decision else None
+        print(json.dumps(summary_json(summary) | {"decided": decided, "seed": seed, "file": str(path)}))
         return
     print(summary_text(summary))
     print()
-    if until_decided:
-        say(_decision(plan, len(played), error))
+    if decision:
+        say(_told(decision, len(played)))
     say(f"The games are in {shown_path(path)}.")
 
 
 def _plan(
-    texts: list[str], rules: list[str], players: list[int], games: int, seed: str, move_ms: int, is_gauntlet: bool
+    texts: list[str],
+    rules: list[str],
+    changes: list[str] | None,
+    players: list[int],
+    games: int,
+    seed: str,
+    move_ms: int,
+    is_gauntlet: bool,
 ) -> Plan:
     from cli.arena.entrants import named
     from cli.arena.fixtures import gauntlet, round_robin
@@ -178,8 +215,28 @@ def _plan(
     if (of := len(names) * pairings * games) > MOST_GAMES:
         raise typer.BadParameter(f"{of:,} games at all tables are too many: {MOST_GAMES:,} are the most.")
     tables = (gauntlet if is_gauntlet else round_robin)(len(texts), names, sizes)
-    rulesets = {name: chosen_ruleset(name, None) for name in names}
+    rulesets = {name: chosen_ruleset(name, changes) for name in names}
     return Plan(named(texts), tables, tuple(rulesets[table.rules] for table in tables), games, seed, move_ms)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let the other signals that ask a process to end do what Ctrl-C does: nothing is left behind then."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once is enough
+        raise KeyboardInterrupt
+
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+            before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _try_out(plan: Plan) -> None:
@@ -188,7 +245,7 @@ def _try_out(plan: Plan) -> None:
     from cli.bots.program_reporter import introduced
     from cli.bots.programs import ProgramError, split_command
 
-    for entrant in dict.fromkeys(plan.entrants):
+    for entrant in {each.text: each for each in plan.entrants}.values():
         try:
             if entrant.kind == "program":
                 asyncio.run(introduced(split_command(entrant.text), plan.rulesets[0]))
@@ -199,12 +256,9 @@ def _try_out(plan: Plan) -> None:
             raise Failure(sentence(escape(str(error))), code=ExitCode.USAGE) from None
 
 
-def _kept(home: Path, name: str) -> Path:
-    from protocol import Home
-
-    folder = Home(home).arenas
+def _made(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / name
+    return folder
 
 
 def _at_most(plan: Plan) -> int:
@@ -212,19 +266,19 @@ def _at_most(plan: Plan) -> int:
     return sum(-(-plan.games // len(table.seats)) * len(table.seats) for table in plan.tables)
 
 
-def _decision(plan: Plan, games: int, error: float) -> str:
-    if games == _at_most(plan):
+def _told(decision: Decision, games: int) -> str:
+    if not decision.is_made:
         return f"{counted(games, 'game')} did not decide everything. More --games may, with --resume."
     return (
         f"Decided after {counted(games, 'game')}. The chance that any bot is called better or worse by mistake "
-        f"is at most {error:.2%}."
+        f"is at most {decision.error:.2%}."
     )
 
 
 @contextmanager
 def _progress(games: int) -> Iterator[Callable[[Progress], None]]:
     """Show how many games are played and the time that is left: a bar at a terminal, else a line now and then."""
-    if wants_color(sys.stderr):
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _bar(games) as told:
             yield told
         return

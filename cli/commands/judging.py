@@ -10,14 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from cli.cores import cores
+
 if TYPE_CHECKING:
     from protocol import Verdict
 
 SHARE: Final = 1024 * 1024
 """Bytes that are worth another process: to start one takes as long as to judge a few hundred thousand."""
-
-MOST: Final = 61
-"""Processes that Windows can wait for at once."""
 
 Result = TypeVar("Result")
 
@@ -48,7 +47,7 @@ def on_all_cores(work: Callable[[Path], Result], paths: Sequence[Path]) -> Itera
     :param work: a function of a module, as other processes import it.
     :return: takes the place of ``work`` for them: it waits for the result, or raises what ``work`` raised.
     """
-    processes = min(len(paths), os.cpu_count() or 1, _size(paths) // SHARE, MOST)
+    processes = min(len(paths), cores(), _size(paths) // SHARE)
     if processes < 2:
         yield work
         return

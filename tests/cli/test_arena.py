@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -27,12 +28,12 @@ from cli.arena.confidence import ConfidenceSequence, interval
 from cli.arena.entrants import named
 from cli.arena.fixtures import Fixture, Table, fixtures, gauntlet, round_robin, seated, table_of
 from cli.arena.game import Game
-from cli.arena.journal import Journal, JournalError, JournalInUseError
+from cli.arena.journal import Journal, JournalError, JournalInUseError, kept
 from cli.arena.pool import local, play_all
 from cli.arena.standings import Decision, Summary
-from cli.arena.table import short_names
+from cli.arena.table import short_names, summary_text
 from cli.arena.tournament import run
-from cli.arena.worker import GIVEN_UP, Plan, close_programs, play_games
+from cli.arena.worker import GIVEN_UP, Plan, close_all_programs, close_programs, play_games
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from p2pdice import PRESETS
@@ -272,6 +273,24 @@ class TestStandings:
 
         assert deals(1) < deals(50)
 
+    @pytest.mark.parametrize("seats", [(0, 1), (0, 1, 1), (0, 1, 2)])
+    @pytest.mark.parametrize("deals", [2, 40])
+    def test_the_table_says_what_was_decided(self, seats: tuple[int, ...], deals: int) -> None:
+        table, size = Table("classic", seats), len(seats)
+        arena = Plan(named(["odds", "press", "random"][: max(seats) + 1]), (table,), (), deals * size, "1", 1)
+        decision, results = Decision((table,), 0.3), []
+        for fixture in fixtures(arena.tables, arena.games):
+            first = seated(table, fixture.rotation).index(0)  # entrant 0 wins, so that soon this is sure
+            places = ((first,), *((seat,) for seat in range(size) if seat != first))
+            results.append((fixture, Game(fixture.number, "classic", 0, places, ({},) * size, ((1.0,),) * size, ())))
+            decision.add(*results[-1])
+        summary = Summary(arena, results, decision)
+        judged = [share.is_better or share.is_worse for share in summary.shares]
+        assert all(judged) == decision.is_made == (deals == 40)
+        assert summary.confidence == 0.7
+        assert "70 % bounds" in summary_text(summary)
+        assert summary.shares[0].bounds != Summary(arena, results).shares[0].bounds
+
 
 class TestRun:
     """An arena stops when everything is decided, and a game is on the disk before the next one."""
@@ -279,8 +298,10 @@ class TestRun:
     def test_it_stops_as_soon_as_everything_is_decided(self, tmp_path: Path) -> None:
         arena = plan("odds", "tests.cli.arena_players:Raises", games=4_000)
         with Journal(tmp_path / "games", arena, is_resumed=False) as journal:
-            counted = run(arena, journal, lambda: ThreadPool(1), 1, error=0.01, told=lambda now: None)
+            decision = Decision(arena.tables, 0.01)
+            counted = run(arena, journal, lambda: ThreadPool(1), 1, decision=decision, told=lambda now: None)
         assert 2 < len(counted) < 400
+        assert decision.is_made
 
     def test_a_game_is_on_the_disk_when_it_is_added(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=2)
@@ -298,11 +319,13 @@ class TestCommand:
             (["odds"] * 40 + ["--players", "10"], "games at all tables are too many"),
             (["odds", "press", "--games", "1000000", "--players", "2", "--players", "3"], "too many"),
             (["odds", "press", "--error", "nan"], "it is a chance"),
+            (["odds", "press", "--error", "0.1"], "it needs --until-decided"),
+            (["odds", "press", "--jobs", "1", "--cluster", "local"], "the workers of a cluster have their own"),
             (["odds", "press", "--seed", "\udcff"], "it is not text"),
             (["odds", "tests.cli.ends:Nothing"], "cannot be made"),
             (["odds", "tests.cli.arena_players:Quits"], "SystemExit"),
         ],
-        ids=["tables", "games", "error", "seed", "no module", "ends its process"],
+        ids=["tables", "games", "error", "error of what", "jobs of whom", "seed", "no module", "ends its process"],
     )
     def test_absurd_arguments_are_refused(self, here: Run, arguments: list[str], said: str) -> None:
         done = here("arena", *arguments)
@@ -314,6 +337,25 @@ class TestCommand:
         assert {tuple(table["seats"]) for table in json.loads(done.stdout)["tables"]} == {
             ("odds", "press"), ("odds", "cautious")
         }  # fmt: skip
+
+    def test_options_of_the_rules_can_be_changed(self, here: Run, tmp_path: Path) -> None:
+        done = here(
+            "arena", "odds", "press", "--set", "dice=1", "--games", "2", "--jobs", "1", "--out", str(tmp_path / "games")
+        )
+        assert done.returncode == 0
+        with open(tmp_path / "games", encoding="utf-8") as games:
+            assert json.loads(games.readline())["tables"][0]["options"]["dice"] == 1
+
+    def test_the_same_command_keeps_the_games_of_the_last_one(self, here: Run) -> None:
+        def play(*options: str) -> Path:
+            done = here("arena", "odds", "press", "--games", "2", "--jobs", "1", "--json", *options)
+            return Path(json.loads(done.stdout)["file"])
+
+        first = play()
+        games = first.read_bytes()
+        second = play()
+        assert play("--resume") == second != first
+        assert first.read_bytes() == games
 
     def test_what_a_class_prints_is_no_part_of_the_standings(self, p2pdice: Run) -> None:
         talks = "tests.cli.arena_players:Talks"
@@ -357,6 +399,39 @@ class TestJournal:
         with pytest.raises(JournalError):
             Journal(path, arena, is_resumed=True)
         assert path.read_bytes() == before
+
+    def test_no_arena_is_written_over_another(self, tmp_path: Path) -> None:
+        arena, path = plan("odds", "odds"), tmp_path / "games.ndjson"
+        path.write_text("anything")
+        with pytest.raises(FileExistsError):
+            Journal(path, arena, is_resumed=False)
+        assert path.read_text() == "anything"
+
+    def test_it_is_kept_beside_those_before_it(self, tmp_path: Path) -> None:
+        arena = plan("odds", "odds")
+        for run_ in (1, 2, 10, 11):
+            path = kept(tmp_path, arena, is_resumed=False)
+            assert path.stem.endswith(f"-{run_}")
+            path.touch()
+            assert kept(tmp_path, arena, is_resumed=True) == path
+            if run_ == 2:
+                path.with_stem(path.stem[:-1] + "9").touch()
+
+    def test_a_program_is_another_one_in_another_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        own, house = plan("odds", "./bot.py"), plan("odds", "press")
+        before = kept(tmp_path, own, is_resumed=False), kept(tmp_path, house, is_resumed=False)
+        monkeypatch.chdir(tmp_path)
+        after = kept(tmp_path, own, is_resumed=False), kept(tmp_path, house, is_resumed=False)
+        assert (before[0] == after[0], before[1] == after[1]) == (False, True)
+
+    def test_a_house_bot_is_another_one_in_another_version(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=False):
+            pass
+        monkeypatch.setattr("cli.arena.journal.PROGRAM", "99")
+        with pytest.raises(JournalError):
+            Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=True)
 
     @pytest.mark.parametrize("is_resumed", [False, True])
     def test_two_arenas_do_not_write_to_one_file(self, tmp_path: Path, is_resumed: bool) -> None:
@@ -480,6 +555,37 @@ class TestWorkers:
         assert len(programs) == 1
         assert not psutil.wait_procs(programs, timeout=30)[1]
 
+    def test_programs_of_all_threads_are_ended_and_started_again_if_there_is_more_to_play(self, tmp_path: Path) -> None:
+        arena = plan(program(tmp_path, GOOD), "odds", games=4)
+        both = tuple(fixtures(arena.tables, 4))
+        with ThreadPool(1) as thread:
+            games = thread.submit(play_games, arena, both[:2]).result()
+            assert len(descendants("bot.py")) == 1
+
+            async def end() -> None:  # a worker of Dask calls it in its event loop
+                close_all_programs()
+
+            asyncio.run(end())
+            assert not descendants("bot.py")
+            games += thread.submit(play_games, arena, both[2:]).result()
+        assert not any(faults for game in games for faults in game.faults)
+
+    def test_a_program_that_plays_is_ended_after_its_game(self, tmp_path: Path) -> None:
+        plays = GOOD.replace(
+            "if kind == 'turn':",
+            f"if kind == 'turn':\n        while not os.path.exists({str(tmp_path / 'go')!r}): pass\n       ",
+        )
+        arena = plan(program(tmp_path, plays), "odds", games=2)
+        with ThreadPoolExecutor(1) as thread:
+            playing = thread.submit(play_games, arena, tuple(fixtures(arena.tables, 2)))
+            while not descendants("bot.py"):
+                time.sleep(0.001)
+            close_all_programs()
+            (tmp_path / "go").touch()
+            assert not any(faults for game in playing.result() for faults in game.faults)
+            assert not descendants("bot.py")
+            thread.submit(close_programs).result()
+
     @pytest.mark.thorough
     def test_a_cluster_with_a_killed_worker_plays_the_same_games(self) -> None:
         arena = plan("odds", "odds", games=60)
@@ -534,12 +640,16 @@ class TestTerminal:
         assert "thinking aloud" in (tmp_path / "home" / "p2pdice.log").read_text(encoding="utf-8")
 
     @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
-    def test_ctrl_c_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP"])
+    def test_a_signal_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path, ending: str) -> None:
         begun = self.begin(tmp_path, "odds", "press")
         while not descendants("spawn_main", of=begun.pid):
             assert begun.poll() is None
             time.sleep(0.001)
-        os.killpg(begun.pid, signal.SIGINT)  # as a terminal does
+        if ending == "SIGHUP":  # which the group does not survive
+            begun.send_signal(signal.SIGHUP)
+        else:
+            os.killpg(begun.pid, signal.Signals[ending])  # as a terminal does
         _, said = begun.communicate()
         assert begun.returncode == 130
         assert said.startswith("The games so far are in ")
