@@ -1,6 +1,6 @@
 """Learn to play by trying: a table of values, filled by matches against a player who moves at random.
 
-    pip install 'p2pdice[rl]'
+    pip install '.[rl]'
     python examples/learn.py --matches 20000
 
 A move is judged by one number: how many dice it needs from the cups that one cannot see, beside how many can be

@@ -1,6 +1,6 @@
 """A PettingZoo AEC environment, for reinforcement learning.
 
-Needs PettingZoo (``pip install 'p2pdice[rl]'``). It plays the presets of :data:`p2pdice.vector.SUPPORTED` with the
+Needs PettingZoo (``pip install '.[rl]'``). It plays the presets of :data:`p2pdice.vector.SUPPORTED` with the
 engine.
 
 >>> env = LiarsDice("classic", players=2)

@@ -1,6 +1,6 @@
 """Thousands of matches side by side, for programs that learn or search: each field of the state is one array.
 
-Needs numpy (``pip install 'p2pdice[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
+Needs numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
 :mod:`p2pdice.bids`. The others are written again for arrays, and a test plays both on the same dice and moves.
 
 >>> from p2pdice import PRESETS

@@ -2,9 +2,8 @@
 
     python -m p2pdice.solved [--tables 1-1 1-2 …] [--iterations 500] [--check]
 
-A table is named by the dice of the player who opens and those of the other. ``--check`` solves nothing, but checks the
-files.
-Solving needs numpy (the extra ``vector``), and some ten minutes for all nine tables.
+A table's name is the opener's number of dice, then the responder's. Solving needs numpy (the extra ``vector``), and
+some ten minutes for all nine tables. ``--check`` solves nothing, but checks the files.
 """
 
 from __future__ import annotations
