@@ -217,32 +217,33 @@ def _safest(held: Held, turn: Turn) -> tuple[float, Action]:
     for face, low, _ in turn.options:
         row = chances[face]
         chance = row[low] if low < len(row) else 0.0
-        if chance > best or (chance == best and low * 8 + face < safest):
+        if chance >= best and (chance > best or low * 8 + face < safest):
             best, safest = chance, low * 8 + face
     return best, safest
 
 
 def _number(held: Held, turn: Turn, least: float) -> int:
     """Return how many bids have at least this chance to stand."""
-    negated = held.negated
+    chances, negated = held.chances, held.negated
     number = 0
     for face, low, high in turn.options:
-        end = bisect_right(negated[face], -least)
-        if end > high:
-            end = high + 1
-        if end > low:
-            number += end - low
+        row = chances[face]
+        if low < len(row) and row[low] >= least:  # seldom, and a search takes longer
+            end = bisect_right(negated[face], -least)
+            number += (end if end <= high else high + 1) - low
     return number
 
 
 def _pick(held: Held, turn: Turn, least: float, index: int) -> Action:
     """Return one of the bids with at least this chance to stand, by its index among them."""
-    negated = held.negated
+    chances, negated = held.chances, held.negated
     for face, low, high in turn.options:
-        number = min(high + 1, bisect_right(negated[face], -least)) - low
-        if index < number:
-            return (low + index) * 8 + face
-        if number > 0:
+        row = chances[face]
+        if low < len(row) and row[low] >= least:
+            end = bisect_right(negated[face], -least)
+            number = (end if end <= high else high + 1) - low
+            if index < number:
+                return (low + index) * 8 + face
             index -= number
     raise IndexError(index)
 

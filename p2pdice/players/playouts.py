@@ -64,10 +64,16 @@ class Thought:
         self.own = held(view.hand, round_.total, round_.ones_wild(self.first))
         self.made = round_.made(state.bids)
         self.tracks = round_.forbids_repeats
-        self.raises: dict[Standing, set[Action]] = {}
+        self.raises: dict[tuple[int, Standing], set[Action]] = {}
         self.policy: Bidder = Presser(0.6, 0.6, 0.35)
         self.immune = frozenset(state.motes.immune) if state.motes is not None else frozenset()
         self._shares: dict[tuple[int, int, bool, Action, tuple[int, ...]], float] = {}
+        self._called: dict[int, float] = {}
+        """The chance after a call by bid, call, dice that count, caller and bidder, where nobody takes sides."""
+        self._turns: dict[int, Turn] = {}
+        """By the standing bid, the seat and the opening, where no bid counts as made."""
+        self._lefts: dict[tuple[int, Made, bool], Turn] = {}
+        """The same by the bids that were made, and whether there may be a call: without those bids."""
         self.played = 0
 
     # Worlds
@@ -88,6 +94,15 @@ class Thought:
 
     def called(self, world: World, caller: int, bidder: int, standing: Action, call: Action) -> float:
         """Return this bot's chance to win the match after a call."""
+        if self.round.ruleset.siding:
+            return self._called_with_sides(world, caller, bidder, standing, call)
+        key = (((standing * 2 + call) * 256 + world.counts[standing % 8]) * 16 + caller) * 16 + bidder
+        chance = self._called.get(key)
+        if chance is None:
+            chance = self._called[key] = self._called_with_sides(world, caller, bidder, standing, call)
+        return chance
+
+    def _called_with_sides(self, world: World, caller: int, bidder: int, standing: Action, call: Action) -> float:
         quantity, face = divmod(standing, 8)
         right = self.round.is_right(call, quantity, world.counts[face])
         sided: tuple[int, ...] = ()
@@ -112,7 +127,8 @@ class Thought:
     def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Standing) -> float:
         """Return the sum over the worlds of this bot's chance to win, after this bot bids on ``table``."""
         me, following, turn_of = self.me, self.round.following, self.round.turn
-        tracks = self.tracks
+        tracks, turns, lefts = self.tracks, self._turns, self._lefts
+        opened = self.round.opening(first)
         made = table.made | 1 << action if tracks else 0
         begun = Standing(action, me, table.immune, made)
         total = 0.0
@@ -123,15 +139,20 @@ class Thought:
             seat = following[me]
             while seat != me:
                 may_call = bidder not in immune
+                key = (standing * 16 + seat) * 8 + opened
+                turn = turns.get(key) if may_call else turn_of(seat, standing, first, 0, False)
+                if turn is None:
+                    turn = turns[key] = turn_of(seat, standing, first)
                 is_usual = may_call
-                if tracks:
-                    turn = turn_of(seat, standing, first, 0, may_call)
-                    is_usual = may_call and not made & turn.lowest
-                key = standing * 16 + seat
+                if tracks and made & turn.lowest:
+                    is_usual = False
+                    left = lefts.get((key, made, may_call))
+                    if left is None:
+                        left = lefts[key, made, may_call] = turn.without(made)
+                    turn = left
                 reply = world.replies.get(key) if is_usual else None
                 if reply is None:
                     fresh += 1
-                    turn = turn_of(seat, standing, first, made, may_call)
                     reply = world.bidders[seat].act(world.helds[seat], turn, world.whims[seat])
                     if is_usual:
                         world.replies[key] = reply
@@ -165,11 +186,12 @@ class Thought:
             if action < 8:
                 return call
             return self.bid(action, group, first, -1, table) if depth == 0 else call
-        raises = self.raises.get(table)
+        opened = self.round.opening(first)
+        raises = self.raises.get((opened, table))
         if raises is None:
             raises = {self._raise(turn, least) for least in (1.0, 0.7, 0.4)}
             if not self.tracks:
-                self.raises[table] = raises
+                self.raises[opened, table] = raises
         depth = depth - 1 if len(group) > 5 else 0
         best = max(self.bid(action, group, first, depth, table) for action in raises)
         return max(best, call) if may_call else best

@@ -49,12 +49,16 @@ class Turn(NamedTuple):
         Such bids above the lowest one stay listed, as a turn has one range for each face. ``lowest`` does not change.
         """
         options = []
-        for face, low, high in self.options:
-            while made >> low * 8 + face & 1:
+        for option in self.options:
+            face, low, high = option
+            if made >> low * 8 + face & 1:
                 low += 1
+                while made >> low * 8 + face & 1:
+                    low += 1
+                option = face, low, high
             if low <= high:
-                options.append((face, low, high))
-        return self._replace(options=tuple(options))
+                options.append(option)
+        return Turn(self.quantity, self.face, tuple(options), self.may_call, self.may_exact, self.lowest)
 
 
 class Round:
@@ -77,6 +81,11 @@ class Round:
     def forbids_repeats(self) -> bool:
         """Whether no bid may be made twice."""
         return bidding.order(self._state) == "either"
+
+    def opening(self, first_face: int) -> int:
+        """Return the same number for opening faces after which the same moves are allowed, and the same dice count."""
+        is_asked = self.ruleset.wild == "unless-opened" or self.ruleset.ones_bid == "opening-only"
+        return int(is_asked and first_face == 1)
 
     def made(self, bids: Sequence[StandingBid]) -> Made:
         """Return the bids that may not be made again."""

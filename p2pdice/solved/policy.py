@@ -119,8 +119,8 @@ def is_classic(ruleset: Ruleset) -> bool:
 def solved_move(view: View, rng: Random) -> Bid | Liar | None:
     """Return a move of the policy, or None if the round that is bid in has not been solved.
 
-    The policy wins the round as often as anybody can against the best opponent. It does the same for the match: the loser
-    of a round loses one die and opens the next, however it was lost, so only the chance to win the round counts.
+    The policy wins the round as often as anybody can against the best opponent. It does the same for the match: the
+    loser of a round loses one die and opens the next, however it was lost, so only the chance to win the round counts.
 
     :param view: that of the player on turn, in the section of bidding.
     :param rng: draws one of the moves that the policy mixes.

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdice import PRESETS, Bid, Expect, Hand, Liar, Move, Ruleset, State, legal_moves, view
+from p2pdice import PRESETS, Bid, Expect, Hand, Liar, Move, Rolled, Ruleset, State, apply, legal_moves, new_match, view
 from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
 from p2pdice.players.bidders import BIDDERS, Presser, Safest
 from p2pdice.players.hands import Held, held
-from p2pdice.players.rounds import EXACT, LIAR, Round, Turn
+from p2pdice.players.playouts import Standing, Thought, World
+from p2pdice.players.rounds import EXACT, LIAR, Action, Round, Turn
 
 from .scripted import random_play, roll
 
@@ -96,3 +97,37 @@ def test_a_round_leads_where_the_engine_leads(name: str) -> None:
             sided = [seat for seat, side in sides if (side == "accuser") == right]
             assert tuple(round_.dice_after(action, caller, before.bids[-1].seat, right, sided)) == state.dice
         before = state
+
+
+class OnOnes:
+    """Bids on ones wherever it may."""
+
+    def __init__(self) -> None:
+        self.replies: list[Action] = []
+
+    def act(self, held: Held, turn: Turn, whim: float) -> Action:
+        self.replies.append(next((low * 8 + face for face, low, _ in turn.options if face == 1), LIAR))
+        return self.replies[-1]
+
+    def likelihood(self, held: Held, turn: Turn, action: Action) -> float:
+        return 1.0
+
+
+def test_a_reply_is_not_taken_into_a_round_that_was_opened_on_another_face() -> None:
+    state, _ = apply(new_match(PRESETS["spot-on"], 2), Rolled())  # ones may be bid only if the round was opened on them
+    hand = (2, 2, 3, 4, 5)
+    round_ = Round(state.ruleset, state.dice, state.live, state.palifico, state.round)
+    had = held(hand, round_.total, True)
+
+    def replies(*openings: int) -> list[Action]:
+        """What the other player replies to one bid after each of these openings, in one world."""
+        thought = Thought(view(state, 0, hand), round_, {}, Random(1))
+        bidder = OnOnes()
+        world = World({0: had, 1: had}, {1: bidder}, {1: 0.5})
+        for face in openings:
+            thought.bid(3 * 8 + 3, [world], face, -1, Standing(0, 0, frozenset(), 0))
+        return bidder.replies
+
+    assert replies(1) != replies(2)
+    assert replies(1, 2) == replies(1) + replies(2)
+    assert replies(3, 2) == replies(3)
