@@ -54,7 +54,7 @@ def asked(store: People, times: int) -> float:
     """Return the CPU seconds of one question for a new key under a name that many have used."""
     begun = time.process_time()
     for number in range(times):
-        store.doubt(fingerprint(bytes([number]) * 32), "Player 7")
+        store.mismatch(fingerprint(bytes([number]) * 32), "Player 7")
     return (time.process_time() - begun) / times
 
 

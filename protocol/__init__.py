@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from protocol.storage.home import open_without_waiting as open_without_waiting
     from protocol.storage.home import private_opener as private_opener
     from protocol.storage.home import write_whole as write_whole
-    from protocol.storage.people import Doubt as Doubt
+    from protocol.storage.people import Mismatch as Mismatch
     from protocol.storage.people import Person as Person
     from protocol.storage.store import HomeInUseError as HomeInUseError
     from protocol.storage.store import Store as Store

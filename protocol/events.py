@@ -199,7 +199,7 @@ class Eviction:
     """The step in which the player sent nothing, or broke the rules."""
     was_on_turn: bool
     """The step was waiting for a move."""
-    witnesses: tuple[int, ...]
+    voters: tuple[int, ...]
     """Seats of the others, whose signed votes say that nothing came."""
     misconduct: str = ""
     """The rule that the player broke, if this node holds the proof."""

@@ -26,7 +26,7 @@ from cli.text.narrate import unfamiliar
 from cli.text.transcript_names import named_transcript, words_for
 
 if TYPE_CHECKING:
-    from protocol import Doubt, Person, Verdict
+    from protocol import Mismatch, Person, Verdict
 
 EPILOG: Final = """\b
 Examples:
@@ -145,16 +145,16 @@ class Acquaintance:
     name: str
     """As in the file."""
     person: Person
-    doubt: Doubt
+    mismatch: Mismatch
 
     def to_json(self) -> dict[str, Any]:
         """Return this as ``--json`` prints it."""
-        namesakes = [{"name": each.name, "fingerprint": each.fingerprint} for each in self.doubt.namesakes]
+        namesakes = [{"name": each.name, "fingerprint": each.fingerprint} for each in self.mismatch.namesakes]
         return {
             "fingerprint": self.person.fingerprint,
             "trusted": self.person.is_trusted,
             "matches": self.person.matches,
-            "known_as": list(self.doubt.known_as),
+            "known_as": list(self.mismatch.known_as),
             "namesakes": namesakes,
         }
 
@@ -180,12 +180,12 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
     def remember(verdict: Verdict) -> tuple[Acquaintance, ...]:
         match = bytes.fromhex(verdict.match or "")
         known = (
-            Acquaintance(name, store.people.person(key, match), store.people.doubt(key, name, match))
+            Acquaintance(name, store.people.person(key, match), store.people.mismatch(key, name, match))
             for name, key in zip(verdict.players, verdict.fingerprints, strict=True)
             if key != own
         )
         try:
-            return tuple(each for each in known if each.person.names or each.person.is_trusted or any(each.doubt))
+            return tuple(each for each in known if each.person.names or each.person.is_trusted or any(each.mismatch))
         except StoreError as error:
             complain(f"Nobody can be recognised: {sentence(shown(error.parts))}")
             return ()
@@ -291,11 +291,11 @@ def describe(report: Report) -> list[str]:
     lines += [
         unfamiliar(
             PlayerInfo(each.name, each.person.fingerprint),
-            each.doubt.known_as,
-            [PlayerInfo(other.name, other.fingerprint) for other in each.doubt.namesakes],
+            each.mismatch.known_as,
+            [PlayerInfo(other.name, other.fingerprint) for other in each.mismatch.namesakes],
         )
         for each in report.people
-        if any(each.doubt)
+        if any(each.mismatch)
     ]
     if verdict.alike:
         alike = listing([escape(name) for name in verdict.alike])

@@ -38,7 +38,7 @@ class InterruptedByUserError(Exception):
     """Ctrl-C at the prompt."""
 
 
-class Table(Protocol):
+class ShownTable(Protocol):
     """A table as a face knows it. :class:`cli.table.table.Table` explains all of this."""
 
     board: Board
@@ -152,7 +152,7 @@ class TerminalLines(PipedInput):
     is_interactive = True
     shows_board = False
 
-    def __init__(self, table: Table, writer: Writer, *, has_bell: bool, color: str) -> None:
+    def __init__(self, table: ShownTable, writer: Writer, *, has_bell: bool, color: str) -> None:
         super().__init__()
         self._table = table
         self._writer = writer

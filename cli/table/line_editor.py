@@ -21,7 +21,7 @@ from cli.text.speech import hear_bid, is_possible
 from p2pdice import Bid, Exact, Liar
 
 if TYPE_CHECKING:
-    from cli.table.face import Table
+    from cli.table.face import ShownTable
 
 _PASTED: Final = 1000
 """Characters of a paste that are put into the line."""
@@ -34,7 +34,7 @@ class LineEditor:
     :param submit: takes a line when it is finished.
     """
 
-    def __init__(self, table: Table, submit: Callable[[str], None]) -> None:
+    def __init__(self, table: ShownTable, submit: Callable[[str], None]) -> None:
         self.buffer = Buffer(history=InMemoryHistory(), multiline=False, on_text_changed=self._changed)
         self._table = table
         self._submit = submit

@@ -16,7 +16,7 @@ from cli.render import command_line, escape, listing, sentence, shown
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.face import InterruptedByUserError
-from cli.table.faces import open_face
+from cli.table.open_face import open_face
 from cli.table.table import Table
 from cli.table.tasks import first_of
 from cli.text.narrate import narrate

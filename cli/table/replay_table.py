@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from cli.render import counted
 from cli.table import answers
 from cli.table.board import Told
-from cli.table.faces import open_face
+from cli.table.open_face import open_face
 from cli.table.pace import beats
 from cli.table.table import Table
 from cli.table.tape import START, Place, Tape

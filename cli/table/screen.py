@@ -38,7 +38,7 @@ from protocol import Stage
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-    from cli.table.face import Table
+    from cli.table.face import ShownTable
     from cli.table.writer import Writer
 
 _LOG: Final = 1000
@@ -77,7 +77,7 @@ class Screen:
     is_interactive = True
     shows_board = True
 
-    def __init__(self, table: Table, writer: Writer | None, *, has_bell: bool, color: str) -> None:
+    def __init__(self, table: ShownTable, writer: Writer | None, *, has_bell: bool, color: str) -> None:
         self._table = table
         self._line = LineEditor(table, self._submit)
         self._has_bell = has_bell

@@ -152,8 +152,8 @@ def player_out(event: game.PlayerOut, eviction: Eviction | None, seating: Seatin
         return f"{out} for breaking the rules: {escape(eviction.misconduct)}."
     them = "you" if event.seat == seating.me else "them"
     what = "no move" if eviction.was_on_turn else "nothing"
-    have = "has" if len(eviction.witnesses) == 1 and eviction.witnesses[0] != seating.me else "have"
-    signed = f"{seating.everyone(eviction.witnesses)} {have} signed"
+    have = "has" if len(eviction.voters) == 1 and eviction.voters[0] != seating.me else "have"
+    signed = f"{seating.everyone(eviction.voters)} {have} signed"
     return f"{out}: {what} came from {them} in time, as {signed}."
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from protocol import limits
 from protocol.consensus import electorate
 from protocol.consensus.electorate import Entries, Place
-from protocol.consensus.votes import ContradictionError, Vote, conflict
+from protocol.consensus.votes import ContradictionError, Vote, vote_contradiction
 
 
 class Ballot:
@@ -123,7 +123,7 @@ class Ballot:
         best = self.best()
         self._count()
         for other in before:
-            if reason := conflict(other, vote):
+            if reason := vote_contradiction(other, vote):
                 raise ContradictionError(other, vote, reason)
         return not is_late or self.best() != best
 

@@ -15,7 +15,7 @@ class Departure(NamedTuple):
     step: int
     kind: int
     """The kind of message that the player owed there."""
-    witnesses: tuple[int, ...]
+    voters: tuple[int, ...]
     """The players who voted that nothing came and were not voted absent themselves. Empty if the player resigned.
     Otherwise at least one, as those who vote and those who stay are each more than half of the base."""
 
@@ -25,11 +25,11 @@ def departure(chain: Sequence[Position], author: int) -> Departure | None:
     for before, after in pairwise(chain):
         if author in after.left:
             assert before.kind is not None
-            return Departure(before.step, before.kind, () if author in after.entries else witnesses(before, after))
+            return Departure(before.step, before.kind, () if author in after.entries else voters(before, after))
     return None
 
 
-def witnesses(before: Position, after: Position) -> tuple[int, ...]:
+def voters(before: Position, after: Position) -> tuple[int, ...]:
     """Return the authors of the votes that closed a step, without those who were voted absent in it themselves."""
     voters = (vote.message.author for vote in after.certificate)
     return tuple(voter for voter in voters if voter not in before.owed or voter in after.entries)

@@ -64,7 +64,7 @@ it is the move that is due."""
 
 _BESIDE = (Slot.VOTE, Slot.LOCK)
 """The slots of messages that no step holds."""
-_DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, stage=0, kind=None, owed=(), base=(), players=())
+_DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, place_in_script=0, kind=None, owed=(), base=(), players=())
 """Stands where :meth:`History.drop_position` has dropped a position."""
 
 
@@ -84,7 +84,7 @@ class History:
             step=0,
             tip=self.match,
             purpose=Purpose.FORMING,
-            stage=0,
+            place_in_script=0,
             kind=Kind.LOCK,
             owed=everyone,
             base=everyone,
@@ -109,7 +109,7 @@ class History:
         """The messages whose signatures were checked last, by signature; all forks share them."""
 
     @property
-    def players(self) -> int:
+    def roster_size(self) -> int:
         """Size of the roster."""
         return len(self.keys)
 
@@ -419,7 +419,7 @@ class History:
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether a signature is that of a witness for the last complete LOCK before an open one."""
-        if not position.witnessed or witness >= self.players or witness in (*position.players, *position.left):
+        if not position.witnessed or witness >= self.roster_size or witness in (*position.players, *position.left):
             return False
         tip, lock = position.witnessed[:HASH_BYTES], position.witnessed[HASH_BYTES:]
         known = self.countersigned.get(tip, {})

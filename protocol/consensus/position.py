@@ -71,7 +71,7 @@ class Position(NamedTuple):
     step: int
     tip: bytes
     purpose: Purpose
-    stage: int
+    place_in_script: int
     """Index into the script of the purpose."""
     kind: int | None
     """The kind of message that the step takes; None at the end."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from protocol.consensus.kinds import RULES, statement
 from protocol.consensus.kinds.rule import Slot, short
-from protocol.consensus.votes import conflict, read_vote
+from protocol.consensus.votes import read_vote, vote_contradiction
 from protocol.wire.messages import VOTES, Signed
 
 
@@ -22,7 +22,7 @@ def contradiction(first: Signed, second: Signed) -> str:
     if first.id == second.id or one[:4] != other[:4]:
         return ""
     if one.kind in VOTES and other.kind in VOTES:
-        reason = conflict(read_vote(first), read_vote(second))
+        reason = vote_contradiction(read_vote(first), read_vote(second))
     else:
         # Two RESULTs of one end show that a program has a bug, and prove nothing.
         is_history = {RULES[one.kind].slot, RULES[other.kind].slot} <= {Slot.STEP, Slot.ANY_STEP}

@@ -62,19 +62,19 @@ def advance(
     if closing.state is None:
         _begin_game(closing)
     state, riding = closing.state, closing.riding
-    purpose, stage = next_stage(position, state, riding, closing.is_spoilt)
-    standing = closing.standing if stage else None
+    purpose, place = next_step(position, state, riding, closing.is_spoilt)
+    standing = closing.standing if place else None
     if riding is not None and purpose is Purpose.DEAL:
         standing, riding = riding, None
     script = SCRIPTS[purpose]
-    kind = script[stage] if script else None
+    kind = script[place] if script else None
     roster = range(len(genesis.roster))
     ids = [entries[author].id if author in entries else b"" for author in roster]
     return Position(
         step=position.step + 1,
         tip=tagged_hash("step", position.tip, position.step, *ids),
         purpose=purpose,
-        stage=stage,
+        place_in_script=place,
         kind=kind,
         owed=RULES[kind].owed(state, closing.seats, closing.players) if kind is not None else (),
         base=closing.base,
@@ -109,13 +109,11 @@ def _begin_game(closing: Closing[Any]) -> None:
     closing.take_out(closing.left)
 
 
-def next_stage(
-    position: Position, state: State | None, riding: Standing | None, is_spoilt: bool
-) -> tuple[Purpose, int]:
+def next_step(position: Position, state: State | None, riding: Standing | None, is_spoilt: bool) -> tuple[Purpose, int]:
     """Return the purpose of the next step and its stage in that purpose's script."""
     purpose = Purpose.SEATING if state is None else FOR[state.awaits]
-    if purpose is position.purpose and position.stage + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
-        return purpose, position.stage + 1  # the script goes on
+    if purpose is position.purpose and position.place_in_script + 1 < len(SCRIPTS[purpose]) and not is_spoilt:
+        return purpose, position.place_in_script + 1  # the script goes on
     if riding is not None and purpose is Purpose.DEAL:
         return purpose, SCRIPTS[purpose].index(Kind.LOCK)  # the commitments came with the last showdown
     return purpose, 0

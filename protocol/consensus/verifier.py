@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import Any, Final
 
 from protocol import limits
-from protocol.consensus.departures import witnesses
+from protocol.consensus.departures import voters
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History, Outcome
 from protocol.consensus.kinds import RULES
@@ -371,8 +371,8 @@ def _absence(history: History, before: Position, after: Position) -> str:
     if not silent:
         return ""
     names = _labels(history)
-    absent, voters = (", ".join(names[each] for each in group) for group in (silent, witnesses(before, after)))
-    return f"{absent} was silent in step {before.step}, say {voters}"
+    absent, others = (", ".join(names[each] for each in group) for group in (silent, voters(before, after)))
+    return f"{absent} was silent in step {before.step}, say {others}"
 
 
 def _sort_key(signed: Signed) -> tuple[int, int]:

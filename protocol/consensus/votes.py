@@ -28,7 +28,7 @@ class Vote(NamedTuple):
         return self.entries == other.entries and self.newest == other.newest
 
 
-def conflict(one: Vote, other: Vote) -> str:
+def vote_contradiction(one: Vote, other: Vote) -> str:
     """Return how two votes of one author on one step contradict each other, in words; empty if they do not."""
     if one.is_close is other.is_close:
         return "" if one.round != other.round or one.says_the_same_as(other) else "voted twice in one round"

@@ -88,11 +88,11 @@ class MatchEvents:
         departed = departure(self.history.chain, author)
         if departed is None:
             return None
-        witnesses = tuple(sorted(position.seats.index(witness) for witness in departed.witnesses))
+        voters = tuple(sorted(position.seats.index(witness) for witness in departed.voters))
         proof = self._proven.get(author)
         if proof is not None:
-            return Eviction(proof.step, False, witnesses, proof.reason)
-        return Eviction(departed.step, RULES[departed.kind].stage is Stage.CHOOSE, witnesses)
+            return Eviction(proof.step, False, voters, proof.reason)
+        return Eviction(departed.step, RULES[departed.kind].stage is Stage.CHOOSE, voters)
 
 
 class EventFeed:

@@ -43,7 +43,7 @@ class Links:
         Then those who may not have heard that somebody has resigned are no majority.
         """
         reached = {*self.linked, *self._history.declined} | ({self._me} if self._me is not None else set())
-        return 2 * len(reached) >= self._history.players
+        return 2 * len(reached) >= self._history.roster_size
 
     def lost(self, author: int) -> None:
         """A link is down."""
@@ -58,7 +58,7 @@ class Links:
         """Tell the linked players whom this node cannot reach, if that has changed; a newcomer in any case."""
         if self._me is None or self._history.position.step < FORMED:
             return
-        cut = tuple(author for author in range(self._history.players) if author not in (self._me, *self.linked))
+        cut = tuple(author for author in range(self._history.roster_size) if author not in (self._me, *self.linked))
         if cut != self._told_cut:
             self._told_cut = cut
             self._emit(Broadcast(Cut(self._history.match, cut)))

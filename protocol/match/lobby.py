@@ -1,6 +1,6 @@
 """The lobby: how players come to sign one genesis. Sans-I/O.
 
-The host keeps a :class:`HostedTable`, every other player a :class:`Seat` at it. The host only decides
+The host keeps a :class:`HostedTable`, every other player a :class:`GuestTable` at it. The host only decides
 which players may sign. Until all of them have locked the genesis there is no match, and anybody may leave.
 """
 
@@ -210,7 +210,7 @@ class Lobby:
         return genesis
 
 
-class Seat(Lobby):
+class GuestTable(Lobby):
     """A guest's side of a lobby."""
 
     def __init__(self, own: JoinRecord, host: bytes) -> None:

@@ -136,7 +136,7 @@ class Match:
         """The others cannot go on before a vote on an earlier step is over."""
         self._diverged = False
         self._over = False
-        self._calm = b""
+        self._calm_tip = b""
         """Tip of the open step, if this node can do nothing in it without more messages."""
         self._heard: set[int] | None = None
         """Players who have shown what they hold since the restart; None once they are enough."""
@@ -256,7 +256,7 @@ class Match:
                 self._take(item.sender, item.signed)
                 if was_calm and self._is_calm() and not self.history.is_complete:
                     self._fetch_news()
-                    self._be_woken(self._catch_up.due(now))
+                    self._wake_at(self._catch_up.due(now))
                     return self._fetch_effects()
             case Played():
                 self.signer.play(item.move, item.token)
@@ -267,7 +267,7 @@ class Match:
             case Announced():
                 self._catch_up.take(item.sender, item.have, now)
                 if self._is_calm() and self._catch_up.due(now) > now:
-                    self._be_woken(self._catch_up.due(now))
+                    self._wake_at(self._catch_up.due(now))
                     return self._fetch_effects()
             case Severed():
                 self._links.severed(item.sender, item.authors)
@@ -303,7 +303,7 @@ class Match:
         on it, and no message is here that belongs elsewhere.
         """
         return (
-            self._calm == self.history.position.tip
+            self._calm_tip == self.history.position.tip
             and self._now < min(self._timers.wished, self._timeouts.earliest)
             and self.replica.is_calm
             and not self._stall_notices.misses_somebody
@@ -337,7 +337,7 @@ class Match:
 
     def _restart_patience(self) -> None:
         """Start all patience again."""
-        self._timeouts.restart(range(self.history.players), self._now)
+        self._timeouts.restart(range(self.history.roster_size), self._now)
         self._timers.declined_at = None
         self._voter.restart(self._now)
 
@@ -467,13 +467,13 @@ class Match:
         if not unheard and self._links.linked <= self._heard:
             return True
         assert self._timers.resumed_at is not None
-        is_patience_over = self._now >= self._timers.resumed_at + self._timeouts.round
+        is_patience_over = self._now >= self._timers.resumed_at + self._timeouts.round_seconds
         position = self.history.position
         return is_patience_over and len(position.base) - len(unheard) >= position.majority
 
     # Owed messages
 
-    def _mind_divergence(self) -> None:
+    def _check_divergence(self) -> None:
         if self.is_formed and not self._diverged and self.replica.is_diverged:
             self._diverged = True
             position = self.history.position
@@ -487,7 +487,7 @@ class Match:
             if self._may_take_up() and self.replica.take_up():
                 continue
             self._fetch_news()
-            self._mind_divergence()
+            self._check_divergence()
             if self._feed.bring_up_to_date():
                 self._links.tell_cut()  # also players that this node never reached
             position = self.history.position
@@ -505,10 +505,10 @@ class Match:
             has_signed = self._do_what_is_owed()
             if not has_signed or (self.replica.is_calm and not self.history.is_complete and not rounds):
                 break  # what this node has just signed leaves the step open, and nothing else can have changed
-        self._mind_the_time(rounds, has_quorum)
+        self._check_timers(rounds, has_quorum)
         # At the end each RESULT may be the last missing one.
         is_busy = not self.is_formed or self.is_ended or self._diverged or self._heard is not None
-        self._calm = b"" if is_busy else self.history.position.tip
+        self._calm_tip = b"" if is_busy else self.history.position.tip
 
     def _rounds_due(self, has_quorum: bool) -> list[tuple[bytes, float]]:
         """Return the tips of steps in which this node begins a round of votes by itself, and when."""
@@ -557,13 +557,13 @@ class Match:
 
     # Time
 
-    def _mind_the_time(self, rounds: list[tuple[bytes, float]], has_quorum: bool) -> None:
+    def _check_timers(self, rounds: list[tuple[bytes, float]], has_quorum: bool) -> None:
         now, timers = self._now, self._timers
         wake: list[float] = []
         if self.is_ended:
-            self._mind_the_end(wake, has_quorum)
+            self._check_end(wake, has_quorum)
         elif not self.is_formed:
-            self._mind_who_declines(wake)
+            self._check_resignations(wake)
         if self.replica.may_vote and not self.is_ended:
             if self._voter.is_early(now):
                 wake.append(self._timeouts.earliest)
@@ -572,18 +572,18 @@ class Match:
             wake.append(self._stall_notices.look(now, linked, has_quorum, self._is_deciding, self._unheard()))
         wake += self._voter.times()
         if self._heard is not None and timers.resumed_at is not None:
-            wake.append(timers.resumed_at + self._timeouts.round)
+            wake.append(timers.resumed_at + self._timeouts.round_seconds)
         self._compare_notes(wake)
-        self._be_woken(min((time for time in wake if time > now), default=math.inf))
+        self._wake_at(min((time for time in wake if time > now), default=math.inf))
 
-    def _be_woken(self, due: float) -> None:
+    def _wake_at(self, due: float) -> None:
         """Ask the owner to wake the match. Waking too early costs less than a new time in every step."""
         if due < self._timers.wished or self._timers.wished <= self._now:
             self._timers.wished = due
             if due < math.inf:
                 self._emit(WakeAt(due))
 
-    def _mind_who_declines(self, wake: list[float]) -> None:
+    def _check_resignations(self, wake: list[float]) -> None:
         """Call the match off after a resignation, once all had time to hear of it, and to show that they had gone on
         before."""
         timers = self._timers
@@ -592,14 +592,16 @@ class Match:
         elif not self.replica.is_called_off:
             if timers.declined_at is None:
                 timers.declined_at = self._now
-            due = timers.declined_at + (limits.WITHDRAWAL if self._links.reaches_half() else self._timeouts.round)
+            due = timers.declined_at + (
+                limits.WITHDRAWAL if self._links.reaches_half() else self._timeouts.round_seconds
+            )
             if self._now >= due:
                 self.replica.is_called_off = True
                 self._emit(CalledOff(self.history.declined))
             else:
                 wake.append(due)
 
-    def _mind_the_end(self, wake: list[float], has_quorum: bool) -> None:
+    def _check_end(self, wake: list[float], has_quorum: bool) -> None:
         if self._over:
             return
         if self._timers.ended_at is None:
@@ -608,9 +610,11 @@ class Match:
         unconfirmed = {*position.players} - {*self.history.results}
         confirmed = not unconfirmed
         # A linked player who does not confirm may be voting.
-        due = self._timers.ended_at + (self._timeouts.round if unconfirmed & self._links.linked else RESULT_WAIT)
+        due = self._timers.ended_at + (
+            self._timeouts.round_seconds if unconfirmed & self._links.linked else RESULT_WAIT
+        )
         if self._is_deciding and has_quorum:  # the last step may be decided otherwise
-            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._timeouts.round
+            confirmed, due = False, self._timers.ended_at + ROUNDS_AT_THE_END * self._timeouts.round_seconds
         if confirmed or self._now >= due:
             self._over = True
             self._emit(Over(not unconfirmed))

@@ -68,5 +68,5 @@ def progress(history: History, info: tuple[PlayerInfo, ...]) -> Progress:
 
 def in_order(history: History, info: tuple[PlayerInfo, ...], authors: set[int]) -> tuple[PlayerInfo, ...]:
     """Return some players in the order of seats, or of the roster as long as these are not drawn."""
-    order = history.position.seats or range(history.players)
+    order = history.position.seats or range(history.roster_size)
     return tuple(info[author] for author in order if author in authors)

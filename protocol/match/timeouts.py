@@ -103,7 +103,7 @@ class Timeouts:
         return self._opened + limits.GRACE
 
     @property
-    def round(self) -> float:
+    def round_seconds(self) -> float:
         """Seconds that a round of votes lasts."""
         return float(self._patience.automatic)
 
@@ -113,7 +113,7 @@ class Timeouts:
 
         Half a round: were it a whole one, two groups a round apart could both go on to the next one for ever.
         """
-        return self.round / 2
+        return self.round_seconds / 2
 
     def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
         """Return when the patience with all missing players is over; infinity if it never is.

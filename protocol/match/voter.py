@@ -74,7 +74,7 @@ class Voter:
         if current is not None:
             if self._round_began is None:  # this player voted before its node was restarted
                 self._round_began = now
-            due.append((current.tip, self._round_began + self._timeouts.round))
+            due.append((current.tip, self._round_began + self._timeouts.round_seconds))
         return due
 
     def times(self) -> list[float]:

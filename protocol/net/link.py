@@ -94,7 +94,7 @@ class Link:
 
         :raises ValueError: if the message is empty or longer than a frame may be.
         """
-        self._be_flushed()
+        self._schedule_flush()
         self.queue(frame)
 
     def queue(self, frame: bytes) -> None:
@@ -265,7 +265,7 @@ class Link:
 
     # Sending
 
-    def _be_flushed(self) -> None:
+    def _schedule_flush(self) -> None:
         if not self._outgoing:
             self._loop.call_soon(self.flush)
 
@@ -299,7 +299,7 @@ class Link:
         if self._is_over:
             return
         if now >= self._last_sending + limits.keepalive:
-            self._be_flushed()
+            self._schedule_flush()
             self._queue(b"")
             self._last_sending = now
         due = self._last_sending + limits.keepalive

@@ -16,7 +16,7 @@ POLL: Final = 2.0
 """Seconds between two looks at the interfaces. One look takes less than a millisecond."""
 
 
-def mind_surroundings(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
+def watch_network(interface: str | None, changed: Callable[[], Awaitable[None]]) -> Coroutine[None, None, None]:
     """Return a coroutine that calls ``changed`` whenever this machine has slept or its addresses have changed, until
     cancelled.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from protocol.crypto.keys import fingerprint
 from protocol.errors import RefuseCode
 from protocol.events import LobbyChanged, PlayerInfo, TableClosed, TableJoined
-from protocol.match.lobby import Seat
+from protocol.match.lobby import GuestTable
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node.host import FORMING_PATIENCE
@@ -42,7 +42,7 @@ class Guest:
         self._begin = begin
         self._proposals = proposals
         self._wanted: Target | None = None
-        self._seat: Seat | None = None
+        self._seat: GuestTable | None = None
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; there is one while :meth:`try_to_enter` waits."""
         self._refused: RefusedError | None = None
@@ -102,7 +102,7 @@ class Guest:
                 self._runtime.mesh.disconnect(identity)
                 return
             record = self._sign_on(aim.table)
-            self._seat = Seat(record, identity)
+            self._seat = GuestTable(record, identity)
             self._runtime.post(identity, JoinTable(record.wire))
 
     def take(self, identity: bytes, frame: Table | Propose | Refuse) -> None:

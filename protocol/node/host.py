@@ -88,7 +88,7 @@ class Host:
 
     def open(self) -> None:
         """Tell the owner, and spectators of the match before, who sits here."""
-        self._mind_the_roster()
+        self._update_roster()
         self._audience.post(self.table.frame())
         self._runtime.tell(LobbyChanged(self._runtime.players(self.table.frame()), self.table.settings.seats))
 
@@ -287,8 +287,8 @@ class Host:
         self._audience.post(frame)
         new = tuple(self._runtime.player(name, key) for name, key in frame.players if key == joined)
         self._runtime.tell(LobbyChanged(self._runtime.players(frame), frame.seats, new, (left,) if left else ()))
-        self._mind_the_roster()
+        self._update_roster()
         self._advertise()
 
-    def _mind_the_roster(self) -> None:
+    def _update_roster(self) -> None:
         self._runtime.mesh.set_roster(self._returning.union(record.join.identity for record in self.table.records))

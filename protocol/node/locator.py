@@ -196,7 +196,7 @@ class Locator:
                 await asyncio.sleep(SETTLING)
                 while len(_ids(fits(discovery.tables()))) > 1:
                     await discovery.changed()
-        found = fits(discovery.tables()) or _begun(discovery.tables(), wanted)
+        found = fits(discovery.tables()) or _by_prefix(discovery.tables(), wanted)
         if not found:
             raise _not_found(wanted, discovery.tables())
         start = _folded(wanted)
@@ -281,7 +281,7 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
-def _begun(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
+def _by_prefix(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     """Return the tables with the only name that begins like this; nothing if several do.
 
     Call it when the time is up: the whole name may not be advertised yet.

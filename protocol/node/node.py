@@ -329,7 +329,7 @@ class Node:
         targets = await self._inquiry.choose("watch", lambda: self._locator.resolve_to_watch(target))
         if not self._active.joining.is_waiting:  # the host refuses a guest who wants to watch: the seat stays theirs
             self._active.leave_behind()
-        self._presence.mind_surroundings()
+        self._presence.watch_network()
         self._active.watching = SpectatorSession(self._runtime)
         await self._active.watching.enter(targets)
 
@@ -441,7 +441,7 @@ class Node:
         self._mesh.stop_dialling_all()
         playing.keep_links()
         self._active.audience.post(Propose(self._active.playing.match.history.genesis_data))
-        self._runtime.in_background(self._presence.be_found())
+        self._runtime.in_background(self._presence.advertise_match())
 
     def _called_off(self, proposal: PlayerSession, by: tuple[bytes, ...]) -> None:
         self._active.proposals.called_off(proposal)

@@ -62,7 +62,7 @@ class Outbox(Generic[Letter]):
     """
 
     def __init__(self, schedule: Callable[[], object]) -> None:
-        self._schedule = schedule
+        self._request_steps = schedule
         self._is_scheduled = False
         self._unwritten: dict[bytes, list[Signed]] = {}
         """By match."""
@@ -97,27 +97,27 @@ class Outbox(Generic[Letter]):
     def post(self, *letters: Letter) -> None:
         """Have frames sent, in this order, after everything was stored."""
         self._posted += letters
-        self._be_scheduled()
+        self._schedule()
 
     def relay(self, *letters: Letter) -> None:
         """Have frames sent after all posted frames. They do not wait for the store."""
         self._relayed += letters
-        self._be_scheduled()
+        self._schedule()
 
     def afterwards(self, action: Callable[[], None]) -> None:
         """Have something done after all frames of this pass were sent."""
         self._afterwards.append(action)
-        self._be_scheduled()
+        self._schedule()
 
     def write_all(self) -> None:
         """Have everything stored at the end of this pass, whether or not anything is sent."""
         self._must_write = True
-        self._be_scheduled()
+        self._schedule()
 
-    def _be_scheduled(self) -> None:
+    def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._schedule()
+            self._request_steps()
 
     def steps(self) -> Iterator[Write | Send[Letter] | Sent | Do]:
         """Yield the steps of this pass; a step counts as done when the next one is asked for.

@@ -139,7 +139,7 @@ class PlayerSession(Session):
                 self.take(identity, frame)
         elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
             # A number above all roster indices: the match needs it only to tell askers apart.
-            self._answer(self.match.history.players + self._audience.number(identity), frame)
+            self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
     def floor(self) -> Floor:
         """Return where words are said in this match."""
@@ -156,14 +156,14 @@ class PlayerSession(Session):
     def feed(self, item: MatchInput) -> None:
         super().feed(item)
         history = self.match.history
-        if self.match.is_ended and {*range(history.players)} - {*history.position.left} <= {*history.results}:
+        if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
 
     def send(self, author: int, frame: Frame) -> None:
-        if author < self.match.history.players:
+        if author < self.match.history.roster_size:
             super().send(author, frame)
         else:
-            self._audience.answer(author - self.match.history.players, frame)
+            self._audience.answer(author - self.match.history.roster_size, frame)
 
     def announce(self, have: Have) -> None:
         super().announce(have)

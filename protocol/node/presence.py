@@ -11,7 +11,7 @@ from protocol.events import TableMoved
 from protocol.net.addresses import hosts_to_listen_at
 from protocol.net.join_line import JoinLine
 from protocol.net.listener import EVERYWHERE
-from protocol.net.network_changes import mind_surroundings
+from protocol.net.network_changes import watch_network
 from protocol.node.activities import Activities
 from protocol.node.locator import open_table, running_match
 
@@ -58,7 +58,7 @@ class Presence:
         """
         if self._mesh.port:
             return
-        self.mind_surroundings()
+        self.watch_network()
         try:
             hosts = hosts_to_listen_at(self._interface) if self._interface else EVERYWHERE
             if not hosts:
@@ -69,10 +69,10 @@ class Presence:
             problem = f"cannot listen: {error.strerror or error}"
             raise NodeError(ErrorCode.FAILED, problem, "choose another --port or --interface") from None
 
-    def mind_surroundings(self) -> None:
+    def watch_network(self) -> None:
         """Watch from now on whether this machine sleeps or its addresses change."""
         if self._minding is None:
-            work = mind_surroundings(self._interface, self.surroundings_changed)
+            work = watch_network(self._interface, self.surroundings_changed)
             self._minding = self._runtime.in_background(work)
 
     async def surroundings_changed(self) -> None:
@@ -104,7 +104,7 @@ class Presence:
             return
         self._runtime.in_background(self._runtime.locator.advertise(advertisement, self._mesh.port))
 
-    async def be_found(self) -> None:
+    async def advertise_match(self) -> None:
         """Start discovery, and advertise."""
         await self._runtime.locator.start()
         self.advertise()

@@ -134,13 +134,13 @@ class Runtime:
                 self._recognised.clear()
             self._recognised.add(player)
             try:
-                doubt = self.store.people.doubt(player.fingerprint, player.name, match)
+                mismatch = self.store.people.mismatch(player.fingerprint, player.name, match)
             except StoreError as error:  # no reason not to play
                 log.warning("cannot tell who %s is: %s", player.fingerprint, error)
                 return
-            if any(doubt):
-                namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in doubt.namesakes)
-                self.events.put_nowait(Unfamiliar(player, doubt.known_as, namesakes))
+            if any(mismatch):
+                namesakes = tuple(PlayerInfo(each.name, each.fingerprint) for each in mismatch.namesakes)
+                self.events.put_nowait(Unfamiliar(player, mismatch.known_as, namesakes))
 
     def player(self, name: str, identity: bytes) -> PlayerInfo:
         """Return a player as the owner is told."""

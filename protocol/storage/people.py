@@ -68,7 +68,7 @@ class Person(NamedTuple):
         return self.trusted_as or (self.names[0].name if self.names else "")
 
 
-class Doubt(NamedTuple):
+class Mismatch(NamedTuple):
     """What does not fit, as far as this home knows, when a key plays under a name."""
 
     known_as: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class People:
         names = tuple(UsedName(name, matches, calendar(met)) for name, matches, met in rows)
         return Person(key, names, trusted[0][0] if trusted else None)
 
-    def doubt(self, key: str, name: str, but: bytes = b"") -> Doubt:
+    def mismatch(self, key: str, name: str, but: bytes = b"") -> Mismatch:
         """Return what does not fit when a key plays under a name; nothing if both are new, or were met together.
 
         :param key: its fingerprint.
@@ -132,7 +132,7 @@ class People:
         known, form = self.person(key, but), outline(name)
         names = (*([known.trusted_as] if known.trusted_as else []), *(used.name for used in known.names))
         if form in map(outline, names):
-            return Doubt()
+            return Mismatch()
         query = (
             "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?1"
             " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ?1 AND match IS NOT"
@@ -140,7 +140,7 @@ class People:
             " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?4"
         )
         others = [] if is_marked_as_bot(name) else self._read(query, (form, key, but, NAMESAKES), (str,))
-        return Doubt(tuple(dict.fromkeys(names)), tuple(self.person(other, but) for (other,) in others))
+        return Mismatch(tuple(dict.fromkeys(names)), tuple(self.person(other, but) for (other,) in others))
 
     def trust(self, key: str, name: str, now: int) -> None:
         """Trust a key from now on.

@@ -245,7 +245,7 @@ FIELDS = {
     "MatchStarted": "match_id my_seat players:player resumed ruleset table",
     "DiceRolled": "hand",
     "CupsSeen": "hands",
-    "Happened": "event eviction.misconduct eviction.step eviction.was_on_turn eviction.witnesses",
+    "Happened": "event eviction.misconduct eviction.step eviction.voters eviction.was_on_turn",
     "YourTurn": "token",
     "ConcedeAccepted": "awaited:player",
     "PeerLost": "left_on_purpose player:player",

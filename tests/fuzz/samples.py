@@ -123,5 +123,5 @@ def sign_message(data: bytes, history: History) -> Signed:
     :raises MalformedMessageError: if it is none.
     """
     author = parse_signed(data, bytes(64)).message.author
-    key = _MATCH_KEYS.get(history.keys[author].raw) if author < history.players else None
+    key = _MATCH_KEYS.get(history.keys[author].raw) if author < history.roster_size else None
     return parse_signed(data, key.sign(data) if key else bytes(64))

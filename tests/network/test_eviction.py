@@ -56,7 +56,7 @@ async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(peop
         assert names(other.told(MatchResult)[0])[-1] == dying
         assert other.told(Misbehaved) == []
         (why,) = [event.eviction for event in other.told(Happened) if event.eviction is not None]
-        assert {other.told(MatchResult)[0].players[seat].name for seat in why.witnesses} == {"A", "B", "C"} - {dying}
+        assert {other.told(MatchResult)[0].players[seat].name for seat in why.voters} == {"A", "B", "C"} - {dying}
     judged = verify(transcript.read_bytes())
     assert judged.verdict == "unproven"
     assert judged.culprit is None

@@ -50,8 +50,8 @@ def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_mak
         ((seat, why),) = evictions(world, me)
         assert why is not None
         assert seats(world)[seat] == silent
-        assert len(why.witnesses) > 4 // 2
-        assert set(why.witnesses) <= {seats(world).index(other) for other in others}
+        assert len(why.voters) > 4 // 2
+        assert set(why.voters) <= {seats(world).index(other) for other in others}
         assert why.misconduct == ""
         assert why.was_on_turn == (world.machines[0].match.history.chain[why.step].kind is Kind.MOVE)
         assert why.was_on_turn or not has_move_to_make
@@ -96,7 +96,7 @@ def test_a_silent_player_is_no_witness_of_their_absence() -> None:
     steps[left.step + 1] = after._replace(certificate=(own, *after.certificate[1:]))
     again = departure(steps, silent)
     assert again is not None
-    assert again.witnesses == left.witnesses[1:]
+    assert again.voters == left.voters[1:]
     assert departure(steps, (silent + 1) % 4) is None
 
 

@@ -96,13 +96,13 @@ def test_a_move_that_the_votes_do_not_name_is_not_played() -> None:
 def test_the_scripts_follow_each_other_as_they_are_written() -> None:
     for before, after in itertools.pairwise(CHAIN):
         script = SCRIPTS[before.purpose]
-        assert before.kind is script[before.stage]
-        if before.stage + 1 < len(script):
-            assert (after.purpose, after.stage) == (before.purpose, before.stage + 1)
+        assert before.kind is script[before.place_in_script]
+        if before.place_in_script + 1 < len(script):
+            assert (after.purpose, after.place_in_script) == (before.purpose, before.place_in_script + 1)
         elif after.purpose is Purpose.DEAL and before.purpose is Purpose.SHOWDOWN:
             assert after.kind is Kind.LOCK  # the commitments came with the openings
         else:
-            assert after.stage == 0
+            assert after.place_in_script == 0
     assert CHAIN[-1].purpose is Purpose.END
 
 
@@ -175,7 +175,9 @@ def finish(history: History) -> History:
     """Let whoever is left play on from here, as real matches fed with the history so far."""
     messages = [signed for position in history.chain[1:] for signed in position.entries.values()]
     messages += history.held.values()
-    players = [author for author in range(history.players) if author in history.position.owed or history.position.state]
+    players = [
+        author for author in range(history.roster_size) if author in history.position.owed or history.position.state
+    ]
     matches: dict[int, Match] = {}
     for author in players:
         matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], messages)
@@ -213,7 +215,7 @@ def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
     shown = [state.hands for _, state in position.happened if state.hands]
     assert shown
     assert shown[0][position.seats.index(quitter)] is None
-    assert sum(hand is not None for hand in shown[0]) == history.players - 1
+    assert sum(hand is not None for hand in shown[0]) == history.roster_size - 1
 
 
 def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
@@ -231,7 +233,7 @@ def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_t
     left = finish(history)
     start = next(position for position in left.chain if position.state is not None)
     assert start.state is not None
-    assert sorted(start.seats) == list(range(history.players))
+    assert sorted(start.seats) == list(range(history.roster_size))
     assert start.state.exits == (((start.seats.index(quitter),), "conceded"),)
     assert start.left == (quitter,)
 
@@ -241,7 +243,7 @@ def test_without_joint_randomness_seats_are_roster_indices(
     staying: tuple[int, ...],
 ) -> None:
     history = record_at(FORMED)
-    for author in range(history.players):
+    for author in range(history.roster_size):
         if author not in staying:
             history.add(resigns(history, author))
     for signed in said(FORMED):
@@ -249,7 +251,7 @@ def test_without_joint_randomness_seats_are_roster_indices(
             history.add(signed)
     state = history.position.state
     assert state is not None
-    assert history.position.seats == tuple(range(history.players))
+    assert history.position.seats == tuple(range(history.roster_size))
     assert history.position.purpose is Purpose.END
     assert state.exits == tuple(((seat,), "conceded") for seat in ((0, 2) if staying else (0, 1)))
     assert verify(write_transcript(history)).winners == (history.genesis.roster[1 if staying else 2].join.nickname,)

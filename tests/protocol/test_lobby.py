@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdice import PRESETS
-from protocol.match.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.match.lobby import GuestTable, HostedTable, NotAdmittedError, TableSettings
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Table, TableAim, WatchAim
 from protocol.wire.genesis import Genesis, MalformedGenesisError, Patience
@@ -95,11 +95,11 @@ def test_a_guest_of_another_table_is_told_that_it_is_gone() -> None:
     assert caught.value.code == "no-table"
 
 
-def seated() -> tuple[HostedTable, Seat]:
+def seated() -> tuple[HostedTable, GuestTable]:
     hosted = table()
     for guest in (ANN, BEA):
         hosted.admit(guest.join.identity, guest.wire)
-    seat = Seat(ANN, HOST.join.identity)
+    seat = GuestTable(ANN, HOST.join.identity)
     seat.update(hosted.frame())
     return hosted, seat
 

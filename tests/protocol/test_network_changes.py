@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from protocol.net import network_changes
-from protocol.net.network_changes import mind_surroundings
+from protocol.net.network_changes import watch_network
 from tests.programs import PATIENCE
 
 pytestmark = pytest.mark.multicast
@@ -59,7 +59,7 @@ async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     monkeypatch.setattr(network_changes, "POLL", 0.01)
     monkeypatch.setattr(network_changes, "interface_addresses", minded.look)
     monkeypatch.setattr("protocol.net.network_changes.time.time", lambda: wall() + minded.slept)
-    task = asyncio.create_task(mind_surroundings("eth0", minded.changed))
+    task = asyncio.create_task(watch_network("eth0", minded.changed))
     await minded.looked(2)
     yield minded
     task.cancel()
@@ -116,7 +116,7 @@ async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.Monk
     machine = Machine()
     monkeypatch.setattr(network_changes, "POLL", 0.01)
     monkeypatch.setattr(network_changes, "interface_addresses", machine.look)
-    task = asyncio.create_task(mind_surroundings("eth0", machine.changed))
+    task = asyncio.create_task(watch_network("eth0", machine.changed))
     machine.addresses = CAFE
     await machine.looked(3)
     task.cancel()

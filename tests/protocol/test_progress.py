@@ -63,7 +63,7 @@ class Observed(World):
         position, progress = match.history.position, match.progress
         assert progress.step == position.step == len(match.history.chain) - 1
         assert progress.purpose is position.purpose
-        by_seat = [match.info[author] for author in position.seats or range(match.history.players)]
+        by_seat = [match.info[author] for author in position.seats or range(match.history.roster_size)]
         told = (*progress.given, *progress.awaited)
         assert len(set(told)) == len(told)
         for players in (progress.given, progress.awaited):

@@ -161,7 +161,7 @@ async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company)
             await knock(at)
         return caught.value.reason
 
-    private = "this table is private: you need the host's full join line"
+    private = "this table is private: you need the host's short code or join line"
     assert await refused(guest.node.join) == await refused(other.node.watch) == private
     await guest.node.join(opened.join_line)
     seated = "you already have a seat at this table, so you cannot watch it too"

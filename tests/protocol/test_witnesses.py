@@ -112,7 +112,7 @@ def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
 
 def test_a_player_who_left_is_no_witness() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
-    gone = world.machines[0].match.history.players - 1
+    gone = world.machines[0].match.history.roster_size - 1
     history = world.machines[0].match.history
     while history.position.purpose is not Purpose.TURN:
         assert world.step()

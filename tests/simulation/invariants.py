@@ -220,7 +220,7 @@ class Checks:
         author one message only of histories that it is not on, and one vote on what is final.
         """
         message, me, history = signed.message, replica.absence.me, replica.history
-        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < history.players:
+        if message.step == FORMED - 1 and message.kind is Kind.COMMIT and message.author < history.roster_size:
             self._is_bound(history, signed)
         is_foreign = message.step <= history.position.step and not history.goes_through(message)
         is_past = message.kind in VOTES and message.step < history.position.locked

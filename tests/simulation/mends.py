@@ -122,7 +122,7 @@ def rounds_begin_after_a_restart(plant: Plant, is_undone: bool) -> AbstractConte
 
 def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Nobody calls the end while those who are there vote about the last step."""
-    mind = Match._mind_the_end
+    mind = Match._check_end
 
     def watched(match: Match, wake: list[float], has_quorum: bool) -> None:
         was_over = match._over
@@ -140,7 +140,7 @@ def the_end_waits_for_a_vote_on_the_last_step(plant: Plant, is_undone: bool) -> 
         elif is_undone:
             wake.append(ended_at + RESULT_WAIT)
 
-    return replaced(Match, Match._mind_the_end, watched)
+    return replaced(Match, Match._check_end, watched)
 
 
 def _is_dropped(history: History, error: MisconductError) -> bool:

@@ -26,7 +26,7 @@ from protocol.consensus.news import Learned
 from protocol.consensus.position import Position, Purpose, Standing, Transition
 from protocol.consensus.proofs import contradiction
 from protocol.consensus.replica import Replica
-from protocol.consensus.steps import advance, next_stage
+from protocol.consensus.steps import advance, next_step
 from protocol.consensus.tally import Tally
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.joint_randomness import Context, derive_secret
@@ -108,10 +108,10 @@ def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
         if purpose is position.purpose and position.kind in (Kind.COMMIT, Kind.LOCK) and not is_spoilt:
             if purpose in (Purpose.DEAL, Purpose.SEATING):
                 plant.runs()
-            return purpose, position.stage + 1
+            return purpose, position.place_in_script + 1
         return purpose, int(purpose is Purpose.DEAL and riding is not None)
 
-    with replaced_value(steps_module, SCRIPTS, scripts), replaced(steps_module, next_stage, bad):
+    with replaced_value(steps_module, SCRIPTS, scripts), replaced(steps_module, next_step, bad):
         yield
 
 
@@ -344,7 +344,7 @@ def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
 
 def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all have signed the result."""
-    mind = Match._mind_the_end
+    mind = Match._check_end
 
     def bad(match: Match, wake: list[float], has_quorum: bool) -> None:
         mind(match, wake, has_quorum)
@@ -353,7 +353,7 @@ def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
             match._effects.remove(Over(False))
             match._over = False
 
-    return replaced(Match, Match._mind_the_end, bad)
+    return replaced(Match, Match._check_end, bad)
 
 
 def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:

@@ -19,7 +19,7 @@ from protocol.consensus.kinds import RULES, parse_signed
 from protocol.crypto.keys import MatchKey
 from protocol.match import match
 from protocol.match.effects import Withdrawn
-from protocol.match.lobby import HostedTable, Seat, TableSettings
+from protocol.match.lobby import GuestTable, HostedTable, TableSettings
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.messages import Signed
@@ -150,7 +150,7 @@ class Simulation:
         genesis = table.genesis()
         self._seats = {}
         for record in guests:
-            seat = Seat(record, host.join.identity)
+            seat = GuestTable(record, host.join.identity)
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}

@@ -27,10 +27,10 @@ def register(rule: Rule[Any]) -> None:
     assert rule.kind not in RULES, f"{rule.name} has the number of {RULES[rule.kind].name}"
     RULES[rule.kind] = rule
     for purpose in rule.purposes:
-        SCRIPTS[purpose] = tuple(sorted((*SCRIPTS[purpose], rule.kind), key=_place))
+        SCRIPTS[purpose] = tuple(sorted((*SCRIPTS[purpose], rule.kind), key=_order))
 
 
-def _place(kind: int) -> tuple[int, int]:
+def _order(kind: int) -> tuple[int, int]:
     """Return the sort key of a kind in a script."""
     return _STAGES.index(RULES[kind].stage), kind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from protocol.match.lobby import HostedTable, NotAdmittedError, Seat, TableSettings
+from protocol.match.lobby import GuestTable, HostedTable, NotAdmittedError, TableSettings
 from protocol.wire.canonical import NotCanonicalError, decode
 from protocol.wire.frames import (
     Frame,
@@ -56,13 +56,13 @@ def take(frame: Frame) -> None:
             hosted.admit(identity, frame.record)
             assert len(parse_genesis(hosted.genesis().encoded()).roster) == len(hosted.records)
     elif isinstance(frame, Table):
-        seat = Seat(own, other.join.identity)
+        seat = GuestTable(own, other.join.identity)
         with contextlib.suppress(MalformedGenesisError):
             seat.update(frame)
             assert seat.shown is frame
             assert encode_frame(frame)
     elif isinstance(frame, Propose):
-        seat = Seat(own, other.join.identity)
+        seat = GuestTable(own, other.join.identity)
         seat.ruleset = SHORT[0]
         with contextlib.suppress(MalformedGenesisError):
             assert seat.check_proposal(frame.genesis).encoded() == frame.genesis

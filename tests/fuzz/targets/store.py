@@ -129,7 +129,7 @@ def read(store: Store) -> None:
         assert (type(host), type(port)) == (str, int)
     for person in store.people.everybody():
         assert store.people.person(person.fingerprint).matches >= 0
-        assert store.people.doubt("AAAA", person.name)
+        assert store.people.mismatch("AAAA", person.name)
     store.add_seed(b"k" * 32, b"s" * 32)
     store.add_match(b"m" * 32, b"genesis", b"k" * 32, 1, 7000)
     store.remember_address(IDENTITY, "192.0.2.9", 7000, 9)

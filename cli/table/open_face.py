@@ -13,12 +13,12 @@ from cli.table.showing import Ui
 from cli.table.writer import Writer, drained
 
 if TYPE_CHECKING:
-    from cli.table.face import Table
+    from cli.table.face import ShownTable
     from cli.table.showing import Showing
 
 
 @contextlib.asynccontextmanager
-async def open_face(table: Table, showing: Showing) -> AsyncIterator[Face]:
+async def open_face(table: ShownTable, showing: Showing) -> AsyncIterator[Face]:
     """Open the face that suits this process: a terminal's if both ends are terminals, else pipes. In a running loop.
 
     A thread writes the output of any face, and the table does not wait for it before the end.
