@@ -20,7 +20,7 @@ from gymnasium.utils import seeding
 from pettingzoo import AECEnv
 
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.errors import IllegalMove, RulesetError
+from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
 from p2pdice.inputs import Hand, Hands, Play, Rolled
 from p2pdice.moves import FACES
 from p2pdice.rulesets import PRESETS
@@ -48,8 +48,11 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     share 1 equally.
 
     :param rules: a preset of :data:`p2pdice.vector.SUPPORTED`.
-    :param render_mode: ``ansi`` or None: :meth:`render` returns the public state as a line.
+    :param players: 2 to 10.
+    :param render_mode: ``ansi``: :meth:`render` returns the public state as a line; None: it returns nothing.
     :raises RulesetError: for another preset.
+    :raises UnexpectedInput: for another number of players.
+    :raises ValueError: for another mode.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -62,6 +65,8 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         super().__init__()
         if rules not in SUPPORTED:
             raise RulesetError(f"{rules} is not one of the rulesets of this environment: {', '.join(SUPPORTED)}")
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"{render_mode} is no way to render this environment: {self.metadata['render_modes']}")
         self.ruleset = PRESETS[rules]
         self.render_mode = render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(players)]
@@ -122,24 +127,30 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         return {"observation": array(seen, "float32"), "action_mask": array(mask, "int8")}
 
     def step(self, action: int | None) -> None:
-        """Make the move of the agent that is to act."""
+        """Make the move of the agent that is to act; None only for one whose match is over.
+
+        :raises ValueError: if no move is given.
+        """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         self._cumulative_rewards[agent] = 0.0
+        if action is None:
+            raise ValueError(f"{agent} has to make a move")
         seat = self.possible_agents.index(agent)
         try:
-            assert action is not None
             self._state, _ = apply(self._state, Play(seat, decode(int(action))))
-        except IllegalMove:
+        except (IllegalMove, UnexpectedInput):  # not allowed now, or no move at all, which the space has as well
             self._end((seat,), -1.0)
         else:
             self._go_on()
         self._accumulate_rewards()
 
-    def render(self) -> str:
+    def render(self) -> str | None:
         """Return the dice in the cups and the standing bid, as a line."""
+        if self.render_mode is None:
+            return None
         bid = self._state.bid
         return f"dice {' '.join(map(str, self._state.dice))}, bid {f'{bid.quantity}x{bid.face}' if bid else 'none'}"
 

@@ -192,10 +192,10 @@ class Matches:
     # Moves
 
     def bids(self) -> tuple[Ints, Ints]:
-        """Return for each match and face, ones first, the lowest and the highest quantity that may be bid.
+        """Return the lowest and the highest legal quantity, by match and face (ones first).
 
-        Where the face may not be bid at all, or no move is awaited, the highest is 0. Moves are listed up to the number
-        of dice in play, or to the lowest quantity where that is more and there is no call; any up to 999 is legal.
+        The highest is 0 where the face may not be bid, or no move is awaited. Quantities above the dice in play are
+        legal, but :meth:`random_moves` does not draw them.
         """
         lowest, highest = self._raises(self._every[:, None], np.arange(_FACES))
         return lowest, np.where(self.awaits_move[:, None], highest, np.int16(0))

@@ -10,6 +10,7 @@ from math import exp
 from typing import Final, Protocol
 
 from p2pdice.players.hands import Held, Row
+from p2pdice.players.house import OddsPlayer, PressPlayer
 from p2pdice.players.rounds import EXACT, LIAR, Action, Turn
 
 _FAR_OFF: Final = (1.0,)
@@ -51,7 +52,8 @@ def _chance(held: Held, face: int, quantity: int) -> float:
 class Safest:
     """Makes the likeliest raise, calls if that is likelier, and bluffs now and then."""
 
-    NERVE: Final = 0.25
+    NERVE: Final = OddsPlayer.NERVE
+    SURE: Final = OddsPlayer.SURE
 
     def __init__(self, trust: float, bluff: float, near: float) -> None:
         """``near``: moves whose chance is less than this below that of the best one are made as well."""
@@ -61,7 +63,7 @@ class Safest:
         call, which = _calls(turn, held, self.trust)
         if self.bluff:
             if whim < self.bluff:
-                if call < 0.8:
+                if call < self.SURE:
                     bold = _number(held, turn, self.NERVE)
                     if bold:
                         return _pick(held, turn, self.NERVE, int(whim / self.bluff * bold))
@@ -85,7 +87,7 @@ class Safest:
         weight = call if is_call and action == which else -1.0 if is_call else _chance(held, face, quantity)
         bluffing = 0.0
         chance = 0.0
-        if self.bluff and call < 0.8:
+        if self.bluff and call < self.SURE:
             bold = _number(held, turn, self.NERVE)
             if bold:
                 bluffing = self.bluff
@@ -170,7 +172,7 @@ class Wavering:
 
     def _call(self, held: Held, turn: Turn) -> tuple[float, Action]:
         """Return the chance that it calls, and that call."""
-        call, which = _calls(turn, held, 0.35)
+        call, which = _calls(turn, held, OddsPlayer.TRUST)
         best, _ = _safest(held, turn)
         if best < 0:
             return 1.0, which
@@ -250,8 +252,8 @@ def _pick(held: Held, turn: Turn, least: float, index: int) -> Action:
 
 BIDDERS: Final[tuple[Bidder, ...]] = (
     Safest(0.0, 0.0, 0.0),
-    Safest(0.35, 0.15, 0.02),
-    Presser(0.75, 0.70),
+    Safest(OddsPlayer.TRUST, OddsPlayer.BLUFF, OddsPlayer.NEAR),
+    Presser(PressPlayer.OPENING, PressPlayer.RAISE),
     Presser(0.5, 0.5),
     Presser(0.35, 0.35, 0.35),
     Wavering(),

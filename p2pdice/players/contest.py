@@ -21,7 +21,7 @@ Note = Callable[[Input, tuple[Hand, ...]], None]
 """Called with each input of a match, and the hands by seat."""
 
 
-def _nobody(item: Input, hands: tuple[Hand, ...]) -> None:
+def _no_note(item: Input, hands: tuple[Hand, ...]) -> None:
     """Note nothing."""
 
 
@@ -60,7 +60,7 @@ class DrawnDice:
         return tuple(self._rng.choices(GROUPS, k=players))
 
 
-def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: Note = _nobody) -> State:
+def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: Note = _no_note) -> State:
     """Play a match to its end, and return the state then.
 
     :param players: by seat; the first leader is drawn.
@@ -83,14 +83,14 @@ def contest(ruleset: Ruleset, players: Sequence[Player], dice: Random, note: Not
 
 
 class Course:
-    """A match whose moves, and stakes out of a newcomer's funds, come from outside.
+    """A match that asks its caller for every move. Stakes come from outside too; every player bets as a newcomer.
 
     :param tell: called with each event.
     :param note: called with each input, and the hands by seat.
     """
 
     def __init__(
-        self, ruleset: Ruleset, players: int, dice: Dice, tell: Callable[[Event], None], note: Note = _nobody
+        self, ruleset: Ruleset, players: int, dice: Dice, tell: Callable[[Event], None], note: Note = _no_note
     ) -> None:
         self.state = new_match(ruleset, players, dice.leader(players))
         self.asked: View | None = None

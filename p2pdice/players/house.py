@@ -124,17 +124,20 @@ class OddsPlayer(HousePlayer):
     TRUST: Final = 0.35
     """How far a bid counts as evidence: see :func:`p2pdice.players.weighing.weigh`."""
     BLUFF: Final = 0.15
-    """How often it bluffs."""
+    """How often it draws any bid that it dares to make: mostly a bluff."""
     NERVE: Final = 0.25
     """The least chance to stand that a bluff may have."""
+    SURE: Final = 0.8
+    """It does not bluff where a call is at least so likely to be right."""
+    NEAR: Final = 0.02
+    """Moves less than this below the likeliest are as good."""
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         bidding, calling = weigh(view, bids, calls, self.TRUST)
-        # A call that is all but sure is better than a bluff.
-        if max(calling, default=0.0) < 0.8:
+        if max(calling, default=0.0) < self.SURE:
             bold = [bid for bid, weight in zip(bids, bidding, strict=True) if weight >= self.NERVE]
             if bold and self._rng.random() < self.BLUFF:
                 return self._rng.choice(bold)
         weights = [*bidding, *calling]
-        least = max(weights) - 0.02
+        least = max(weights) - self.NEAR
         return self._rng.choice([(*bids, *calls)[index] for index, weight in enumerate(weights) if weight > least])

@@ -55,6 +55,8 @@ class Thought:
     LONG_STEPS: Final = ((40, 2, 0), (10, 2, 0), (5, 3, 1), (4, 4, 1), (3, 8, 1), (3, 8, 1))
     """The same where no bid may be repeated: there many replies follow before somebody calls."""
     LONG_EFFORT: Final = 800
+    ALIKE: Final = 0.004
+    """Chances to win that differ by less are alike: it draws among such moves."""
 
     def __init__(self, view: View, round_: Round, beliefs: Mapping[int, Belief], rng: Random) -> None:
         self.view, self.round, self.rng, self.beliefs = view, round_, rng, beliefs
@@ -243,7 +245,7 @@ class Thought:
             if self.played > effort:
                 break
         best = max(scores.values())
-        return self.rng.choice([action for action, score in scores.items() if score > best - 0.004 * drawn])
+        return self.rng.choice([action for action, score in scores.items() if score > best - self.ALIKE * drawn])
 
     def _sum(self, action: Action, worlds: list[World], standing: Action, depth: int) -> float:
         if action < 8:

@@ -65,6 +65,33 @@ def test_an_illegal_action_loses_the_match() -> None:
     assert all(env.terminations.values())
 
 
+@pytest.mark.parametrize("action", [0, 1, 2, 5, 6])
+def test_every_action_of_the_space_ends_the_match_or_is_legal(action: int) -> None:
+    env = LiarsDice("classic", 3)
+    env.reset(seed=1)
+    player, legal = env.agent_selection, env.observe(env.agent_selection)["action_mask"][action]
+    assert env.action_space(player).contains(action)
+    env.step(action)
+    assert env.rewards[player] == (0.0 if legal else -1.0)
+    assert all(env.terminations.values()) is not bool(legal)
+
+
+def test_a_player_has_to_make_a_move() -> None:
+    env = LiarsDice("classic", 2)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="has to make a move"):
+        env.step(None)
+
+
+def test_only_what_was_asked_for_is_rendered() -> None:
+    silent, speaking = LiarsDice(), LiarsDice(render_mode="ansi")
+    silent.reset(seed=1)
+    speaking.reset(seed=1)
+    assert (silent.render(), speaking.render()) == (None, "dice 5 5, bid none")
+    with pytest.raises(ValueError, match="human"):
+        LiarsDice(render_mode="human")
+
+
 def test_nobody_sees_dice_of_others() -> None:
     def seen(agent: int, other_dice: list[int]) -> Any:
         env = LiarsDice("classic", 2)

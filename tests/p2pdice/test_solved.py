@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from p2pdice import PRESETS, Bid, Hand, Hands, Move, Play, Rolled, Ruleset, State, View, apply, legal_moves, new_match
 from p2pdice.events import DieLost
 from p2pdice.moves import LIAR
-from p2pdice.solved import exploitability, solve, solved_move
+from p2pdice.solved import SolvedPlayer, __main__, exploitability, solve, solved_move
 from p2pdice.solved.exploitability import BestResponse, bounds
 from p2pdice.solved.policy import Policy, pack, policy
 from p2pdice.solved.rounds import beginning, hands, sequences
@@ -180,3 +180,30 @@ def test_the_last_two_of_a_larger_match_are_at_a_solved_table() -> None:
 def test_other_rounds_have_no_policy(ruleset: Ruleset, players: int) -> None:
     state, _ = apply(new_match(ruleset, players), Rolled())
     assert solved_move(View(state, 0, dealt(state, Random(1))[0]), Random(1)) is None
+
+
+def test_a_player_plays_by_the_tables_where_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[View] = []
+
+    def answer(view: View, _: Random) -> Bid | None:
+        asked.append(view)
+        return Bid(9, 6) if max(view.state.dice) < 4 else None
+
+    monkeypatch.setattr("p2pdice.solved.player.solved_move", answer)
+    for dice, move in (("3", Bid(9, 6)), ("4", None)):
+        state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": dice}), 2), Rolled())
+        chosen = SolvedPlayer(Random(1)).choose(View(state, state.turn, (2,) * int(dice)))
+        assert (chosen == Bid(9, 6)) is (move is not None)
+    assert len(asked) == 2
+
+
+def test_a_check_fails_if_a_policy_gives_too_much_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["solved", "--check", "--tables", "1-1"])
+    __main__.main()
+    monkeypatch.setattr(__main__, "WORST", 0.0005)  # it gives away 0.057 %
+    with pytest.raises(SystemExit) as caught:
+        __main__.main()
+    assert caught.value.code
+    assert capsys.readouterr().out.count("| 1 | 1 |") == 2
