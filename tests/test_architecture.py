@@ -21,6 +21,7 @@ from prompt_toolkit.output import DummyOutput
 from cli.settings import Settings
 from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
+from protocol.events import Happened
 from tests.cli.paper import Paper
 from tests.network.company import Company, Player, in_mid_match
 
@@ -140,6 +141,7 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
     monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
+    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))  # else his table begins with those
     ben.hold()
     ben._listening.cancel()  # his table listens instead
     bid, frame, called = walk("The walk of a bid"), walk("The walk of a frame"), list[str]()

@@ -6,9 +6,7 @@ a spectator.
 
 Messages that a program makes by itself (commitments, locks, reveals, openings, results, votes) are sent as soon as
 they are owed; only moves and stakes wait for the owner. A restarted node signs nothing before the others have shown
-what they hold: a message that it sent before the crash and then lost comes back to it, and is never contradicted. It
-asks all players of the base and all other linked players. A majority might not do: the lost message may have reached
-one player only. When patience with the others is over, more than half of the base are enough.
+what they hold (:mod:`protocol.match.restart`), so it never contradicts a message that it sent before and then lost.
 """
 
 from __future__ import annotations
@@ -58,6 +56,7 @@ from protocol.match.effects import (
 from protocol.match.event_feed import EventFeed, MatchEvents
 from protocol.match.links import Links
 from protocol.match.progress import Clock, Progress, in_order, progress
+from protocol.match.restart import Restart
 from protocol.match.signer import Signer, Statement
 from protocol.match.stall_notices import StallNotices
 from protocol.match.timeouts import Party, Timeouts
@@ -77,8 +76,6 @@ class _Timers:
     """Starts of this node's waits, by the owner's monotonic clock; None where it does not wait."""
 
     ended_at: float | None = None
-    resumed_at: float | None = None
-    """When this node, restarted, began to ask the others."""
     declined_at: float | None = None
     """When this node saw a resignation before the match was formed."""
     wished: float = math.inf
@@ -138,12 +135,10 @@ class Match:
         self._over = False
         self._calm_tip = b""
         """Tip of the open step, if this node can do nothing in it without more messages."""
-        self._heard: set[int] | None = None
-        """Players who have shown what they hold since the restart; None once they are enough."""
+        self._restart = Restart(self.history, self._timeouts, me, is_over=stored is None)
         self._is_resuming = stored is not None
         """The owner was not told the state of the match after the restart yet."""
         if stored is not None:
-            self._heard = set()
             self.replica.is_silent = True
             self.replica.take_stored(stored)
             self._feed.resume()
@@ -317,19 +312,13 @@ class Match:
         position = self.history.position
         if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
             return ()
-        authors = self._unheard() or (author for author in self.history.missing() if author != self.me)
+        authors = self._restart.unheard() or (author for author in self.history.missing() if author != self.me)
         return tuple(self.info[author] for author in authors)
 
     @property
     def unheard(self) -> tuple[PlayerInfo, ...]:
         """After a restart, the players who must still show what they hold before this node signs anything."""
-        return tuple(self.info[author] for author in self._unheard())
-
-    def _unheard(self) -> tuple[int, ...]:
-        """Return the players of :attr:`unheard`."""
-        if self._heard is None:
-            return ()
-        return tuple(author for author in self.history.position.base if author not in (self.me, *self._heard))
+        return tuple(self.info[author] for author in self._restart.unheard())
 
     def _has_slept(self, now: float) -> bool:
         """Tell whether this machine has slept: nothing woke the match at the time it had asked for."""
@@ -354,7 +343,7 @@ class Match:
         self._catch_up.linked(author, self._now)
         if self.me is not None:
             self._emit(Send(author, self._catch_up.have()))
-        if self.me is None or self._heard is not None:  # they may hold anything that is new here
+        if self.me is None or not self._restart.is_over:  # they may hold anything that is new here
             self._catch_up.ask(author, self._now)
         self._links.tell_cut(author)
 
@@ -445,8 +434,8 @@ class Match:
             self.replica.drop_shown(sender)
         if is_foreign or is_one_of_several or self.replica.is_astray:  # a later page may build on what is known here
             self.replica.follow(sender, messages)
-        if self._catch_up.go_on(sender, page, waste) and self._heard is not None:
-            self._heard.add(sender)
+        if self._catch_up.go_on(sender, page, waste):
+            self._restart.heard(sender)
 
     def _compare_notes(self, wake: list[float]) -> None:
         """Tell the others what this node holds, and ask peers that hold more."""
@@ -460,17 +449,6 @@ class Match:
             due = self._catch_up.due(self._now)
         wake.append(due)
 
-    def _has_heard_enough(self) -> bool:
-        """Tell whether the others have shown enough of what they hold for this node to sign again."""
-        assert self._heard is not None
-        unheard = self._unheard()
-        if not unheard and self._links.linked <= self._heard:
-            return True
-        assert self._timers.resumed_at is not None
-        is_patience_over = self._now >= self._timers.resumed_at + self._timeouts.round_seconds
-        position = self.history.position
-        return is_patience_over and len(position.base) - len(unheard) >= position.majority
-
     # Owed messages
 
     def _check_divergence(self) -> None:
@@ -480,8 +458,7 @@ class Match:
             self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
 
     def _pump(self) -> None:
-        if self._heard is not None and self._timers.resumed_at is None:
-            self._timers.resumed_at = self._now
+        self._restart.begin(self._now)
         while True:
             self.replica.close_steps()
             if self._may_take_up() and self.replica.take_up():
@@ -493,8 +470,8 @@ class Match:
             position = self.history.position
             self._timeouts.open_step(position.tip, stage_of(position) is Stage.CHOOSE, self._now)
             self._is_deciding = self.replica.is_deciding
-            if self._heard is not None and self._has_heard_enough():
-                self._heard = None
+            if not self._restart.is_over and self._restart.is_enough(self._links.linked, self._now):
+                self._restart.is_over = True
                 self.replica.is_silent = False
                 self._catch_up.ask_nobody()
                 continue
@@ -507,18 +484,18 @@ class Match:
                 break  # what this node has just signed leaves the step open, and nothing else can have changed
         self._check_timers(rounds, has_quorum)
         # At the end each RESULT may be the last missing one.
-        is_busy = not self.is_formed or self.is_ended or self._diverged or self._heard is not None
+        is_busy = not self.is_formed or self.is_ended or self._diverged or not self._restart.is_over
         self._calm_tip = b"" if is_busy else self.history.position.tip
 
     def _rounds_due(self, has_quorum: bool) -> list[tuple[bytes, float]]:
         """Return the tips of steps in which this node begins a round of votes by itself, and when."""
-        if self.me is None or not self.replica.may_vote or (self.is_ended and self._heard is not None):
+        if self.me is None or not self.replica.may_vote or (self.is_ended and not self._restart.is_over):
             return []
         return self._voter.rounds_due(self._now, has_quorum, self._is_deciding)
 
     def _vote(self, rounds: list[tuple[bytes, float]]) -> bool:
         """Sign the votes that this node owes; tell whether there were any."""
-        if self._signer is None or self._heard is not None or not self.replica.may_vote or self._diverged:
+        if self._signer is None or not self._restart.is_over or not self.replica.may_vote or self._diverged:
             return False
         votes = self._voter.votes(self._now, rounds)
         for vote in votes:
@@ -528,7 +505,7 @@ class Match:
 
     def _do_what_is_owed(self) -> bool:
         """Sign the automatic message that this node owes; tell whether there was one."""
-        if self._signer is None or self._heard is not None or self._diverged:
+        if self._signer is None or not self._restart.is_over or self._diverged:
             return False
         if self.replica.absence.ballots and self.replica.absence.is_reopened(self.replica):
             return False
@@ -558,7 +535,7 @@ class Match:
     # Time
 
     def _check_timers(self, rounds: list[tuple[bytes, float]], has_quorum: bool) -> None:
-        now, timers = self._now, self._timers
+        now = self._now
         wake: list[float] = []
         if self.is_ended:
             self._check_end(wake, has_quorum)
@@ -569,10 +546,10 @@ class Match:
                 wake.append(self._timeouts.earliest)
             wake += [due for _, due in rounds]
             linked = self._links.linked
-            wake.append(self._stall_notices.look(now, linked, has_quorum, self._is_deciding, self._unheard()))
+            wake.append(self._stall_notices.look(now, linked, has_quorum, self._is_deciding, self._restart.unheard()))
         wake += self._voter.times()
-        if self._heard is not None and timers.resumed_at is not None:
-            wake.append(timers.resumed_at + self._timeouts.round_seconds)
+        if not self._restart.is_over:
+            wake.append(self._restart.due())
         self._compare_notes(wake)
         self._wake_at(min((time for time in wake if time > now), default=math.inf))
 

@@ -179,7 +179,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
     world.restart(me)
     machine, began = world.machines[me], world.now
     late = [vote for liar in (4, 5) for vote in votes_of(world, liar, range(100, 110))]
-    while machine.match.unheard or machine.match._heard is not None:
+    while machine.match.unheard or not machine.match._restart.is_over:
         if late:
             vote = late.pop()
             world.feed(me, Received(vote.message.author, vote))
@@ -211,7 +211,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
     while match.unheard:
         assert world.step()
     assert world.now < began + 5
-    while match._heard is not None:
+    while not match._restart.is_over:
         assert world.step()
     assert world.now >= began + 5, "only when patience is over the others are enough"
 

@@ -181,7 +181,7 @@ def finish(history: History) -> History:
     matches: dict[int, Match] = {}
     for author in players:
         matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], messages)
-        match._heard = None  # everybody is here and holds the same
+        match._restart.is_over = True  # everybody is here and holds the same
     inbox: list[tuple[int, MatchInput]] = [(author, Ticked()) for author in players]
     while inbox:
         me, item = inbox.pop(0)

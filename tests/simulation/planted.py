@@ -179,7 +179,7 @@ def signing_before_anybody_answered(plant: Plant) -> Iterator[None]:
 
     def trust(match: Match) -> None:
         plant.runs()
-        match._heard = None
+        match._restart.is_over = True
         match.replica.is_silent = False
 
     def choose(owner: Owner, view: View) -> Move:
