@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.commands.waiting import place_in
-from cli.doctor.finding import Finding, State
+from cli.doctor.finding import PEER, Finding, State
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
@@ -23,9 +23,9 @@ Examples:
   p2pdice doctor --json
 
 \b
-Each line begins with ok, with "look" (play is possible, but read on), or
-with MEND (nobody can play from here before that is mended).
-Exit code 3: play is impossible.
+Each line begins with ok, with "note" (play is possible, but read on), or
+with FIX (nobody can play from here until that is fixed).
+Exit code 3: play is impossible, or the table that you named is out of reach.
 """
 
 app = application()
@@ -74,13 +74,14 @@ def doctor(
 
     run(examine())
     problems = [each for each in findings if each.state is State.PROBLEM]
+    is_far = any(each.check == PEER and each.state is not State.OK for each in findings)
     if as_json:
         print(json.dumps({"playable": not problems, "findings": [each.data() for each in findings]}))
-    elif not problems:
-        say("You can play from here.")
+    elif problems:
+        say(f"You cannot play from here until this is fixed: {', '.join(each.check for each in problems)}.")
     else:
-        say(f"You cannot play from here before this is mended: {', '.join(each.check for each in problems)}.")
-    if problems:
+        say("You can play from here, but not at that table." if is_far else "You can play from here.")
+    if problems or is_far:
         raise typer.Exit(ExitCode.UNREACHABLE)
 
 

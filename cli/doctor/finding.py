@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.render import shown
 
 if TYPE_CHECKING:
     from protocol import Parts
+
+
+PEER: Final = "peer"
+"""The check of a table that somebody named. Its result says nothing about playing at others."""
 
 
 class State(StrEnum):
@@ -18,7 +22,7 @@ class State(StrEnum):
     WARNING = "warning"
     """Play is possible, but something may go wrong or is missing."""
     PROBLEM = "problem"
-    """Nobody can play from here before this is mended."""
+    """Nobody can play from here until this is fixed."""
 
 
 class Finding(NamedTuple):
@@ -37,7 +41,7 @@ class Finding(NamedTuple):
 
     def line(self) -> str:
         """Return the finding as one line."""
-        mark = {State.OK: "ok", State.WARNING: "look", State.PROBLEM: "MEND"}[self.state]
+        mark = {State.OK: "ok", State.WARNING: "note", State.PROBLEM: "FIX"}[self.state]
         remedy = f" {shown(self.remedy)}." if self.remedy else ""
         return f"{mark:<4}  {self.check}: {shown(self.says)}.{remedy}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,11 @@ from cli.doctor.finding import Finding, State
 _PATIENCE: Final = 3.0
 """Seconds until a tool of the system counts as silent."""
 _UFW: Final = Path("/etc/ufw/ufw.conf")
+_UNSEEN: Final = {
+    "linux": "neither ufw nor firewalld is on; others are not looked for",
+    "darwin": "that of macOS is off; others are not looked for",
+    "win32": "that of Windows does not answer; others are not looked for",
+}
 _MAC_TOOL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
 
@@ -23,7 +29,7 @@ def firewall(port: str) -> Finding:
     :param port: the TCP port that has to be open, as a word for a command: ``PORT`` if any may be taken.
     """
     found = {"linux": _linux, "darwin": _mac, "win32": _windows}.get(sys.platform, _none)(port)
-    return next(found, Finding("firewall", State.OK, "none was found on this machine"))
+    return next(found, Finding("firewall", State.OK, _UNSEEN.get(sys.platform, "not looked for on this system")))
 
 
 def _linux(port: str) -> Iterator[Finding]:
@@ -39,7 +45,7 @@ def _linux(port: str) -> Iterator[Finding]:
 
 def _mac(port: str) -> Iterator[Finding]:
     if "enabled" in _said(_MAC_TOOL, "--getglobalstate"):
-        program = sys.executable
+        program = shlex.quote(sys.executable)
         yield _blocking("the firewall of macOS", f"sudo {_MAC_TOOL} --add {program} --unblockapp {program}")
 
 
@@ -49,7 +55,8 @@ def _windows(port: str) -> Iterator[Finding]:
         yield _blocking(
             "Windows Defender Firewall",
             "netsh advfirewall firewall add rule name=p2pdice dir=in action=allow "
-            f'program="{sys.executable}" enable=yes, in a terminal of the administrator; make the network private',
+            f'program="{sys.executable}" enable=yes',
+            "make the network private, and run this in a terminal of the administrator",
         )
 
 
@@ -57,10 +64,9 @@ def _none(port: str) -> Iterator[Finding]:
     yield from ()
 
 
-def _blocking(name: str, command: str) -> Finding:
-    return Finding(
-        "firewall", State.WARNING, f"{name} may be on", f"If others cannot reach you, let p2pdice in: {command}"
-    )
+def _blocking(name: str, command: str, how: str = "let p2pdice in") -> Finding:
+    """Return the finding. The command comes last, on its own, so that it can be copied."""
+    return Finding("firewall", State.WARNING, f"{name} may be on", f"If others cannot reach you, {how}: {command}")
 
 
 def _said(*command: str) -> str:

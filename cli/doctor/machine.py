@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -19,9 +20,13 @@ SPACE: Final = 64 * 2**20
 """Bytes: a long match of ten players with its transcript takes less than a tenth of it."""
 _SLOW_DISK: Final = 0.25
 """Seconds for a small file to be safe on the disk: each move waits for that."""
-_EPOCH: Final = 1_735_689_600
-"""The start of the year 2025: no correct clock shows an earlier time."""
+_FIRST: Final = 1_735_689_600
+_LAST: Final = 2_366_841_600
+"""The starts of the years 2025 and 2045: a clock outside them is wrong."""
+_DAY: Final = 86_400
+_ROOM: Final = "Make room on this disk, or choose a folder on another one with --home DIR"
 _MIB: Final = 2**20
+_RESUME: Final = "Resume that match: its other players hand back what they have"
 
 
 def machine(home: Path) -> Iterator[Finding]:
@@ -33,7 +38,7 @@ def machine(home: Path) -> Iterator[Finding]:
     yield from _folder(home)
     yield _key(home)
     yield _store(home)
-    yield _clock()
+    yield _clock(home)
     yield _terminal()
 
 
@@ -49,12 +54,17 @@ def _folder(home: Path) -> Iterator[Finding]:
         took = time.perf_counter() - began
         free = shutil.disk_usage(place).free
     except OSError as error:
-        reason = f"{place} cannot be written: {error.strerror or error}"
-        yield Finding("home", State.PROBLEM, reason, "Choose another folder with --home DIR, or mend its permissions")
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            yield Finding("disk", State.PROBLEM, f"nothing is free at {place}", _ROOM)
+        else:
+            reason = f"{place} cannot be written: {error.strerror or error}"
+            remedy = "Give your account the right to write there, or choose another folder with --home DIR"
+            yield Finding("home", State.PROBLEM, reason, remedy)
         return
     yield _modes(home)
     if free < SPACE:
-        yield Finding("disk", State.PROBLEM, f"only {free // _MIB} MiB are free at {place}", "Make room on this disk")
+        says = f"{free / _MIB:.1f} of the {SPACE // _MIB} MiB that play may need are free at {place}"
+        yield Finding("disk", State.PROBLEM, says, _ROOM)
     elif took > _SLOW_DISK:
         yield Finding(
             "disk",
@@ -76,16 +86,17 @@ def _modes(home: Path) -> Finding:
 
 
 def _key(home: Path) -> Finding:
-    from protocol import Home, Identity, KeyFileError
+    from protocol import Home, Identity, KeyFileError, WrongPassphraseError
 
     if not os.path.lexists(Home(home).identity):
         return Finding("key", State.OK, "there is none yet; it will be made when you first play")
     try:
         me, _ = Identity.load_or_create(home)
+    except WrongPassphraseError:
+        return Finding("key", State.OK, "it is protected by a passphrase")
     except KeyFileError as error:
-        if "protected by a passphrase" in str(error):
-            return Finding("key", State.OK, "it is protected by a passphrase")
-        return Finding("key", State.PROBLEM, error.parts, "Nobody can play here without a usable key")
+        remedy = "Nobody can play without a usable key: do that, or choose another home with --home DIR"
+        return Finding("key", State.PROBLEM, error.parts, remedy)
     return Finding("key", State.OK, f"nobody else can read it; its fingerprint is {me.fingerprint}")
 
 
@@ -103,19 +114,30 @@ def _store(home: Path) -> Finding:
         remedy = "Restore it from a backup, or move it away to begin with an empty one"
         return Finding("store", State.PROBLEM, error.parts, remedy)
     if loss is not None:
-        return Finding("store", State.WARNING, archive.describe(loss), "Other players hand back what they have")
+        return Finding("store", State.WARNING, archive.describe(loss), _RESUME)
     running = len(archive.unfinished(matches))
     says = f"it can be read; {counted(len(matches), 'match', 'matches')}, {running} unfinished"
     return Finding("store", State.OK, says)
 
 
-def _clock() -> Finding:
+def _clock(home: Path) -> Finding:
+    """See whether the clock shows a time that can be, and none before the files of this home were written."""
     now = time.time()
-    says = time.strftime("it shows %Y-%m-%d %H:%M", time.localtime(now))
-    if now < _EPOCH:
-        remedy = "Set it: a match does not depend on it, but the names of your transcripts do"
+    says = f"it shows {_minute(now)}"
+    remedy = "Set it: a match does not depend on it, but the names of your transcripts do"
+    if not _FIRST <= now < _LAST:
         return Finding("clock", State.WARNING, says, remedy)
+    try:
+        written = max((each.stat().st_mtime for each in home.iterdir()), default=0.0)
+    except OSError:
+        written = 0.0
+    if written > now + _DAY:
+        return Finding("clock", State.WARNING, f"{says}, but you played at {_minute(written)}", remedy)
     return Finding("clock", State.OK, says)
+
+
+def _minute(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def _terminal() -> Finding:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import socket
+import struct
+import sys
 from collections.abc import AsyncIterator, Iterable
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
-from cli.doctor.finding import Finding, State
-from cli.render import command_line, counted
+from cli.doctor.finding import PEER, Finding, State
+from cli.render import command_line, listing
 
 if TYPE_CHECKING:
     from protocol import Address, Heard, Interface
@@ -17,6 +22,11 @@ _VPN: Final = re.compile(r"(tun|tap|utun|wg|ppp|ipsec|tailscale|zt|nordlynx|prot
 """Names that VPNs give their interfaces."""
 _CARRIER: Final = ip_network("100.64.0.0/10")
 """Shared addresses of carriers (RFC 6598), which some VPNs use as well."""
+_SHOWN: Final = 4
+"""Addresses of other machines; one machine may have several."""
+_SIOCGIFFLAGS: Final = 0x8913
+_IFF_RUNNING: Final = 0x40
+"""Of Linux; see netdevice(7)."""
 BY_HAND: Final = "tables are not found by themselves, but the line that the host sees works"
 
 
@@ -30,20 +40,31 @@ async def network(interface: str | None, port: int, seconds: float, peers: Itera
     from protocol import check_port, interfaces
 
     own = [each for each in interfaces() if interface is None or _is_meant(interface, each)]
-    for finding in _interfaces(own, interface):
+    found = _interfaces(own, interface)
+    for finding in found:
         yield finding
     try:
         check_port(port)
     except OSError as error:
-        where = f"port {port}" if port else "any port"
-        remedy = "Choose another --port, or end the program that uses it"
-        yield Finding("port", State.PROBLEM, f"cannot listen at {where}: {error.strerror or error}", remedy)
+        yield _unusable(port, error)
     else:
-        yield Finding("port", State.OK, f"can listen at {f'port {port}' if port else 'a free port'}")
-    for finding in await _multicast(interface, seconds):
-        yield finding
+        elsewhere = command_line("doctor", f"HOST:{port}")
+        try_out = f"Whether others reach it, another laptop can tell while you host: {elsewhere}"
+        where = f"port {port}" if port else "a free port"
+        yield Finding("port", State.OK, f"can listen at {where}", try_out if port else "")
+    if not any(each.state is State.PROBLEM for each in found):
+        for finding in await _multicast(interface, seconds):
+            yield finding
     if peers:
         yield await _peer(peers)
+
+
+def _unusable(port: int, error: OSError) -> Finding:
+    where = f"port {port}" if port else "any port"
+    says = f"cannot listen at {where}: {os.strerror(error.errno) if error.errno else error}"
+    if error.errno == errno.EACCES:
+        return Finding("port", State.PROBLEM, says, "Choose a --port above 1023: the others are the administrator's")
+    return Finding("port", State.PROBLEM, says, "Choose another --port, or end the program that uses it")
 
 
 def _is_meant(interface: str, each: Interface) -> bool:
@@ -53,18 +74,37 @@ def _is_meant(interface: str, each: Interface) -> bool:
 def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
     if not own:
         wanted = f"there is no network interface {interface}" if interface else "this machine is in no network"
-        remedy = "Leave --interface away" if interface else "Connect it by Wi-Fi or cable"
+        remedy = "Leave out --interface" if interface else "Connect it by Wi-Fi or cable"
         return [Finding("network", State.PROBLEM, wanted, remedy)]
     shown = ", ".join(f"{each.name} {each.addresses[0]}" for each in own)
+    if all(map(_is_unplugged, own)):
+        remedy = "Switch the Wi-Fi on, or plug the cable in"
+        return [Finding("network", State.PROBLEM, f"{shown}: nothing is connected to it", remedy)]
     found = [Finding("network", State.OK, shown)]
     vpns = [each.name for each in own if _VPN.match(each.name) or any(ip in _CARRIER for ip in each.addresses)]
     if vpns:
         remedy = "If others cannot reach you, switch the VPN off, or let it leave the local network alone"
-        found.append(Finding("vpn", State.WARNING, f"{', '.join(vpns)} looks like a VPN", remedy))
+        alike = "looks like a VPN" if len(vpns) == 1 else "look like VPNs"
+        found.append(Finding("vpn", State.WARNING, f"{listing(vpns)} {alike}", remedy))
     if all(ip.is_link_local for each in own for ip in each.addresses):
-        remedy = "Machines on one cable find each other so, but check the Wi-Fi or the router if there is one"
+        remedy = "Two machines on one cable can play like this; otherwise check the Wi-Fi or the router"
         found.append(Finding("address", State.WARNING, "no router gave this machine an address", remedy))
     return found
+
+
+def _is_unplugged(each: Interface) -> bool:
+    """Whether an interface that has an address is switched off or has no cable, as far as Linux tells."""
+    if sys.platform != "linux":
+        return False
+    from fcntl import ioctl
+
+    request = struct.pack("16sh14x", each.name.encode()[:15], 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            _, flags = struct.unpack("16sh14x", ioctl(asked, _SIOCGIFFLAGS, request))
+        except OSError:
+            return False
+    return not flags & _IFF_RUNNING
 
 
 async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
@@ -92,8 +132,8 @@ def _others(heard: Heard) -> Finding:
         return Finding("others", State.WARNING, says, remedy)
     together = f"Run this on the other laptop at the same time: {command_line('doctor', '--wait', '60')}"
     if heard.hosts:
-        machines = counted(len(heard.hosts), "other machine")
-        return Finding("others", State.OK, f"multicast comes from {machines}", together)
+        shown = listing(heard.hosts[:_SHOWN]) + (" and others" if len(heard.hosts) > _SHOWN else "")
+        return Finding("others", State.OK, f"multicast comes from {shown}", together)
     remedy = f"{together}. If both hear nobody, the Wi-Fi may keep guests apart: use a cable or a phone's hotspot"
     return Finding("others", State.WARNING, "no other machine was heard", remedy)
 
@@ -104,10 +144,10 @@ async def _peer(peers: Iterable[Address]) -> Finding:
     found = [await reach(each) for each in peers]
     for each in found:
         if not each.problem:
-            return Finding("peer", State.OK, f"{format_address(each.address)} can be reached")
+            return Finding(PEER, State.OK, f"{format_address(each.address)} can be reached")
     tried = "; ".join(f"{format_address(each.address)}: {each.problem}" for each in found)
     if any(each.is_refused for each in found):
         remedy = "The machine answers. See whether the table is still open, and whether the port is right"
     else:
         remedy = "See whether both machines are in one network, and whether a firewall or guest Wi-Fi is between them"
-    return Finding("peer", State.PROBLEM, tried, remedy)
+    return Finding(PEER, State.WARNING, tried, remedy)

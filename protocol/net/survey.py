@@ -78,7 +78,8 @@ class _Survey:
 
     def hear(self, datagram: Datagram) -> None:
         host = _plain(datagram.host)
-        if host not in self.own and len(self.hosts) < ADDRESSES_WATCHED:
+        is_own = host in self.own
+        if not is_own and len(self.hosts) < ADDRESSES_WATCHED:
             self.hosts[host] = None
         if b"survey" not in datagram.data:
             return
@@ -87,11 +88,13 @@ class _Survey:
             return
         for question in packet.questions:
             if asked := _QUESTION.fullmatch(question.name.lower()):
-                self._note(asked[1], asked[2], host)
+                self._note(asked[1], asked[2], host, is_own)
 
-    def _note(self, token: str, heard: str | None, host: str) -> None:
+    def _note(self, token: str, heard: str | None, host: str, is_own: bool) -> None:
         if token == self.token:
             self.itself = True
+        elif is_own:
+            pass  # another program of this machine
         elif token in self.tokens or len(self.tokens) < _MET:
             self.tokens.setdefault(token, host)
             if heard == self.token:

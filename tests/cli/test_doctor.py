@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shlex
 import shutil
 import socket
 import sys
+import time
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from cli.doctor import firewall as firewalls
 from cli.doctor.finding import Finding, State
+from cli.doctor.machine import machine
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
 from protocol.storage.home import Home
@@ -53,7 +58,7 @@ def test_each_finding_is_one_line_with_its_remedy(here: Run) -> None:
     done = here("doctor", "--wait", "0.5")
     lines = done.stdout.splitlines()
     assert lines[-1] == "You can play from here."
-    assert all(line.split(maxsplit=1)[0] in {"ok", "look"} for line in lines[:-1])
+    assert all(line.split(maxsplit=1)[0] in {"ok", "note"} for line in lines[:-1])
     assert done.stderr == "Listening to the network for 0.5 seconds…\n"
 
 
@@ -108,6 +113,51 @@ def test_a_full_disk_makes_play_impossible(here: Run, monkeypatch: pytest.Monkey
     assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
 
 
+def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, found = examined(here)
+    assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert "home" not in found
+    assert found["disk"]["remedy"].startswith("Make room")
+
+
+@pytest.mark.parametrize(
+    ("now", "state"),
+    [
+        ("2019-01-01", State.WARNING),
+        ("2026-11-22", State.WARNING),
+        ("2026-11-25", State.OK),
+        ("2077-01-01", State.WARNING),
+    ],
+)
+def test_a_clock_that_is_far_off_or_was_put_back_is_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: State
+) -> None:
+    """The last match was played on the 24th."""
+    (tmp_path / "store").write_text("")
+    os.utime(tmp_path / "store", (moment("2026-11-24"),) * 2)
+    monkeypatch.setattr(time, "time", lambda: moment(now))
+    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
+
+
+def moment(day: str) -> float:
+    return datetime.fromisoformat(day).timestamp()
+
+
+def test_a_port_of_the_administrator_is_not_said_to_be_in_use(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> socket.socket:
+        raise PermissionError(errno.EACCES, "Permission denied (while attempting to bind on address ('', 80))")
+
+    monkeypatch.setattr(socket, "create_server", forbidden)
+    code, found = examined(here, "--port", "80")
+    assert (code, found["port"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
+    assert found["port"]["says"] == "cannot listen at port 80: Permission denied"
+    assert "1023" in found["port"]["remedy"]
+
+
 def test_a_port_in_use_makes_play_there_impossible(here: Run) -> None:
     with socket.create_server(("", 0)) as taken:
         code, found = examined(here, "--port", str(taken.getsockname()[1]))
@@ -125,9 +175,11 @@ def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run
         address = f"127.0.0.1:{server.getsockname()[1]}"
         code, found = examined(here, f"{address}/T4Z5-WFHY-2XDW-PX45-WP3P")
         assert (code, found["peer"]["state"]) == (ExitCode.DONE, State.OK)
-    code, found = examined(here, address)
-    assert (code, found["peer"]["state"]) == (ExitCode.UNREACHABLE, State.PROBLEM)
-    assert "no program listens there" in found["peer"]["says"]
+    done = here(*QUICK, address)
+    assert done.returncode == ExitCode.UNREACHABLE
+    assert "no program listens there" in findings(done.stdout)["peer"]["says"]
+    assert json.loads(done.stdout)["playable"], "one table that was closed keeps nobody from the others"
+    assert "but not at that table" in here("doctor", "--wait", "0.5", address).stdout
 
 
 def test_a_text_that_is_no_address_is_a_usage_error(here: Run) -> None:
@@ -146,8 +198,8 @@ def test_whatever_others_wrote_is_escaped() -> None:
         ("linux", {"firewall-cmd": "running\n"}, "firewalld"),
         ("darwin", {firewalls._MAC_TOOL: "Firewall is enabled. (State = 1)"}, "macOS"),
         ("win32", {"netsh": "State ON"}, "Windows Defender"),
-        ("linux", {}, "none was found"),
-        ("sunos5", {}, "none was found"),
+        ("linux", {}, "others are not looked for"),
+        ("sunos5", {}, "not looked for"),
     ],
 )
 def test_the_firewall_of_each_system_is_named_with_what_opens_it(
@@ -159,6 +211,18 @@ def test_the_firewall_of_each_system_is_named_with_what_opens_it(
     found = firewalls.firewall("40312")
     assert named in found.says
     assert bool(found.remedy) == bool(says)
+
+
+@pytest.mark.parametrize(("platform", "tool"), [("darwin", firewalls._MAC_TOOL), ("win32", "netsh")])
+def test_the_command_for_a_firewall_can_be_copied(monkeypatch: pytest.MonkeyPatch, platform: str, tool: str) -> None:
+    """It is what comes last, and stands a folder with a space in its name."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(sys, "executable", "/Applications/My Games/python")
+    monkeypatch.setattr(firewalls, "_said", lambda *command: "enabled" if command[0] == tool else "")
+    found = firewalls.firewall("PORT")
+    command = shlex.split(str(found.remedy)[str(found.remedy).index(tool) :])
+    assert any(word in ("/Applications/My Games/python", "program=/Applications/My Games/python") for word in command)
+    assert command[-1] in ("/Applications/My Games/python", "enable=yes")
 
 
 # On a LAN
@@ -181,6 +245,28 @@ def test_two_doctors_at_the_same_time_hear_each_other(tmp_path: Path) -> None:
     assert ben["others"]["says"] == "10.77.0.1 and this machine hear each other"
 
 
+def test_two_programs_on_one_machine_are_one_machine(tmp_path: Path) -> None:
+    options = (*MODULE, "doctor", "--json", "--wait", "3")
+    with lan(1) as wire:
+        prefix = wire.on(1)
+        with Program(*options, home=tmp_path / "a", prefix=prefix) as one:
+            with Program(*options, home=tmp_path / "b", prefix=prefix) as other:
+                assert other.end() == ExitCode.DONE
+                assert findings(other.shown())["others"]["says"] == "no other machine was heard"
+            assert one.end() == ExitCode.DONE
+
+
+def test_a_card_without_its_cable_is_no_network(tmp_path: Path) -> None:
+    with lan(1) as wire:
+        wire.pull_cable(1)
+        with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
+            assert doctor.end() == ExitCode.UNREACHABLE
+            found = findings(doctor.shown())
+    assert "nothing is connected" in found["network"]["says"]
+    assert "plug the cable in" in found["network"]["remedy"]
+    assert "others" not in found
+
+
 def test_a_guest_network_that_keeps_machines_apart_is_suspected(tmp_path: Path) -> None:
     with lan(2) as wire:
         wire.keep_apart(1, 2)
@@ -194,5 +280,7 @@ def test_without_a_network_nobody_can_play(tmp_path: Path) -> None:
         wire.pull_out(1)
         with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
             assert doctor.end() == ExitCode.UNREACHABLE
-            assert findings(doctor.shown())["network"]["says"] == "this machine is in no network"
+            found = findings(doctor.shown())
+            assert found["network"]["says"] == "this machine is in no network"
+            assert "others" not in found, "there is nobody to listen to"
             assert doctor.errors == []
