@@ -8,11 +8,11 @@ from typing import Annotated, Final
 import typer
 
 from cli.commands.replay import opened
-from cli.commands.verify import CODES, Report, describe
+from cli.commands.verify import CODES, headline
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import say
-from cli.render import shown_path
+from cli.render import escape, sentence, shown_path
 from cli.settings import Settings
 
 EPILOG: Final = """\b
@@ -22,7 +22,7 @@ Examples:
   p2pdice report match.p2pdice -o match.html
 
 \b
-Exit codes: as of p2pdice replay.
+The exit codes are those of p2pdice replay.
 """
 
 app = application()
@@ -53,9 +53,8 @@ def report(
         raise Failure(f"{shown_path(target)} exists already.", hint="Give a file that does not exist yet: -o FILE")
     if not target.absolute().parent.is_dir():
         raise Failure(f"There is no folder {shown_path(target.parent)}.", hint="Create it first, or give another file.")
-    head, why, *_ = describe(Report(path, replayed.verdict, is_kept=True))
-    verdict = f"{head.partition(': ')[2]} {why.strip()}"
-    write_whole(target, page(replayed, data, path.stem, verdict).encode())
+    verdict = f"{headline(replayed.verdict)} {sentence(escape(replayed.verdict.reason))}"
+    write_whole(target, page(replayed, data, verdict).encode())
     say(f"The report is {shown_path(target)}; open it in a browser.")
     code = CODES[replayed.verdict.verdict]
     raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)

@@ -97,7 +97,8 @@ def verify(
     if not as_json and len(reports) == len(files) == 1 and reports[0].has_match:
         (report,) = reports
         words = words_for(report.path, (report.verdict.match or "")[:8])
-        say(f"See the match again with:\n    {command_line('replay', *words)}")
+        again = (command_line(each, *words) for each in ("replay", "report"))
+        say("\n    ".join(["See the match again, or make a page of it:", *again]))
     codes = {report.code for report in reports} | ({ExitCode.FAILURE} if len(reports) < len(files) else set())
     raise typer.Exit(next(code for code in WORST_FIRST if code in codes))
 
@@ -267,13 +268,10 @@ def _date(seconds: float) -> str | None:
         return None
 
 
-def describe(report: Report) -> list[str]:
-    """Return a report in lines: the verdict, why, who played, how much was checked."""
-    from protocol.events import PlayerInfo
-
-    verdict = report.verdict
+def headline(verdict: Verdict) -> str:
+    """Return a verdict in a few words, with the culprit's name."""
     culprit = f"{escape(verdict.culprit or '')} ({verdict.culprit_identity})"
-    head = {
+    return {
         "fair": "FAIR.",
         "misconduct": f"MISCONDUCT by {culprit}, proven by their own signature.",
         "incomplete": "INCOMPLETE.",
@@ -281,6 +279,13 @@ def describe(report: Report) -> list[str]:
         "unproven": "FAIR, but with claims that cannot be proven.",
         "other version": "ANOTHER PROTOCOL VERSION.",
     }[verdict.verdict]
+
+
+def describe(report: Report) -> list[str]:
+    """Return a report in lines: the verdict, why, who played, how much was checked."""
+    from protocol.events import PlayerInfo
+
+    verdict = report.verdict
     lines = [sentence(escape(verdict.reason))]
     if verdict.match is not None:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
@@ -304,7 +309,7 @@ def describe(report: Report) -> list[str]:
         checked = f"{counted(verdict.signatures, 'signature')} in {counted(verdict.steps, 'step')}"
         lines.append(f"{checked[:1].upper()}{checked[1:]} checked and valid.")
     title = report.path.stem if report.is_kept else str(report.path)
-    return [f"{escape(title)}: {head}", *(f"  {line}" for line in lines)]
+    return [f"{escape(title)}: {headline(verdict)}", *(f"  {line}" for line in lines)]
 
 
 def _players(report: Report) -> Iterator[str]:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from cli.render import listing
 from cli.report.charts import HEIGHT, WIDTH, bars, dice_over_time
 from cli.report.contents import Contents, contents
 
@@ -24,16 +25,16 @@ ORDER: Final = "verifier/order.txt"
 UI: Final = "show_checks.js"
 
 
-def page(replayed: Replay, transcript: bytes, title: str, verdict: str) -> str:
-    """Return the report on a match as HTML.
+def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
+    """Return the report on a match as HTML. The same transcript gives the same page, whatever its file is called.
 
     :param transcript: the bytes of the file, which the page carries.
-    :param title: what the match is called.
     :param verdict: the verdict of this program, in a sentence.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     shown = contents(replayed)
+    dice = _dice(shown, replayed)
     own = "base-uri 'none'; form-action 'none'"
     style, script = _text(STYLE), scripts()
     environment = Environment(
@@ -44,11 +45,13 @@ def page(replayed: Replay, transcript: bytes, title: str, verdict: str) -> str:
         loader=FunctionLoader(_text),
     )
     return environment.get_template(TEMPLATE).render(
-        title=title,
+        title=f"{listing(shown.seating.names)}: {replayed.verdict.rules}",
         verdict=verdict,
         judged=replayed.verdict,
         shown=shown,
-        chart=dice_over_time(shown.seating.names, _dice(shown, replayed)),
+        chart=dice_over_time(shown.seating.names, dice),
+        dice=dice,
+        ended=len(dice) > sum(bool(each.dice) for each in shown.rounds),
         width=WIDTH,
         height=HEIGHT,
         bars=bars,

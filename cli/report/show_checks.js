@@ -3,6 +3,7 @@
   const result = document.getElementById("result");
   const list = document.getElementById("checks");
   const rows = new Map();
+  const began = performance.now();
   const WORDS = {
     encoding: "encoding", keys: "keys", signatures: "signatures", history: "steps of the history", commitments: "commitments",
     dice: "dice", moves: "moves", absence: "votes on absence", proofs: "proofs of misconduct",
@@ -14,6 +15,22 @@
     strong.textContent = text;
     strong.className = kind || "";
     result.append(strong);
+  };
+
+  const tell = (text, kind) => {
+    const line = document.createElement("p");
+    line.textContent = text;
+    line.className = kind || "";
+    result.append(line);
+  };
+
+  // What a player wrote, with everything that could hide or reorder text made visible.
+  const plain = (text) =>
+    text.replace(/[\p{C}\p{Zl}\p{Zp}\\]|(?<=\p{M}\p{M})\p{M}/gu, (each) => `\\u{${each.codePointAt(0).toString(16)}}`);
+
+  // Leaves a word for programs that drive the browser.
+  const end = (verdict) => {
+    document.documentElement.dataset.verdict = verdict;
   };
 
   const row = (check) => {
@@ -44,20 +61,45 @@
     }
     const good = found.verdict === "fair" || found.verdict === "unproven";
     say(HEADS[found.verdict], good ? "true" : found.verdict === "incomplete" ? "" : "false");
-    const why = document.createElement("p");
-    why.textContent = `${found.reason} ${found.signatures} signatures in ${found.steps} steps.`;
-    result.append(why);
-    document.documentElement.dataset.verdict = found.verdict;
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    tell(`${plain(found.reason)} ${found.signatures} signatures in ${found.steps} steps, in ${seconds} seconds.`);
+    found.winners.forEach((name, at) => tell(`Won: ${plain(name)}, ${found.winner_identities[at]}.`));
+    if (found.verdict !== "altered" && differs(found)) {
+      tell("This page shows other players or another winner than its transcript holds: do not believe what it shows.", "false");
+      end("other page");
+    } else end(found.verdict);
+  };
+
+  // Whether the table of players is not the one of the transcript.
+  const differs = (found) => {
+    const shown = [...document.querySelectorAll(".player")].map((each) => ({
+      fingerprint: each.querySelector(".fingerprint").textContent,
+      won: each.querySelector(".place").textContent === "1",
+    }));
+    const winners = shown.filter(({ won }) => won).map(({ fingerprint }) => fingerprint);
+    const same = (left, right) => left.join() === right.join();
+    return (
+      !same(shown.map(({ fingerprint }) => fingerprint), found.fingerprints) ||
+      (found.verdict !== "other version" && !same(winners.sort(), [...found.winner_identities].sort()))
+    );
+  };
+
+  // The bytes in the page, or null if they are not written in the one way in which they can be.
+  const carried = () => {
+    const text = document.getElementById("transcript").textContent;
+    try {
+      const characters = atob(text);
+      return btoa(characters) === text ? Uint8Array.from(characters, (each) => each.charCodeAt(0)) : null;
+    } catch {
+      return null;
+    }
   };
 
   const start = async () => {
-    const text = document.getElementById("transcript").textContent.trim();
-    let bytes;
-    try {
-      bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-    } catch {
+    const bytes = carried();
+    if (!bytes) {
       say(HEADS.altered, "false");
-      document.documentElement.dataset.verdict = "altered";
+      end("altered");
       return;
     }
     const save = document.getElementById("save");
@@ -65,12 +107,16 @@
     save.hidden = false;
     if (!(await canVerify())) {
       say("This browser cannot check Ed25519 signatures. Use a newer one, or save the transcript and run: p2pdice verify match.p2pdice");
-      document.documentElement.dataset.verdict = "no Ed25519";
+      end("no Ed25519");
       return;
     }
     say("Verifying in this browser…");
     show(await verifyTranscript(bytes, progress));
   };
 
-  start();
+  start().catch((error) => {
+    say("The program in this page failed, and has verified nothing. Save the transcript and run: p2pdice verify match.p2pdice", "false");
+    tell(String(error));
+    end("failed");
+  });
 })();

@@ -40,7 +40,7 @@ def main() -> None:
         p2pdice = (sys.executable, "-m", "p2pdice")
         subprocess.run([*p2pdice, "demo", "--out", folder / "demo", "--json"], check=True, stdout=subprocess.DEVNULL)
         (transcript,) = (folder / "demo" / "ada" / "matches").iterdir()
-        page = folder / "Friday.html"
+        page = folder / "match.html"
         subprocess.run([*p2pdice, "report", transcript, "-o", page], check=True, stdout=subprocess.DEVNULL)
         picture = f"--screenshot={FOLDER / 'report.png'}"
         subprocess.run([browser, *OPTIONS, f"--user-data-dir={folder / 'browser'}", picture, page.as_uri()], check=True)

@@ -80,7 +80,7 @@ def test_the_exit_code_is_the_worst_verdict(
     done = here("verify", *(files[name] for name in names))
     assert done.returncode in codes
     told = [line for line in (done.stdout + done.stderr).splitlines() if not re.match("  |[0-9]+ files: ", line)]
-    assert len(told) - told.count(LIMITS) - told.count("See the match again with:") == len(names)
+    assert len(told) - told.count(LIMITS) - told.count("See the match again, or make a page of it:") == len(names)
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
@@ -109,7 +109,8 @@ def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[
         assert won == (["won"] if name in demo["winners"] else [])
     assert f"{demo['signatures']} signatures in {demo['steps']} steps" in text
     assert "dates are not signed" in text
-    assert text.splitlines()[-3:] == [LIMITS, "See the match again with:", f"    p2pdice replay {files['fair']}"]
+    again = [f"    p2pdice {each} {files['fair']}" for each in ("replay", "report")]
+    assert text.splitlines()[-4:] == [LIMITS, "See the match again, or make a page of it:", *again]
 
 
 def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(here: Run, files: dict[str, str]) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import count, product
 from pathlib import Path
 from typing import NamedTuple
 
 from p2pdice import PRESETS, Ruleset
-from protocol.consensus.transcript import TRANSCRIPT_TAG, write_transcript
+from protocol.consensus.transcript import TRANSCRIPT_TAG, MalformedTranscriptError, write_transcript
 from protocol.match.effects import Conceded
 from protocol.wire.canonical import encode
 from protocol.wire.genesis import Patience
@@ -28,12 +29,14 @@ from tests.protocol.mutations import (
     play,
     proofs,
 )
-from tests.simulation.world import World
+from tests.simulation.world import Machine, World
 
 VECTORS = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("*.p2pdice"))
 PATIENCE = Patience(30, 15)
 FEW_PLACES = 3
 """Places of one match where every change is made."""
+MATCHES_LEFT = 3
+"""Matches that somebody leaves, for each one that nobody leaves."""
 
 
 class Sample(NamedTuple):
@@ -52,11 +55,26 @@ def samples(seed: int) -> Iterator[Sample]:
         rng = random.Random(number)
         for name, ruleset in PRESETS.items():
             yield Sample(f"fair {name}", fair(ruleset, rng.randint(2, 4), rng.randrange(2**32)))
-            yield from _left(name, ruleset, rng)
+            for _ in range(MATCHES_LEFT):
+                yield from _left(name, ruleset, rng)
             short = _short(ruleset)
-            yield from changes(name, play(short, rng.choice((2, 2, 3)), rng.randrange(2**32)), rng)
-            after = rng.randrange(40, 200)
-            yield from changes(f"{name} votes", play(short, 3, rng.randrange(2**32), leaves_after=after), rng)
+            yield from _one_of_each(changes(name, play(short, rng.choice((2, 2, 3)), rng.randrange(2**32)), rng), rng)
+            yield from _one_of_each(changes(f"{name} votes", _voted(short, rng), rng), rng)
+
+
+def _voted(ruleset: Ruleset, rng: random.Random) -> FairMatch:
+    """Return a match in which one of three players was voted out. Of two who are left nobody can be: it has no end."""
+    while True:
+        with suppress(MalformedTranscriptError):
+            return play(ruleset, 3, rng.randrange(2**32), leaves_after=rng.randrange(40, 200))
+
+
+def _one_of_each(given: Iterable[Sample], rng: random.Random) -> Iterator[Sample]:
+    """Yield one sample of each label: some kinds of changes have hundreds, which are alike, and others one."""
+    by_label: dict[str, list[Sample]] = {}
+    for each in given:
+        by_label.setdefault(each.label, []).append(each)
+    yield from map(rng.choice, by_label.values())
 
 
 def _short(ruleset: Ruleset) -> Ruleset:
@@ -78,20 +96,26 @@ def _left(name: str, ruleset: Ruleset, rng: random.Random) -> Iterator[Sample]:
     players = rng.randint(2, 6)
     world = World(ruleset, players, rng.randrange(2**32), patience=PATIENCE)
     what = rng.choice(("silent", "resigned", "both"))
+    machine = world.machines[0]
     for me in range(players - 1, 0, -1)[: rng.randint(1, 2)]:
         for _ in range(rng.randrange(30, 300)):
             if not world.step():
                 break
+        yield Sample(f"so far {name}", _written(machine))
         if what != "silent" and world.machines[me].is_up:
             world.machines[me].turn = None
             world.feed(me, Conceded())
         if what != "resigned":
             world.crash(me)
     world.run()
-    machine = world.machines[0]
-    data = machine.transcript or write_transcript(machine.match.history, machine.match.replica.proven.values())
+    data = _written(machine)
     yield Sample(f"{what} {name}", data)
     yield Sample(f"cut off {name}", data[: rng.randrange(len(data))])
+
+
+def _written(machine: Machine) -> bytes:
+    """Return the transcript of a match as a player has it now."""
+    return machine.transcript or write_transcript(machine.match.history, machine.match.replica.proven.values())
 
 
 def changes(name: str, played: FairMatch, rng: random.Random) -> Iterator[Sample]:

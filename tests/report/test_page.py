@@ -17,11 +17,13 @@ from cli.report.charts import bars, dice_over_time
 from cli.report.page import page, scripts
 from cli.text.hindsight import weigh
 from p2pdice import PRESETS, DieLost
+from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import examine
 from protocol.events import CupsSeen, Happened
 from protocol.match.replay import Replay
 from tests.cli.conftest import Run, here, p2pdice
 from tests.cli.test_replay import play
+from tests.simulation.world import World
 
 __all__ = ["here", "p2pdice"]
 
@@ -54,7 +56,7 @@ class Elements(HTMLParser):
 
 
 def made(transcript: bytes) -> str:
-    return page(Replay(examine(transcript), Path("x")), transcript, "Friday", "FAIR.")
+    return page(Replay(examine(transcript), Path("x")), transcript, "FAIR.")
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +183,36 @@ def test_an_altered_file_gets_no_report(here: Run, tmp_path: Path, classic: byte
 
 
 def test_an_unfinished_match_gets_a_report_that_says_so(here: Run, tmp_path: Path) -> None:
-    world = play(PRESETS["classic"].with_options({"dice": "3"}), leaves_after=60)
-    (tmp_path / "m.p2pdice").write_bytes(world.machines[0].transcript or b"")
+    world = World(PRESETS["classic"].with_options({"dice": "3"}), 3, 2)
+    for _ in range(60):
+        world.step()
+    (tmp_path / "m.p2pdice").write_bytes(write_transcript(world.machines[0].match.history, ()))
     done = here("report", str(tmp_path / "m.p2pdice"), "-o", str(tmp_path / "m.html"))
-    assert (tmp_path / "m.html").exists() == (done.returncode in (ExitCode.DONE, ExitCode.INCOMPLETE))
+    assert done.returncode == ExitCode.INCOMPLETE
+    text = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert "<strong>INCOMPLETE. Nothing wrong so far; the file ends in round" in text
+    assert text.count("not finished") == 3
+
+
+def test_the_name_of_the_file_does_not_show(here: Run, tmp_path: Path, classic: bytes) -> None:
+    """So whoever takes the transcript out of a page, and makes a page of it, can compare the two."""
+    pages = []
+    for name in ("Friday: final", "match"):
+        (tmp_path / f"{name}.p2pdice").write_bytes(classic)
+        out = tmp_path / f"{name}.html"
+        assert here("report", str(tmp_path / f"{name}.p2pdice"), "-o", str(out)).returncode == ExitCode.DONE
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
+    assert b"Friday" not in pages[0]
+
+
+def test_the_table_of_dice_has_what_the_picture_has(classic: bytes) -> None:
+    text = made(classic)
+    table = text[text.index("The same as a table") : text.index("Round by round")]
+    rows = [tuple(map(int, re.findall(r">(\d+)<", row)))[-3:] for row in re.findall("<tr>(.*)</tr>", table)[1:]]
+    replay = Replay(examine(classic), Path("x"))
+    assert rows[-1] == replay.last_dice
+    assert sum(rows[0]) == 9
+    points = re.search('class="track t0" points="([^"]*)"', text)
+    assert points is not None
+    assert len(rows) == len(points[1].split())

@@ -1,0 +1,148 @@
+"""The page in real browsers: it verifies itself, sees what was altered in it, and runs nothing that a player wrote."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from p2pdice import PRESETS
+from protocol.consensus.verifier import Judgement, verify
+from tests.cli.test_replay import play
+from tests.report.browsers import Browser, Chromium, Firefox
+from tests.report.corpus import VECTORS, samples
+from tests.report.test_page import HOSTILE, made
+
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
+TRANSCRIPT: Final = '<script id="transcript" type="text/plain">'
+ALTERED: Final = ("altered", "incomplete")
+"""What a page may say whose transcript was altered: a cut one may be a proper beginning."""
+PLACES: Final = 20
+NO_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+
+
+@pytest.fixture(scope="module", params=[Chromium, Firefox])
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    kind: type[Browser] = request.param
+    program = kind.program()
+    if program is None:
+        pytest.skip(f"{kind.__name__} is not here")
+    with kind(program) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """Return the page of a short match."""
+    return made(play(PRESETS["classic"].with_options({"dice": "2"})).machines[0].transcript)
+
+
+def judged(browser: Browser, text: str, folder: Path) -> str:
+    """Return the verdict in a page, after its scripts have run."""
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    return browser.judged(path)[0]
+
+
+def carried(text: str) -> tuple[int, int]:
+    """Return where the transcript in a page begins and ends."""
+    start = text.index(TRANSCRIPT) + len(TRANSCRIPT)
+    return start, text.index("<", start)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_page_verifies_itself(browser: Browser, name: str, tmp_path: Path) -> None:
+    data = play(PRESETS[name]).machines[0].transcript
+    assert judged(browser, made(data), tmp_path) == "fair"
+    here = verify(data)
+    dom = browser.dom()
+    assert f"{here.signatures} signatures in {here.steps} steps" in dom
+    assert all(f"Won: {winner}, {key}" in dom for winner, key in zip(here.winners, here.winner_identities, strict=True))
+
+
+def test_pages_of_all_kinds_of_files_say_what_verify_says(browser: Browser, tmp_path: Path) -> None:
+    """Vectors, matches that were left, and files that were changed, if they are fit for a report."""
+    left = (each for each in islice(samples(5), len(VECTORS) + 63, None) if not each.label.startswith("fair"))
+    for sample in [*islice(samples(1), len(VECTORS)), *islice(left, 24)]:
+        here = verify(sample.data)
+        if here.verdict not in (Judgement.ALTERED, Judgement.OTHER_VERSION) and here.steps:
+            assert judged(browser, made(sample.data), tmp_path) == here.verdict, sample.label
+
+
+def test_a_page_whose_transcript_was_altered_by_one_byte_says_so(browser: Browser, text: str, tmp_path: Path) -> None:
+    start, end = carried(text)
+    rng = random.Random(1)
+    for place in (start, start + 1, end - 2, end - 1, *(rng.randrange(start, end) for _ in range(PLACES))):
+        other = rng.choice([each for each in "AQgwBz9+/= \n\u00e9*" if each != text[place]])
+        verdict = judged(browser, text[:place] + other + text[place + 1 :], tmp_path)
+        assert verdict in ALTERED, (place - start, text[place], other)
+        assert "Fair" not in str(browser.value("tell(document.getElementById('result').textContent)"))
+
+
+def test_a_page_that_lost_a_byte_or_has_one_more_says_so(browser: Browser, text: str, tmp_path: Path) -> None:
+    start, end = carried(text)
+    for place in (start, (start + end) // 2, end - 1):
+        assert judged(browser, text[:place] + text[place + 1 :], tmp_path) in ALTERED
+        assert judged(browser, text[:place] + " " + text[place:], tmp_path) in ALTERED
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other"),
+    [
+        (r'(class="place">)1(<)', r"\g<1>2\2"),
+        (r'(class="mono fingerprint">).', r"\1_"),
+        (r'<tr class="player">.*\n', ""),
+    ],
+)
+def test_a_page_that_shows_other_players_than_its_transcript_says_so(
+    browser: Browser, text: str, tmp_path: Path, pattern: str, other: str
+) -> None:
+    changed = re.sub(pattern, other, text, count=1)
+    assert changed != text
+    assert judged(browser, changed, tmp_path) == "other page"
+    assert "do not believe" in browser.dom()
+
+
+def test_nothing_that_a_player_wrote_runs_or_changes_the_page(browser: Browser, tmp_path: Path) -> None:
+    names = ("<script>x=1</script>", "<img src=x onerror=", *HOSTILE[2:])
+    data = play(PRESETS["classic"].with_options({"dice": "2"}), names=names).machines[0].transcript
+    assert judged(browser, made(data), tmp_path) == "fair"
+    dom = browser.dom()
+    assert dom.count("<script") == 2
+    assert "<img" not in dom
+    assert all(name.replace("<", "&lt;").replace(">", "&gt;") in dom for name in names[:2])
+    assert browser.value("tell(typeof x)") == "undefined"
+
+
+def test_a_script_that_was_added_to_the_page_does_not_run(browser: Browser, text: str, tmp_path: Path) -> None:
+    """The policy names the page's own script by its hash: the test knows that without the policy this one would run."""
+    added = text.replace("</body>", "<script>document.documentElement.dataset.added = 'yes'</script></body>")
+    judged(browser, added, tmp_path)
+    assert 'data-added="yes"' not in browser.dom()
+    without = NO_POLICY.sub("", added)
+    judged(browser, without, tmp_path)
+    assert 'data-added="yes"' in browser.dom()
+
+
+def test_the_page_can_fetch_nothing(browser: Browser, text: str, tmp_path: Path) -> None:
+    """Not even from where it lies: the test knows that without the policy the picture would be there."""
+    (tmp_path / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="7" height="7"/>')
+    with_picture = text.replace("</body>", '<img src="dot.svg"></body>')
+    width = "tell(document.querySelector('img').naturalWidth)"
+    judged(browser, with_picture, tmp_path)
+    assert browser.value(width) == 0
+    judged(browser, NO_POLICY.sub("", with_picture), tmp_path)
+    assert browser.value(width) == 7
+
+
+def test_a_program_that_fails_says_that_nothing_was_verified(browser: Browser, text: str, tmp_path: Path) -> None:
+    """Its own script is changed, so the policy has to go."""
+    broken = NO_POLICY.sub("", text)
+    broken = broken.replace("async function canVerify() {", "async function canVerify() { throw new Error('no');")
+    assert judged(browser, broken, tmp_path) == "failed"
+    assert "has verified nothing" in browser.dom()
