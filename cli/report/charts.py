@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from cli.render import columns
+
 WIDTH: Final = 640
 HEIGHT: Final = 220
-LEFT, RIGHT, TOP, BOTTOM = 32, 96, 12, 28
-"""Room for the labels around a chart, in the units of its view box."""
+LEFT, TOP, BOTTOM = 32, 12, 28
+"""Room for the labels around a chart, in the units of its view box. How much the names at its right need, they say."""
+COLUMN: Final = 6.5
+"""Width of a letter, about."""
+ROW: Final = 13
+"""Height of a label."""
 
 
 class Track(NamedTuple):
@@ -31,6 +37,8 @@ class Tick(NamedTuple):
 class Chart(NamedTuple):
     """Dice left over the rounds."""
 
+    right: float
+    """Where the lines end and the labels begin."""
     tracks: tuple[Track, ...]
     rounds: tuple[Tick, ...]
     dice: tuple[Tick, ...]
@@ -41,8 +49,9 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]]) -> Cha
 
     :param rounds: dice by seat, at the start of each round and at the end of the match.
     """
+    right = WIDTH - min(16 + COLUMN * max(map(columns, names), default=0), WIDTH / 2)
     most = max((count for each in rounds for count in each), default=1) or 1
-    across = (WIDTH - LEFT - RIGHT) / max(len(rounds) - 1, 1)
+    across = (right - LEFT) / max(len(rounds) - 1, 1)
 
     def x(number: int) -> float:
         return round(LEFT + number * across, 1)
@@ -58,17 +67,16 @@ def dice_over_time(names: Sequence[str], rounds: Sequence[Sequence[int]]) -> Cha
         tracks.append(Track(name, seat, points, (x(len(rounds) - 1) + 6, y(rounds[-1][seat]) + aside)))
     every = max(1, -(-len(rounds) // 12))
     ticks = tuple(Tick(str(number + 1), x(number)) for number in range(0, max(len(rounds) - 1, 1), every))
-    return Chart(
-        _apart(tracks), ticks, tuple(Tick(str(count), y(count)) for count in range(0, most + 1, -(-most // 6)))
-    )
+    dice = tuple(Tick(str(count), y(count)) for count in range(0, most + 1, -(-most // 6)))
+    return Chart(round(right, 1), _apart(tracks), ticks, dice)
 
 
 def _apart(tracks: list[Track]) -> tuple[Track, ...]:
-    """Move labels down until none covers another."""
+    """Move labels up until none covers another: most lines end at the bottom."""
     placed: dict[int, float] = {}
-    at = float(TOP - 12)
-    for track in sorted(tracks, key=lambda each: (each.label_at[1], each.number)):
-        at = max(track.label_at[1], at + 13)
+    at = float(HEIGHT)
+    for track in sorted(tracks, key=lambda each: (-each.label_at[1], -each.number)):
+        at = min(track.label_at[1], at - ROW)
         placed[track.number] = at
     return tuple(each._replace(label_at=(each.label_at[0], round(placed[each.number], 1))) for each in tracks)
 

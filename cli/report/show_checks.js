@@ -5,8 +5,15 @@
   const rows = new Map();
   const began = performance.now();
   const WORDS = {
-    encoding: "encoding", keys: "keys", signatures: "signatures", history: "steps of the history", commitments: "commitments",
-    dice: "dice", moves: "moves", absence: "votes on absence", proofs: "proofs of misconduct",
+    encoding: "parts in the one encoding that is allowed",
+    keys: "keys, none of which fits many signatures",
+    signatures: "valid signatures, those of keys and witnesses included",
+    history: "steps, each bound to all before it",
+    commitments: "secrets opened as they were committed to",
+    dice: "dice that follow from the secrets of all",
+    moves: "moves that the rules allow",
+    absence: "votes on absence",
+    proofs: "proofs of misconduct",
   };
 
   const say = (text, kind) => {
@@ -42,7 +49,7 @@
   };
 
   const progress = ({ check, done, total }) => {
-    row(check).textContent = `${WORDS[check] || check}: ${done}${total ? ` of ${total}` : ""}`;
+    row(check).textContent = `${done}${total ? ` of ${total}` : ""} ${WORDS[check] || check}`;
   };
 
   const HEADS = {
@@ -56,7 +63,7 @@
 
   const show = (found) => {
     for (const each of found.checks) {
-      row(each.check).textContent = `${WORDS[each.check] || each.check}: ${each.count || "none in this match"}`;
+      row(each.check).textContent = `${each.count || "no"} ${WORDS[each.check] || each.check}`;
       row(each.check).className = each.ok || !each.count ? "done" : "failed";
     }
     const good = found.verdict === "fair" || found.verdict === "unproven";
@@ -113,6 +120,18 @@
     say("Verifying in this browser…");
     show(await verifyTranscript(bytes, progress));
   };
+
+  // What is folded would be missing on paper. The steps stay folded: they are for those who read the transcript.
+  const opened = [];
+  window.addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll("details:not([open]):not(.steps):not(.steps *)")) {
+      each.open = true;
+      opened.push(each);
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    for (const each of opened.splice(0)) each.open = false;
+  });
 
   start().catch((error) => {
     say("The program in this page failed, and has verified nothing. Save the transcript and run: p2pdice verify match.p2pdice", "false");

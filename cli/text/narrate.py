@@ -181,8 +181,9 @@ def _match(
                     " ".join(filter(None, (confirmation(event), kept))),
                     "Verify it with:",
                     f"    {command_line('verify', *words)}",
-                    "See the match again with:",
+                    "See the match again, or make a page of it:",
                     f"    {command_line('replay', *words)}",
+                    f"    {command_line('report', *words)}",
                 )
             )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -129,15 +131,34 @@ def test_a_script_that_was_added_to_the_page_does_not_run(browser: Browser, text
     assert 'data-added="yes"' in browser.dom()
 
 
+class Counting(BaseHTTPRequestHandler):
+    """Answers with a picture, and counts how often it was asked."""
+
+    asked = 0
+
+    def do_GET(self) -> None:
+        Counting.asked += 1
+        self.send_response(200)
+        self.send_header("Content-Type", "image/svg+xml")
+        self.end_headers()
+        self.wfile.write(b'<svg xmlns="http://www.w3.org/2000/svg" width="7" height="7"/>')
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 def test_the_page_can_fetch_nothing(browser: Browser, text: str, tmp_path: Path) -> None:
-    """Not even from where it lies: the test knows that without the policy the picture would be there."""
-    (tmp_path / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="7" height="7"/>')
-    with_picture = text.replace("</body>", '<img src="dot.svg"></body>')
-    width = "tell(document.querySelector('img').naturalWidth)"
-    judged(browser, with_picture, tmp_path)
-    assert browser.value(width) == 0
-    judged(browser, NO_POLICY.sub("", with_picture), tmp_path)
-    assert browser.value(width) == 7
+    """The test knows that without the policy the picture would be fetched."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Counting) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        picture = f'<img src="http://127.0.0.1:{server.server_port}/dot.svg">'
+        with_picture = text.replace("</body>", f"{picture}</body>")
+        Counting.asked = 0
+        judged(browser, with_picture, tmp_path)
+        assert Counting.asked == 0
+        judged(browser, NO_POLICY.sub("", with_picture), tmp_path)
+        assert Counting.asked == 1
+        server.shutdown()
 
 
 def test_a_program_that_fails_says_that_nothing_was_verified(browser: Browser, text: str, tmp_path: Path) -> None:

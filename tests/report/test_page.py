@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from cli.report.charts import bars, dice_over_time
+from cli.render import columns
+from cli.report.charts import COLUMN, HEIGHT, WIDTH, bars, dice_over_time
 from cli.report.page import page, scripts
 from cli.text.hindsight import weigh
 from p2pdice import PRESETS, DieLost
@@ -158,6 +159,9 @@ def test_lines_of_a_chart_stay_inside_and_labels_apart() -> None:
         for x, y in (map(float, point.split(",")) for point in track.points.split()):
             assert 0 <= x <= 640
             assert -2 <= y <= 222
+    assert all(12 <= track.label_at[1] + 4 <= HEIGHT for track in chart.tracks), "every label is in the picture"
+    long = dice_over_time(["Maximilian Alexander", "五" * 20], [(5, 5), (4, 4), (0, 3)])
+    assert all(track.label_at[0] + COLUMN * columns(track.name) <= WIDTH for track in long.tracks)
     assert bars([0] * 6)[1] == 0.0
 
 
