@@ -120,8 +120,11 @@ def _drop_unfinished(database: sqlite3.Connection) -> None:
     database.execute(f"DELETE FROM messages WHERE place >> 32 NOT IN ({numbers})")  # noqa: S608 - no value in it
     database.execute("DELETE FROM choices WHERE match NOT IN (SELECT match FROM matches)")
     database.execute("DELETE FROM seeds WHERE match_key NOT IN (SELECT match_key FROM matches)")
-    # Meetings in those matches still count. Their numbers become negative, as no future match gets such a number.
-    database.execute(f"UPDATE OR REPLACE meetings SET match = -abs(match) WHERE match NOT IN ({numbers})")  # noqa: S608
+    # Meetings in those matches still count. Their numbers become negative, as no future match gets such a number, and
+    # lower than all that are: a restored home numbers its matches from 1 again.
+    ((lowest,),) = database.execute("SELECT min(0, coalesce(min(match), 0)) FROM meetings").fetchall()
+    former = f"match > 0 AND typeof(match) = 'integer' AND match NOT IN ({numbers})"
+    database.execute(f"UPDATE meetings SET match = ? - match WHERE {former}", (lowest,))  # noqa: S608
     database.execute("COMMIT")
     database.execute("VACUUM")  # deleted seeds could still be read from the pages that they were on
 

@@ -69,6 +69,23 @@ def test_a_home_is_restored_with_its_key_its_people_and_its_finished_matches(hom
         assert sum(each.matches for each in restored.people.everybody()) == met + 1
 
 
+def test_meetings_of_several_homes_in_a_row_all_count(tmp_path: Path) -> None:
+    """Each home numbers its matches from 1 again, and none of these matches was over when it was backed up."""
+    home = Home(tmp_path / "home-0")
+    Identity.load_or_create(home.path)
+    for count in range(1, 4):
+        made, seeds = genesis(PRESETS["classic"].with_options({"dice": str(count)}), 2, b"the same two")
+        match, key = match_id(made.encoded()), MatchKey(seeds[0]).public
+        with closing(Store(home.store)) as store:
+            store.add_seed(key, seeds[0])
+            store.add_match(match, made.encoded(), key, 1_700_000_000, 7000)
+            store.mark_formed(match)
+        backup.back_up(home, tmp_path / f"backup-{count}")
+        home = Home(tmp_path / f"home-{count}")
+        backup.restore(home, tmp_path / f"backup-{count}")
+        assert [matches for _, matches in people(home)] == [count]
+
+
 def test_nothing_of_an_unfinished_match_is_in_a_backup(home: Home, tmp_path: Path) -> None:
     """Not even in pages that SQLite does not use any more."""
     backup.back_up(home, tmp_path / "backup")
