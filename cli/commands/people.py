@@ -30,13 +30,15 @@ Examples:
 
 \b
 NAME is a name that the person has used. FINGERPRINT is in letters or in nine
-words; of a listed one the first four letters are enough. To trust somebody
-whom you have not met yet, give the whole fingerprint.
+words; of a listed one the first eight letters are enough. To trust somebody
+whom you have not met yet, give the whole fingerprint. By a name, you trust
+the key under that name.
 """
 SHOWN: Final = 8
 """How many people are listed if a name means several."""
-BEGINNING: Final = 4
-"""Letters of a fingerprint that mean a person: one group of it. A name that is misspelled must mean nobody."""
+BEGINNING: Final = 8
+"""Letters of a fingerprint that mean a person: two groups of it. Anybody can make keys until the fingerprint begins
+with a short name, and a name that is misspelled must mean nobody."""
 
 app = application()
 
@@ -131,15 +133,15 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
 
     home = Home(ctx.ensure_object(Settings).private_home())
     with closing(archive.open_store(home)) as store:
-        person = find(store.people.everybody(), who)
+        person, name = find(store.people.everybody(), who)
         if is_trusted:
-            store.people.trust(person.fingerprint, person.name, int(time.time()))
+            store.people.trust(person.fingerprint, name, int(time.time()))
         elif person.is_trusted:
             store.people.untrust(person.fingerprint)
         else:
-            raise Failure(f"You do not trust {_called(person)}.")
+            raise Failure(f"You do not trust {_called(person, name)}.")
     said = "You trust" if is_trusted else "You do not trust"
-    print(f"{said} {_called(person)}{'' if is_trusted else ' any more'}.")
+    print(f"{said} {_called(person, name)}{'' if is_trusted else ' any more'}.")
     if is_trusted:
         print(f"In words: {fingerprint_words(person.fingerprint)}")
         print("Be sure that it is theirs: compare it with what p2pdice identity shows on their laptop.")
@@ -147,34 +149,43 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
         print(f"To take it back:\n    {undo}")
 
 
-def _called(person: Person) -> str:
-    return f"{escape(person.name)} ({person.fingerprint})" if person.name else person.fingerprint
+def _called(person: Person, name: str) -> str:
+    return f"{escape(name)} ({person.fingerprint})" if name else person.fingerprint
 
 
-def find(known: Sequence[Person], who: str) -> Person:
-    """Return the person that somebody names.
+def find(known: Sequence[Person], who: str) -> tuple[Person, str]:
+    """Return the person that somebody means, and the name to call them by: if they were named, that name of theirs.
+
+    A text is a whole fingerprint, or else everybody's who has used it as a name or whose fingerprint begins with it:
+    anybody can take a name that looks like a fingerprint.
 
     :param who: a name, the beginning of a fingerprint, or a whole fingerprint, also of somebody unknown.
     :raises Failure: if it means nobody, or more than one.
     """
     from protocol import Person, outline, parse_fingerprint, parse_words
 
+    if not who.strip():
+        raise typer.BadParameter("it is empty", param_hint="NAME|FINGERPRINT")
     for parse in (parse_fingerprint, parse_words):
         try:
             key = parse(who)
         except ValueError:
             continue
-        return next((person for person in known if person.fingerprint == key), Person(key))
-    form, compact = outline(who), who.upper().replace("-", "").replace(" ", "")
-    found = [person for person in known if form and any(outline(name) == form for name in _names(person))]
-    if not found and len(compact) >= BEGINNING:
-        found = [person for person in known if person.fingerprint.replace("-", "").startswith(compact)]
+        person = next((person for person in known if person.fingerprint == key), Person(key))
+        return person, person.name
+    form, beginning = outline(who), who.upper().replace("-", "").replace(" ", "")
+    found: list[tuple[Person, str]] = []
+    for person in known:
+        named = next((name for name in _names(person) if form and outline(name) == form), None)
+        is_begun = len(beginning) >= BEGINNING and person.fingerprint.replace("-", "").startswith(beginning)
+        if named is not None or is_begun:
+            found.append((person, named or person.name))
     if len(found) == 1:
         return found[0]
     if not found:
         hint = f"The people whom you have met: {command_line('people')}"
         raise Failure(f"You have met nobody called {escape(who)}.", hint=hint, code=ExitCode.USAGE)
-    choices = "\n".join(map(_line, found[:SHOWN]))
+    choices = "\n".join(_line(person) for person, _ in found[:SHOWN])
     hint = f"Name one by more of the fingerprint:\n{choices}"
     problem = f"{escape(who)} fits {counted(len(found), 'person', 'people')}."
     raise Failure(problem, hint=hint, code=ExitCode.USAGE)

@@ -110,11 +110,36 @@ def test_a_name_that_two_have_used_names_nobody(p2pdice: Run, home: Home) -> Non
 
 
 def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerprint(p2pdice: Run, home: Home) -> None:
-    for length in range(1, 4):
+    """Nor is the name of somebody who is not here, to which somebody else has made a key that fits."""
+    for length in range(1, 9):
         done = p2pdice("people", "trust", ADA.fingerprint[:length])
         assert done.returncode == ExitCode.USAGE
         assert "You have met nobody called" in done.stderr
     assert not any(each["trusted"] for each in listed(p2pdice).values())
+
+
+@pytest.mark.parametrize("length", [9, 14, 19])
+def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(p2pdice: Run, home: Home, length: int) -> None:
+    """Of its four groups or less: a nickname has at most 20 characters."""
+    meet(home, 4, (EVE, ADA.fingerprint[:length]))
+    done = p2pdice("people", "trust", ADA.fingerprint[:length])
+    assert done.returncode == ExitCode.USAGE
+    assert f"{ADA.fingerprint[:length]} fits two people." in done.stderr
+    assert not any(each["trusted"] for each in listed(p2pdice).values())
+
+
+def test_a_person_is_trusted_by_the_name_that_was_typed(p2pdice: Run, home: Home) -> None:
+    """The last used is another one, and a choice of theirs."""
+    assert f"You trust Addie ({ADA.fingerprint})." in p2pdice("people", "trust", "addie").stdout
+    assert listed(p2pdice)[ADA.fingerprint]["name"] == "Addie"
+    assert f"You trust Addie ({ADA.fingerprint})." in p2pdice("people", "trust", ADA.fingerprint).stdout
+
+
+@pytest.mark.parametrize("who", ["", " "])
+def test_nobody_has_an_empty_name(p2pdice: Run, home: Home, who: str) -> None:
+    done = p2pdice("people", "trust", who)
+    assert done.returncode == ExitCode.USAGE
+    assert "it is empty" in done.stderr
 
 
 def test_somebody_can_be_trusted_before_they_are_met(p2pdice: Run, home: Home) -> None:
