@@ -15,7 +15,7 @@ from cli.commands.matches import read
 from cli.commands.progress import progress_over
 from cli.front import application
 from cli.output import say
-from cli.render import counted, escape
+from cli.render import command_line, counted, escape
 from cli.settings import Settings
 from cli.text.match_list import Listed, listed, only_on_disk
 
@@ -99,7 +99,12 @@ def history(
     width = max((len(each.name) for each in found), default=0)
     for each in found:
         say(each.line(width))
-    say(f"{counted(len(found), 'match', 'matches').capitalize()}." if found else "There is no such match here.")
+    if found:
+        say(f"{counted(len(found), 'match', 'matches').capitalize()}.")
+    elif (player, rules, since, until) == (None, None, None, None):
+        say(f"No match has ended here yet. To play one:\n    {command_line('host')}")
+    else:
+        say("There is no such match here.")
 
 
 @app.command(epilog=STATS_EPILOG)

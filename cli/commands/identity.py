@@ -262,9 +262,7 @@ def passphrase(
     done = "removed" if remove else "set" if had is None else "changed"
     print(f"The passphrase of your key is {done}.")
     if not remove:
-        print(
-            "If you forget it, the key is lost. Earlier copies and backups keep the passphrase that they had, or none."
-        )
+        say("If you forget it, the key is lost. Earlier copies and backups keep the passphrase that they had, or none.")
 
 
 def _confirm(question: str, is_sure: bool, *words: str) -> None:

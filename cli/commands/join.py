@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice join                        pick from the tables on this network
-  p2pdice join 417-tiger-olive        the table with this short code
+  p2pdice join 417-tiger-olive        the table with this short code, also with spaces
   p2pdice join Friday                 the table called Friday
   p2pdice join 192.168.1.7:40312      the table at this address
   p2pdice join 192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD
@@ -39,7 +39,9 @@ app = application()
 @app.command(epilog=EPILOG)
 def join(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", show_default=False)] = None,
+    table: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", show_default=False)
+    ] = None,
     name: NameOption = None,
     pledge: PledgeOption = Pledge.REDEEMED,
     port: PortOption = 0,
@@ -54,7 +56,7 @@ def join(
     at the table of the person who gave it to you. The long line also works where tables are not found by themselves.
     """
     player = nickname(name)
-    target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface)))
+    target = place_in(" ".join(table)) if table else choose(asyncio.run(look_around(interface)))
     settings = ctx.ensure_object(Settings)
     how = showing(settings, ui, pace, bell)
     first = search(target)

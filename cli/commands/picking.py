@@ -50,6 +50,9 @@ def _ask(question: str) -> str:
     except EOFError:
         print()
         raise Failure("No table was chosen.") from None
+    except KeyboardInterrupt:
+        print()
+        raise
 
 
 def pick(answer: str, tables: Sequence[Listed]) -> Listed | None:

@@ -70,6 +70,8 @@ class PlayerTable(LiveTable):
         self._doubted: Move | None = None
         """A bid on more dice than there are. It counts when it is typed again in this turn."""
         self._is_confirming = False
+        self._knows_help = False
+        """The player has been told that there is help."""
         self._is_giving_up = False
         """The player has conceded, and is not out yet."""
         if watched is not None:
@@ -110,6 +112,8 @@ class PlayerTable(LiveTable):
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You have left the table."
         words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
+        if self._is_out:
+            return f"You have left. You are out of this match. To see how it ends:\n    {command_line(*words)}"
         mine = {player.fingerprint for player in match.info} & self.bots
         left = f"You have left, and your {'bot' if len(mine) == 1 else 'bots'} with you" if mine else "You have left"
         if match.goes_on_without({*mine, *(player.fingerprint for player in match.info if player.is_me)}):
@@ -123,6 +127,11 @@ class PlayerTable(LiveTable):
             save = command_line("matches", "save", *words[1:])
             way += f"\nIf it never goes on, save its transcript so far:\n    {save}"
         return way
+
+    @property
+    def _is_out(self) -> bool:
+        state = self.board.state
+        return state is not None and self.board.me is not None and self.board.me not in state.live
 
     @property
     def _looks_on(self) -> bool:
@@ -164,6 +173,11 @@ class PlayerTable(LiveTable):
             words = ["matches", "forget", self.board.match[:8], *home_words(self._settings.home)]
             self._say(f"You need not wait. To be done with this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
+
+        if isinstance(event, YourTurn) and not self._knows_help:
+            self._knows_help = True
+            if self.face.is_interactive and not self.face.shows_board:  # the screen always shows its keys
+                self._say("Type help to see what you can type.")
 
     def _close_match(self, event: MatchResult) -> None:
         self._is_confirming = self._is_giving_up = False
@@ -252,7 +266,7 @@ class PlayerTable(LiveTable):
             return f"The match is over. {self._what_else()}"
         if self.board.staked and self.board.state is not None and self.board.state.awaits is Expect.STAKES:
             return f"{capital(answers.whose_turn(self.board))}."
-        if self.board.state is not None and self.board.me is not None and self.board.me not in self.board.state.live:
+        if self._is_out:
             return _OUT
         return f"It is not your turn{self._whose_turn()}."
 

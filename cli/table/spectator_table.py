@@ -74,6 +74,12 @@ class SpectatorTable(LiveTable):
         else:
             await asyncio.Event().wait()  # nobody types, but the match goes on
 
+    def _hear(self, line: str) -> None:
+        if line.split()[0].lower() == "say":
+            self._say("Only players can talk.")
+        else:
+            super()._hear(line)
+
     def _no_turn(self) -> str:
         return "You only watch here. Type help for what you can type."
 

@@ -163,7 +163,7 @@ class Table(ABC):
     def obey(self, line: str) -> None:
         """Do what a line says. No line, however wrong, can end the match."""
         word, _, rest = line.strip().partition(" ")
-        word, rest = word.lower(), rest.strip()
+        word, rest = "help" if word == "?" else word.lower(), rest.strip()
         if word in self.words:
             self.words[word][1](rest)
         elif word:

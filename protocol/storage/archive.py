@@ -218,7 +218,8 @@ def transcript_named(home: Home, text: str) -> Path:
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
         choices = ((save, "Write down the match so far"),)
-        raise NodeError(ErrorCode.NO_MATCH, f"{text} has no transcript yet", choices=choices)
+        name = "the last match" if wanted == LAST else text
+        raise NodeError(ErrorCode.NO_MATCH, f"{name} has no transcript yet", choices=choices)
     return kept[stored.match]
 
 

@@ -77,7 +77,7 @@ def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
 
 
 def test_an_empty_home_has_no_history(here: Run) -> None:
-    assert here("history").stdout == "There is no such match here.\n"
+    assert here("history").stdout == "No match has ended here yet. To play one:\n    p2pdice host\n"
     assert stats(here) == {"matches": 0, "left_out": [], "players": []}
 
 

@@ -391,6 +391,26 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Return with:\n    p2pdice resume abababab"
 
 
+def test_whoever_is_out_is_not_told_that_the_others_wait() -> None:
+    table = Table(is_my_turn=False)
+    table.line.board.state, _ = apply(table._state, Play(0, Concede()))
+    assert table.line.way_back() == (
+        "You have left. You are out of this match. To see how it ends:\n    p2pdice resume abababab --home home"
+    )
+
+
+def test_a_question_mark_is_help_also_in_lines() -> None:
+    table = Table()
+    assert table.types("?") == table.types("help")
+
+
+def test_help_is_named_once_before_the_first_move_in_lines() -> None:
+    table = Table(is_interactive=True, is_my_turn=False)
+    for _ in range(2):
+        table.line.take(node.YourTurn(view(table._state, 0, (1, 2, 3, 3, 6)), 9))
+    assert table.paper.said.count("Type help to see what you can type.") == 1
+
+
 def test_completion_offers_the_legal_moves_and_the_words() -> None:
     mine, waiting = Table(), Table(is_my_turn=False)
     assert {"3x3", "2x4", "liar", "exact", "help", "quit"} <= set(mine.line.completions())

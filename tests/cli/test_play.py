@@ -220,7 +220,7 @@ def test_a_name_that_would_be_taken_for_a_short_code_is_refused(here: Run) -> No
 
 
 def test_a_word_that_is_in_no_code_is_said_with_the_one_that_may_be_meant(p2pdice: Run) -> None:
-    done = p2pdice("join", "417-tigger-olive")
+    done = p2pdice("join", "417", "tigger", "olive")  # as it is said aloud
     assert done.stderr == "Error: No short code has the word tigger: did you mean trigger or tiger?\n"
 
 

@@ -52,6 +52,8 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, p2pdic
         ):
             watcher.type("liar")
             watcher.until("You only watch here.")
+            watcher.type("say hello")
+            watcher.until("Only players can talk.")
             watcher.close_input()
             play_together(host, guest)
             watcher.until(OVER)
@@ -95,5 +97,5 @@ def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, p2
 def test_a_short_code_is_told_to_lead_to_a_seat(here: Run) -> None:
     done = here("watch", "417-tiger-olive", "--name", "Eve")
     assert done.returncode == ExitCode.REFUSED
-    assert "a seat, not to a view" in done.stderr
+    assert "for joining, not for watching" in done.stderr
     assert "long join line" in done.stderr
