@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from protocol.net.survey import check_port as check_port
     from protocol.net.survey import interfaces as interfaces
     from protocol.net.survey import listen_around as listen_around
-    from protocol.net.survey import reach as reach
-    from protocol.node.locator import called as called
+    from protocol.net.survey import reach_host as reach_host
+    from protocol.node.locator import tables_called as tables_called
     from protocol.node.node import Node as Node
     from protocol.storage.home import SETTINGS_FILE as SETTINGS_FILE
     from protocol.storage.home import Home as Home
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from protocol.storage.store import Store as Store
     from protocol.storage.store import StoredMatch as StoredMatch
     from protocol.storage.store import StoreError as StoreError
-    from protocol.storage.store import hold as hold
+    from protocol.storage.store import hold_file as hold_file
     from protocol.version import PROTOCOL_VERSION as PROTOCOL_VERSION
     from protocol.wire.genesis import Genesis as Genesis
     from protocol.wire.genesis import MalformedGenesisError as MalformedGenesisError
@@ -91,11 +91,11 @@ if TYPE_CHECKING:
     from protocol.wire.genesis import version_of as version_of
     from protocol.wire.nicknames import BOT_MARKS as BOT_MARKS
     from protocol.wire.nicknames import NicknameError as NicknameError
-    from protocol.wire.nicknames import alike as alike
     from protocol.wire.nicknames import check_nickname as check_nickname
     from protocol.wire.nicknames import is_marked_as_bot as is_marked_as_bot
     from protocol.wire.nicknames import is_unseen as is_unseen
     from protocol.wire.nicknames import outline as outline
+    from protocol.wire.nicknames import which_are_alike as which_are_alike
     from protocol.wire.rulesets import ruleset_hash as ruleset_hash
     from protocol.wire.rulesets import ruleset_label as ruleset_label
 

@@ -18,7 +18,7 @@ from cli.arena.game import Game
 from cli.arena.worker import Plan
 from cli.render import shown_path
 from p2pdice.version import VERSION as PROGRAM
-from protocol import HomeInUseError, hold
+from protocol import HomeInUseError, hold_file
 
 VERSION: Final = 1
 
@@ -137,7 +137,7 @@ def _game(data: object, plan: Plan) -> Game:
 def _hold(path: Path) -> Connection:
     """Keep the file from every other arena, until the connection is closed or the process dies."""
     try:
-        return hold(path)
+        return hold_file(path)
     except HomeInUseError:
         raise JournalInUseError(f"{shown_path(path)} is in use by another arena") from None
 

@@ -101,7 +101,7 @@ def choose(found: Found) -> tuple[Sighting, ...]:
 
     :raises Failure: if there is none, or nobody can be asked which.
     """
-    from protocol import LOBBY, called
+    from protocol import LOBBY, tables_called
 
     open_ones = [each for each in listed(found.now) if each.advertisement.status == LOBBY]
     if not open_ones:
@@ -115,4 +115,4 @@ def choose(found: Found) -> tuple[Sighting, ...]:
                 " if several answer, you are shown a join line for each."
             )
     picked = pick_one(open_ones, "Which table?", command_line("join", "NAME"))
-    return called(found.told, picked.advertisement.name)
+    return tables_called(found.told, picked.advertisement.name)

@@ -139,9 +139,9 @@ def _others(heard: Heard) -> Finding:
 
 
 async def _peer(peers: Iterable[Address]) -> Finding:
-    from protocol import format_address, reach
+    from protocol import format_address, reach_host
 
-    found = [await reach(each) for each in peers]
+    found = [await reach_host(each) for each in peers]
     for each in found:
         if not each.problem:
             return Finding(PEER, State.OK, f"{format_address(each.address)} can be reached")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.render import bid, capital, dice_count, hand, listing, percent
+from cli.table.pieces import chance
 from cli.text.narrate_game import awaited, dice_by_player
 from cli.text.narrate_motes import graveyard, window_and_prize
 from cli.text.seating import display_names
@@ -85,10 +86,10 @@ def odds(board: Board, asked: str = "") -> str:
 
 
 def _chances(board: Board, state: State, quantity: int, face: int) -> str:
-    from p2pdice.odds import at_least, exactly
+    from p2pdice.odds import exactly
 
     unknown = sum(state.dice) - len(board.hand)
-    true = percent(at_least(quantity, face, board.hand, unknown, state.ones_wild))
+    true = chance(board, quantity, face)
     exact = percent(exactly(quantity, face, board.hand, unknown, state.ones_wild))
     known = f"judging by your own dice, with {dice_count(unknown)} hidden from you"
     if not board.hand:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape, listing
-from protocol import alike, outline
+from protocol import outline, which_are_alike
 
 if TYPE_CHECKING:
     from protocol.events import PlayerInfo
@@ -32,7 +32,7 @@ def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = (
         f"{escape(player.name)} [{player.fingerprint.partition('-')[0]}]"
         if is_alike or outline(player.name) == "you" or player.name.endswith("]")
         else escape(player.name)
-        for player, is_alike in zip(players, alike([each.name for each in (*players, *others)]), strict=False)
+        for player, is_alike in zip(players, which_are_alike([each.name for each in (*players, *others)]), strict=False)
     )
 
 

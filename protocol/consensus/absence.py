@@ -145,16 +145,18 @@ class Absence(Tally):
         unheeded = {self.me, *history.culprits()}
         for place, ballot in self.unsettled(history):
             if ballot.round >= 0 and not ballot.decided:
-                far = self._far(history, place.majority)
-                near = {author for author, number in ballot.rounds() if self.round < number <= far}
-                if near.intersection(place.staying) - unheeded:
+                last_counted = self._last_counted(history, place.majority)
+                voters = {author for author, number in ballot.rounds() if self.round < number <= last_counted}
+                if voters.intersection(place.staying) - unheeded:
                     return place
         return None
 
     def _first_in_doubt(self, history: HistoryView, expired: Collection[bytes], heed: _Heed) -> Place | None:
         culprits = history.culprits()
-        far = cache(partial(self._far, history))
-        objectors = {place.tip: self._objectors(place, history, far).difference(culprits) for place in history.tail()}
+        last_counted = cache(partial(self._last_counted, history))
+        objectors = {
+            place.tip: self._objectors(place, history, last_counted).difference(culprits) for place in history.tail()
+        }
         objections = Counter(author for each in objectors.values() for author in each)
         for place, ballot in self.unsettled(history):
             if ballot.decided:
@@ -165,8 +167,9 @@ class Absence(Tally):
             # A node that has not closed a cheat's step closes it only by a decision.
             is_cheats = not culprits.isdisjoint(place.owed)
             is_heeding_all = heed is _Heed.VOTES or is_cheats
-            near = self._near_voters(ballot, far(ballot.place.majority)) if is_heeding_all else objectors[place.tip]
-            heeded = near.difference(culprits)
+            last = last_counted(ballot.place.majority)
+            voters = self._counted_voters(ballot, last) if is_heeding_all else objectors[place.tip]
+            heeded = voters.difference(culprits)
             if heed is _Heed.SINGLE_OBJECTIONS:
                 came = {author for author, number in ballot.rounds() if number <= self.round}
                 # Histories part at a cheat's step on which votes differ: nobody can go on before that is settled.
@@ -178,29 +181,29 @@ class Absence(Tally):
                 return place
         return None
 
-    def _objectors(self, place: Place, history: HistoryView, far: Callable[[int], int]) -> set[int]:
+    def _objectors(self, place: Place, history: HistoryView, last_counted: Callable[[int], int]) -> set[int]:
         """Return the authors who have voted against how a step was closed.
 
-        :param far: gives the last round that counts, for the size of a majority.
+        :param last_counted: gives the last round that counts, for the size of a majority.
         """
         ballot, closed = self.ballots.get(place.tip), history.closed(place.step)
         if ballot is None or closed is None:
             return set()
-        return self._near_voters(ballot, far(ballot.place.majority), closed)
+        return self._counted_voters(ballot, last_counted(ballot.place.majority), closed)
 
     # The rounds that count
 
-    def _far(self, history: HistoryView, majority: int) -> int:
+    def _last_counted(self, history: HistoryView, majority: int) -> int:
         """Return the last round that counts: nobody follows votes that are further ahead, so they hold up nobody."""
         return max(self.round + limits.VOTE_ROUNDS_AHEAD, self.target(history, self.round, majority)[0])
 
-    def _near_voters(self, ballot: Ballot, far: int, closed: Entries | None = None) -> set[int]:
-        """Return the authors who have voted on a step in a round up to ``far``; with ``closed``, only those who have
+    def _counted_voters(self, ballot: Ballot, last: int, closed: Entries | None = None) -> set[int]:
+        """Return the authors who have voted on a step in a round up to ``last``; with ``closed``, only those who have
         voted for other entries than these."""
         return {
             author
             for author in ballot.place.staying
-            if any(vote.round <= far and vote.entries != closed for vote in ballot.by(author))
+            if any(vote.round <= last and vote.entries != closed for vote in ballot.by(author))
         }
 
     def target(self, history: HistoryView, number: int, majority: int) -> tuple[int, bool]:
@@ -214,13 +217,13 @@ class Absence(Tally):
         unheeded = {self.me, *history.culprits()}
         here = (vote for ballot in self.ballots.values() for vote in ballot.rounds())
         votes = [vote for vote in (*here, *history.elsewhere()) if vote[0] not in unheeded]
-        near = max((each for _, each in votes if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
+        latest_near = max((each for _, each in votes if each <= number + limits.VOTE_ROUNDS_AHEAD), default=-1)
         rounds: dict[int, int] = {}
         for author, each in votes:
             rounds[author] = max(each, rounds.get(author, -1))
         latest_first = sorted(rounds.values(), reverse=True)
-        far = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
-        return max(near, far), 1 + sum(each >= number for each in latest_first) >= majority
+        of_majority = latest_first[majority - 2] if len(latest_first) >= majority - 1 > 0 else -1
+        return max(latest_near, of_majority), 1 + sum(each >= number for each in latest_first) >= majority
 
     # The votes
 

@@ -24,7 +24,7 @@ from protocol.crypto.keys import fingerprint
 from protocol.version import PROTOCOL_VERSION, written_by
 from protocol.wire.genesis import MalformedGenesisError
 from protocol.wire.messages import VOTES, Signed
-from protocol.wire.nicknames import alike
+from protocol.wire.nicknames import which_are_alike
 from protocol.wire.rulesets import ruleset_label
 
 
@@ -353,7 +353,7 @@ class _Reading:
             rules=ruleset_label(history.genesis.ruleset),
             players=tuple(names),
             fingerprints=tuple(fingerprint(join.identity) for join in players),
-            alike=tuple(name for name, is_alike in zip(names, alike(names), strict=True) if is_alike),
+            alike=tuple(name for name, is_alike in zip(names, which_are_alike(names), strict=True) if is_alike),
             winners=tuple(join.nickname for join in winners),
             winner_identities=tuple(fingerprint(join.identity) for join in winners),
             steps=position.step,
@@ -386,7 +386,7 @@ def _labels(history: History) -> tuple[str, ...]:
     joins = [entry.join for entry in history.genesis.roster]
     return tuple(
         f"{join.nickname} [{fingerprint(join.identity)}]" if is_alike else join.nickname
-        for join, is_alike in zip(joins, alike([join.nickname for join in joins]), strict=True)
+        for join, is_alike in zip(joins, which_are_alike([join.nickname for join in joins]), strict=True)
     )
 
 

@@ -168,7 +168,7 @@ def addresses_in(text: str) -> tuple[Address, ...]:
     return parse_join_line(text).addresses if "/" in text else (parse_address(text),)
 
 
-async def reach(address: Address) -> Reached:
+async def reach_host(address: Address) -> Reached:
     """Dial an address, and hang up."""
     found = Reached(address, "there is no such host")
     for host in hosts_to_dial(address[0]):

@@ -126,7 +126,7 @@ class Locator:
         if isinstance(wanted, str):
             if (direct := _direct(wanted)) is not None:
                 return (direct,)
-            told = await self._find(partial(called, name=wanted), wanted)
+            told = await self._find(partial(tables_called, name=wanted), wanted)
         else:
             told = tuple(wanted)
         return _open_targets(told)
@@ -270,7 +270,7 @@ def _ids(found: Iterable[Sighting]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.advertisement.id for each in found))
 
 
-def called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
+def tables_called(found: Iterable[Sighting], name: str) -> tuple[Sighting, ...]:
     """Return the tables with this name or id. Letters may be small or capital, unless some name is written just so."""
     known, spelled = tuple(found), unicodedata.normalize("NFC", name.strip())
     exact = tuple(each for each in known if spelled in (each.advertisement.name, each.advertisement.id))
@@ -293,7 +293,7 @@ def _by_prefix(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
 
 def _watchable(found: Iterable[Sighting], wanted: str) -> tuple[Sighting, ...]:
     known = tuple(found)
-    named = called(known, wanted)
+    named = tables_called(known, wanted)
     if named or len(wanted) < ID_DIGITS:
         return named
     start = wanted.lower()

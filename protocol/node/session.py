@@ -153,8 +153,6 @@ class Session(ABC):
         match effect:
             case StoreChoice() | Learned() | Replace():
                 self.keep(effect)
-            case Show():
-                runtime.outbox.afterwards(partial(self.carry_out, effect))
             case Send():
                 self.send(effect.author, effect.frame)
             case Announce():

@@ -32,7 +32,7 @@ from protocol.errors import LocalError
 from protocol.limits import KEY_FILE_BYTES
 from protocol.storage import archive
 from protocol.storage.home import STORE_FILE, Home
-from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold
+from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
 from protocol.storage.upgrades import SCHEMA_VERSION
 
 APPLICATION: Final = 0x70326469
@@ -163,7 +163,7 @@ def restore(home: Home, path: Path) -> Restored:
     if home.store.exists():
         with suppress(DamagedStoreError):
             Store(home.store).close()  # converts that of an older version
-    with closing(hold(home.store)), tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
+    with closing(hold_file(home.store)), tempfile.TemporaryDirectory(prefix=".restore.", dir=home.path) as folder:
         is_damaged, remembers = _condition(home)
         draft = None
         if backup.made is not None and not remembers:

@@ -43,7 +43,7 @@ class Home:
     @property
     def store_note(self) -> Path:
         """What the store held last: see :mod:`protocol.storage.newest`."""
-        return self.path / f"{STORE_FILE}-newest"
+        return note_of(self.store)
 
     @property
     def has_store(self) -> bool:
@@ -78,6 +78,11 @@ class Home:
         """Return the proofs of misconduct in a match that were written."""
         folder = self.path / PROOFS_FOLDER
         return tuple(sorted(folder.glob(f"{match.hex()[:16]}-*{TRANSCRIPT_SUFFIX}")) if folder.is_dir() else ())
+
+
+def note_of(store: Path) -> Path:
+    """Return where the newest commit of a store is noted: see :mod:`protocol.storage.newest`."""
+    return store.with_name(f"{store.name}-newest")
 
 
 def close_to_others(folder: Path) -> Parts:

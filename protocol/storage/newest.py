@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from protocol.crypto.hashing import HASH_BYTES
-from protocol.storage.home import private_opener
+from protocol.storage.home import note_of, private_opener
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Note:
     """The file beside a store. Nothing depends on it, so its errors are only logged."""
 
     def __init__(self, store: Path) -> None:
-        self._path = store.with_name(f"{store.name}-newest")
+        self._path = note_of(store)
         self._file: FileIO | None = None
 
     def read(self) -> Noted | None:

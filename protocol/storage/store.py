@@ -148,7 +148,7 @@ class Store:
         try:
             if not is_reader:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._lock = hold(path)
+                self._lock = hold_file(path)
             # Created here so that it is private from its first byte on; SQLite would follow the umask.
             path.touch(mode=0o600)
             self._db = sqlite3.connect(path, timeout=_PATIENCE if is_reader else 0, isolation_level=None)
@@ -479,7 +479,7 @@ def _stored(row: tuple[Any, ...]) -> StoredMatch:
     return StoredMatch(match, genesis, seed, *times, port, table, name, authors, bool(hosted))
 
 
-def hold(path: Path) -> sqlite3.Connection:
+def hold_file(path: Path) -> sqlite3.Connection:
     """Hold a file, such as a store and with it a home, until the connection is closed or the process dies.
 
     Two processes cannot lock one database, which is the same on every system. So an empty one beside the file is the

@@ -148,10 +148,10 @@ _LOOKALIKES: Final = str.maketrans("0135|!iавекмнорстухіјѕαερ�
 """Digits, Cyrillic and Greek letters onto the Latin ones that they pass for."""
 
 
-def alike(names: Sequence[str]) -> tuple[bool, ...]:
+def which_are_alike(names: Sequence[str]) -> tuple[bool, ...]:
     """Tell for each of these names whether it looks like another of them.
 
-    >>> alike(["Ada", "Ben", "АDA"])
+    >>> which_are_alike(["Ada", "Ben", "АDA"])
     (True, False, True)
     """
     outlines = [outline(name) for name in names]

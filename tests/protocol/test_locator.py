@@ -18,7 +18,7 @@ from protocol.match.match import Match
 from protocol.net.advertisement import LOBBY, PLAYING, SERVICE_TYPE, Advertisement
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.sightings import Sighting
-from protocol.node.locator import SETTLING, Locator, called, running_match
+from protocol.node.locator import SETTLING, Locator, running_match, tables_called
 from protocol.node.node import TableSettings
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.genesis import Genesis, JoinRecord, Patience
@@ -158,7 +158,7 @@ def test_names_ignore_case_unless_that_tells_two_tables_apart(
     known = [
         Sighting(replace(table, name=name), ((HOST, 7000),), name) for name in ("Friday", "FRIDAY", "Straße", "Café")
     ]
-    assert tuple(each.advertisement.name for each in called(known, typed)) == names
+    assert tuple(each.advertisement.name for each in tables_called(known, typed)) == names
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"?'), ("Zürich", "")])
@@ -215,10 +215,10 @@ async def test_earlier_records_of_a_name_that_was_taken_over_are_kept(opens: Ope
     await hostile.async_close()
     await host.withdraw()
     async with asyncio.timeout(PATIENCE):
-        while called(await guest.tables(0.1), table.name):
+        while tables_called(await guest.tables(0.1), table.name):
             pass
     assert guest._discovery is not None
-    assert len({each.advertisement.id for each in called(guest._discovery.told(), table.name)}) == 2
+    assert len({each.advertisement.id for each in tables_called(guest._discovery.told(), table.name)}) == 2
 
 
 async def test_no_name_is_trusted_while_tables_change_without_end(

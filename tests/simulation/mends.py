@@ -72,15 +72,15 @@ def _voters(ballot: Ballot, closed: Entries | None) -> set[int]:
 
 def nobody_waits_for_far_rounds(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
     """Votes thousands of rounds ahead hold up nobody."""
-    near_voters = Absence._near_voters
+    counted_voters = Absence._counted_voters
 
     def watched(absence: Absence, ballot: Ballot, far: int, closed: Entries | None = None) -> set[int]:
-        mended, unmended = near_voters(absence, ballot, far, closed), _voters(ballot, closed)
+        mended, unmended = counted_voters(absence, ballot, far, closed), _voters(ballot, closed)
         if mended != unmended:
             plant.runs()
         return unmended if is_undone else mended
 
-    return replaced(Absence, Absence._near_voters, watched)
+    return replaced(Absence, Absence._counted_voters, watched)
 
 
 def a_node_that_stands_still_is_not_woken(plant: Plant, is_undone: bool) -> AbstractContextManager[None]:
