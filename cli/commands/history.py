@@ -15,9 +15,10 @@ from cli.commands.matches import read
 from cli.commands.progress import progress_over
 from cli.front import application
 from cli.output import say
-from cli.render import command_line, counted, escape
+from cli.render import command_line, counted, escape, listing
 from cli.settings import Settings
 from cli.text.match_list import Listed, listed, only_on_disk
+from p2pdice import PRESETS
 
 if TYPE_CHECKING:
     from cli.table.account import Account
@@ -37,9 +38,12 @@ of fair      wins, as a multiple of what chance alone gives
 bluffs       bids that the bidder's own dice made less than half likely
 calls right  calls of liar or exact that were right
 dice         ones to sixes as dealt; p is how likely fair dice are to be at
-             least so uneven (chi-square), corrected for the number of
+             least this uneven (chi-square), corrected for the number of
              players (Holm)
 """
+
+HOUSE: Final = "house"
+"""Stands for all house rules."""
 
 app = application()
 
@@ -53,7 +57,10 @@ PlayerOption = Annotated[
     ),
 ]
 RulesOption = Annotated[
-    str | None, typer.Option("--rules", metavar="R", show_default=False, help="Only matches with these rules.")
+    str | None,
+    typer.Option(
+        "--rules", metavar="R", show_default=False, help="Only matches with these rules: a preset's name, or house."
+    ),
 ]
 
 
@@ -92,9 +99,10 @@ def history(
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
             raise typer.BadParameter("options go behind stats: history stats --player Ada")
         return
-    found = _chosen(ctx, player, rules, since, until)
+    found, unread = _chosen(ctx, player, rules, since, until)
     if as_json:
-        print(json.dumps({"matches": [each.to_json() for each in found]}))
+        left_out = [each.name for each in unread]
+        print(json.dumps({"matches": [each.to_json() for each in found], "left_out": left_out}))
         return
     width = max((len(each.name) for each in found), default=0)
     for each in found:
@@ -105,6 +113,9 @@ def history(
         say(f"No match has ended here yet. To play one:\n    {command_line('host')}")
     else:
         say("There is no such match here.")
+    if unread:
+        names = listing([escape(each.name) for each in unread])
+        say(f"Left out, because this version cannot tell who played what: {names}.")
 
 
 @app.command(epilog=STATS_EPILOG)
@@ -118,14 +129,16 @@ def stats(
 ) -> None:
     """Count what each player won, bluffed and called, and the dice that each was dealt.
 
-    Each transcript is verified first. Files that are not fair and finished are left out, and named.
+    Each transcript is verified first. Matches without one, and those that are not fair and finished, are left out, and
+    named.
     """
-    from cli.table.record import WARNING, data, dice_lines, heading, records, table
+    from cli.table.record import WARNING, WIDTH, data, dice_lines, heading, records, table
 
-    chosen = [each for each in _chosen(ctx, player, rules, since, until) if each.transcript is not None]
+    meant, unread = _chosen(ctx, player, rules, since, until)
+    chosen = [each for each in meant if each.transcript is not None]
     paths = [each.transcript for each in chosen if each.transcript is not None]
     accounts: list[Account] = []
-    left_out: list[str] = []
+    left_out = [escape(each.name) for each in (*(one for one in meant if one.transcript is None), *unread)]
     with on_all_cores(read_account, paths) as judged, progress_over(paths, as_json) as tell:
         for place, (each, path) in enumerate(zip(chosen, paths, strict=True), 1):
             tell(f"verifying match {place} of {len(chosen)}")
@@ -144,7 +157,7 @@ def stats(
     print()
     for line in table(found):
         print(line)
-    print(f"\n{'dice':24}  {' '.join(f'{face:>5}' for face in range(1, 7))}")
+    print(f"\n{'dice':{WIDTH}}  {' '.join(f'{face:>5}' for face in range(1, 7))}")
     for line in dice_lines(found):
         print(line)
     print()
@@ -166,16 +179,21 @@ def read_account(path: Path) -> Account | None:
 
 def _chosen(
     ctx: typer.Context, player: str | None, rules: str | None, since: datetime | None, until: datetime | None
-) -> list[Listed]:
-    """Return the finished matches that somebody asks for, the newest first."""
+) -> tuple[list[Listed], list[Listed]]:
+    """Return the finished matches that somebody asks for, and those that may be meant or not; the newest first.
+
+    :raises typer.BadParameter: if there are no such rules.
+    """
     from protocol import Home
 
+    if rules is not None and rules.casefold() not in (*PRESETS, HOUSE):
+        raise typer.BadParameter(f"{escape(rules)} is not one of {listing((*PRESETS, HOUSE), 'or')}.")
     home = Home(ctx.ensure_object(Settings).private_home())
-    found = [each for each in _finished(home) if _is_meant(each, player, rules)]
-    days = [(_moment(each), each) for each in found]
     begin = since.timestamp() if since is not None else float("-inf")
     end = until.replace(hour=23, minute=59, second=59, microsecond=999999).timestamp() if until else float("inf")
-    return [each for moment, each in sorted(days, key=lambda pair: -pair[0]) if begin <= moment <= end]
+    by_day = sorted(_finished(home), key=lambda each: -_moment(each))
+    then = [(each, _is_meant(each, player, rules)) for each in by_day if begin <= _moment(each) <= end]
+    return [each for each, is_meant in then if is_meant], [each for each, is_meant in then if is_meant is None]
 
 
 def _finished(home: Home) -> Sequence[Listed]:
@@ -193,13 +211,16 @@ def _moment(match: Listed) -> float:
     return match.transcript.stat().st_mtime
 
 
-def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool:
+def _is_meant(match: Listed, player: str | None, rules: str | None) -> bool | None:
+    """Tell whether a match has such a player and such rules; None if it is old or damaged, so that nobody can tell."""
     from protocol import MalformedGenesisError, fingerprint, parse_genesis, ruleset_label
 
+    if player is None and rules is None:
+        return True
     try:
         genesis = parse_genesis(match.genesis)
-    except MalformedGenesisError:  # it is old, or damaged
-        return False
+    except MalformedGenesisError:
+        return None
     if rules is not None and ruleset_label(genesis.ruleset).casefold().split()[0] != rules.casefold():
         return False
     if player is None:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cli.render import counted, escape, listing
+from cli.render import columns, counted, escape, listing
 from cli.table.account import Account, Claim
 from cli.text.chance import chi_square, holm, p_value, wilson
 
 CONFIDENCE: Final = 0.95
 """Of all intervals."""
+WIDTH: Final = 18
+"""Columns for a name."""
 UNUSUAL: Final = 0.05
 """Corrected p-values below this are marked: of homes with only fair dice, one in twenty sees a mark."""
 WARNING: Final = (
@@ -104,20 +106,33 @@ def _count(record: Record, claim: Claim) -> None:
 def table(found: Sequence[Record]) -> Iterator[str]:
     """Yield the records as lines for a terminal of 80 columns."""
     names = [_shown(record, found) for record in found]
-    width = min(max(map(len, names), default=0), 24)
+    width = max(map(columns, names), default=0)
     head = ("matches", "wins", "of fair", "bluffs", "calls right")
-    yield f"{'':{width}}  {head[0]:>7}  {head[1]:>12}  {head[2]:>7}  {head[3]:>12}  {head[4]:>12}"
+    yield f"{'':{width}}  {head[0]:>7} {head[1]:>13}  {head[2]:>7} {head[3]:>13} {head[4]:>13}"
     for name, each in zip(names, found, strict=True):
         share = f"{each.won.hits / each.fair:.2f}" if each.fair else "-"
-        cells = f"{each.won.percent:>12}  {share:>7}  {each.bluffs.percent:>12}  {each.calls.percent:>12}"
-        yield f"{name:{width}}  {each.won.trials:>7}  {cells}"
+        cells = f"{each.won.percent:>13}  {share:>7} {each.bluffs.percent:>13} {each.calls.percent:>13}"
+        yield f"{_padded(name, width)}  {each.won.trials:>7} {cells}"
 
 
 def _shown(record: Record, found: Sequence[Record]) -> str:
-    """Return the name used last, and the beginning of the key if others use it, too."""
+    """Return the name used last, and the beginning of the key if others use it, too, in at most :data:`WIDTH` columns.
+
+    What is cut off is the end of the name: the key is what tells namesakes apart.
+    """
     name = next(reversed(record.names))
     others = [each for each in found if each is not record and name in each.names]
-    return escape(name) + (f" ({record.fingerprint[:4]})" if others else "")
+    key = f" ({record.fingerprint[:4]})" if others else ""
+    shown = escape(name)
+    if columns(shown + key) > WIDTH:
+        while columns(shown + key) >= WIDTH:
+            shown = shown[:-1]
+        shown += "…"
+    return shown + key
+
+
+def _padded(name: str, width: int) -> str:
+    return name + " " * (width - columns(name))
 
 
 def dice_lines(found: Sequence[Record]) -> Iterator[str]:
@@ -126,7 +141,7 @@ def dice_lines(found: Sequence[Record]) -> Iterator[str]:
     for record, p in zip(found, corrected, strict=True):
         mark = "   UNUSUAL" if p < UNUSUAL else ""
         counts = " ".join(f"{count:>5}" for count in record.dice)
-        yield f"{_shown(record, found)[:24]:24}  {counts}   p {p:.3f}{mark}"
+        yield f"{_padded(_shown(record, found), WIDTH)}  {counts}   p {p:.3f}{mark}"
 
 
 def data(found: Sequence[Record]) -> list[dict[str, Any]]:
@@ -153,4 +168,6 @@ def data(found: Sequence[Record]) -> list[dict[str, Any]]:
 def heading(matches: int, found: Sequence[Record], left_out: Sequence[str]) -> str:
     """Return a sentence on the matches and players that were counted."""
     said = f"{counted(matches, 'match', 'matches').capitalize()}, {counted(len(found), 'player')}."
-    return said + (f" Left out, as they are no fair finished matches: {listing(left_out)}." if left_out else "")
+    return said + (
+        f" Left out, because they cannot be read, are unfinished or not fair: {listing(left_out)}." if left_out else ""
+    )

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.exits import ExitCode
-from cli.table.record import UNUSUAL, dice_lines, records
+from cli.render import columns
+from cli.table.record import UNUSUAL, dice_lines, records, table
 from cli.text.chance import chi_square, holm, p_value, wilson
 from p2pdice import PRESETS
 from tests.cli.conftest import Run
@@ -79,6 +80,23 @@ def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
 def test_an_empty_home_has_no_history(here: Run) -> None:
     assert here("history").stdout == "No match has ended here yet. To play one:\n    p2pdice host\n"
     assert stats(here) == {"matches": 0, "left_out": [], "players": []}
+
+
+def test_rules_that_there_are_not_are_a_mistake_and_no_answer(here: Run) -> None:
+    done = here("history", "--rules", "clasic")
+    assert done.returncode == ExitCode.USAGE
+    assert "clasic is not one of" in done.stderr.replace("\n", " ")
+
+
+def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Path) -> None:
+    """Nobody can tell who played it; so whoever asks for a player is told that it was left out."""
+    path = home / "matches" / "motes.p2pdice"
+    path.write_bytes(path.read_bytes().replace(b"p2pdice/2/", b"p2pdice/1/"))
+    assert here("history").stdout.splitlines()[-1] == "Two matches."
+    asked = here("history", "--player", "Ada").stdout
+    assert "One match.\nLeft out," in asked
+    assert "motes" in asked
+    assert "motes" in stats(here, "--player", "Ada")["left_out"]
 
 
 def test_options_before_stats_are_refused_and_not_forgotten(here: Run) -> None:
@@ -152,6 +170,18 @@ def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
 
     hostile = Account("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
     assert "\x1b" not in "\n".join(dice_lines(records([hostile])))
+
+
+def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
+    from cli.table.account import Account
+    from protocol.events import PlayerInfo
+
+    players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]
+    found = records([Account("", tuple(players), ((0,), (1,), (2,)), [[1] * 6] * 3)])
+    lines = [*table(found)]
+    assert len({columns(line) for line in lines}) == 1
+    assert all(columns(line) <= 80 for line in lines)
+    assert all(key in "".join(lines) and key in "".join(dice_lines(found)) for key in ("(AAAA)", "(BBBB)"))
 
 
 # Chance
