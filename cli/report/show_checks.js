@@ -6,7 +6,7 @@
   const began = performance.now();
   const WORDS = {
     encoding: "parts in the one encoding that is allowed",
-    keys: "keys, none of which fits many signatures",
+    keys: "keys, none of them of small order",
     signatures: "valid signatures, those of keys and witnesses included",
     history: "steps, each bound to all before it",
     commitments: "secrets opened as they were committed to",
