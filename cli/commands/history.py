@@ -21,7 +21,7 @@ from cli.text.match_list import Listed, listed, only_on_disk
 from p2pdice import PRESETS
 
 if TYPE_CHECKING:
-    from cli.table.account import Account
+    from cli.history.account import Account
     from protocol import Home
 
 EPILOG: Final = """\b
@@ -132,7 +132,7 @@ def stats(
     Each transcript is verified first. Matches without one, and those that are not fair and finished, are left out, and
     named.
     """
-    from cli.table.record import WARNING, WIDTH, data, dice_lines, heading, records, table
+    from cli.history.record import WARNING, WIDTH, data, dice_lines, heading, records, table
 
     meant, unread = _chosen(ctx, player, rules, since, until)
     chosen = [each for each in meant if each.transcript is not None]
@@ -166,7 +166,7 @@ def stats(
 
 def read_account(path: Path) -> Account | None:
     """Verify a transcript; return the account of its match if it is fair and finished, and can be read."""
-    from cli.table.account import account
+    from cli.history.account import account
     from protocol import Judgement, Replay, examine
 
     try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice join                        pick from the tables on this network
-  p2pdice join 417-tiger-olive        the table with this short code, also with spaces
+  p2pdice join 417-tiger-olive        the table with this short code
   p2pdice join Friday                 the table called Friday
   p2pdice join 192.168.1.7:40312      the table at this address
   p2pdice join 192.168.1.7:40312/QZYM-KVHF-TQFB-G7RM-MHXD

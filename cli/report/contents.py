@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cli.history.account import empty_account
 from cli.render import hand, percent
-from cli.table.account import empty_account
 from cli.table.board import Board
 from cli.table.telling import tell
 from cli.text.chance import chi_square, p_value

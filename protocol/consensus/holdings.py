@@ -17,6 +17,9 @@ from protocol.wire.messages import VOTES, Kind, Signed
 class Holdings:
     """Everything that a node holds of one match, to ask about and to show to others.
 
+    It changes nothing: :class:`~protocol.consensus.intake.Intake` fills it as messages come, and
+    :class:`~protocol.consensus.replica.Replica` as steps close and histories change.
+
     :param me: index of the node in the roster; None for a spectator.
     :raises MalformedGenesisError: if ``genesis_data`` is not a valid genesis.
     """
@@ -206,11 +209,3 @@ class Holdings:
             tagged_hash("held", b"".join(sorted(held))) if held else b"",
             tagged_hash("votes", b"".join(sorted(votes)), culprits) if votes or culprits else b"",
         )
-
-    def _known_for(self, place: Place) -> Iterator[Signed]:
-        """Yield the messages with which a step may be closed."""
-        chain = self.history.chain
-        yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.history.held).values()
-        others = (*self._second.values(), *(signed for kept in self._aside.values() for signed in kept.values()))
-        yield from (signed for signed in others if signed.message.tip == place.tip)
-        yield from (signed for error in self.proven.values() for signed in error.evidence)

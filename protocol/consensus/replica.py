@@ -32,6 +32,7 @@ from contextlib import suppress
 from copy import copy
 
 from protocol.consensus.drafts import Draft
+from protocol.consensus.electorate import Place
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
 from protocol.consensus.intake import Intake
@@ -225,3 +226,11 @@ class Replica(Intake):
         for tip, ballot in sorted(self.absence.ballots.items()):
             if tip not in tail:
                 yield from (vote.source for vote in ballot.votes() if vote.author == self.absence.me)
+
+    def _known_for(self, place: Place) -> Iterator[Signed]:
+        """Yield the messages with which a step may be closed."""
+        chain = self.history.chain
+        yield from (chain[place.step + 1].entries if place.step + 1 < len(chain) else self.history.held).values()
+        others = (*self._second.values(), *(signed for kept in self._aside.values() for signed in kept.values()))
+        yield from (signed for signed in others if signed.message.tip == place.tip)
+        yield from (signed for error in self.proven.values() for signed in error.evidence)

@@ -489,7 +489,7 @@ class Node:
         """
         try:
             messages, choices = self._store.messages(stored.match), self._store.choices(stored.match)
-            seat = archive.seat(stored)
+            seat = archive.roster_index(stored)
             match = Match(stored.genesis, seat, stored.seed, messages, choices, party=self.party, is_host=stored.hosted)
             self.name = match.history.genesis.roster[seat].join.nickname  # the others know no other, also afterwards
             self._take_part(match, Occasion(stored.created, stored.table_name), resumed=True)

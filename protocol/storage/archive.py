@@ -223,7 +223,7 @@ def transcript_named(home: Home, text: str) -> Path:
     return kept[stored.match]
 
 
-def seat(stored: StoredMatch) -> int:
+def roster_index(stored: StoredMatch) -> int:
     """Return the roster index that the home has in a stored match.
 
     :raises MalformedGenesisError: if the genesis is malformed.
@@ -243,7 +243,7 @@ def owner(stored: StoredMatch) -> bytes:
     :raises MalformedGenesisError: if the genesis is malformed.
     :raises StoreError: if genesis, seed and match do not belong together.
     """
-    return parse_genesis(stored.genesis).roster[seat(stored)].join.identity
+    return parse_genesis(stored.genesis).roster[roster_index(stored)].join.identity
 
 
 def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
@@ -305,7 +305,7 @@ def transcript(store: Store, stored: StoredMatch) -> bytes:
     """
     check_version(stored)
     try:
-        replica = Replica(stored.genesis, seat(stored))
+        replica = Replica(stored.genesis, roster_index(stored))
         replica.take_stored(store.messages(stored.match))
     except (PeerError, StoreError) as error:
         raise StoreError(f"the stored match is damaged: {error}") from None

@@ -1,5 +1,6 @@
 """The table of contents: help, versions, options before and behind, and what is not imported for them."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -22,6 +23,21 @@ FAMILIES = [(name,) for name in COMMANDS] + [
     ("settings", "unset"),
     ("settings", "path"),
 ]
+
+
+def test_every_command_that_the_protocol_names_is_there() -> None:
+    named = set()
+    for path in (Path(__file__).parents[2] / "protocol").rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        for node in nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+                named |= set(re.findall(r"\bp2pdice ([a-z]+)(?: ([a-z]+))?\b", node.value))
+    prose = {"answers", "node", "transcript"}  # as in: another p2pdice answers at this port
+    assert {command for command, _ in named} - prose <= set(COMMANDS)
+    of_families = {family[0] for family in FAMILIES if len(family) > 1}
+    assert {each for each in named if each[0] in of_families and each[1]} <= {*FAMILIES, ("identity", "restore")}
+    assert ("matches", "save") in named
 
 
 def imported(tmp_path: Path, *arguments: str) -> set[str]:

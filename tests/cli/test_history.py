@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.exits import ExitCode
+from cli.history.record import UNUSUAL, dice_lines, records, table
 from cli.render import columns
-from cli.table.record import UNUSUAL, dice_lines, records, table
 from cli.text.chance import chi_square, holm, p_value, wilson
 from p2pdice import PRESETS
 from tests.cli.conftest import Run
@@ -165,7 +165,7 @@ def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: 
 
 
 def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
-    from cli.table.account import Account
+    from cli.history.account import Account
     from protocol.events import PlayerInfo
 
     hostile = Account("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
@@ -173,7 +173,8 @@ def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
 
 
 def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
-    from cli.table.account import Account
+    from cli.history.account import Account
+
     from protocol.events import PlayerInfo
 
     players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]

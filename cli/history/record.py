@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from cli.history.account import Account, Claim
 from cli.render import columns, counted, escape, listing
-from cli.table.account import Account, Claim
 from cli.text.chance import chi_square, holm, p_value, wilson
 
 CONFIDENCE: Final = 0.95
