@@ -174,7 +174,6 @@ def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
 
 def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
     from cli.history.account import Account
-
     from protocol.events import PlayerInfo
 
     players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]
