@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cli.commands.unattended import MoveOption
 from cli.cores import MOST, cores
 from cli.exits import ExitCode, Failure
 from cli.front import application
@@ -108,9 +109,7 @@ def arena(
             help=f"With --until-decided: the chance that any answer is wrong (default: {ERROR}).",
         ),
     ] = None,
-    move_ms: Annotated[
-        int, typer.Option("--move-ms", min=1, max=600_000, metavar="MS", help="Time that a program has for a move.")
-    ] = 2_000,
+    move_ms: MoveOption = 2_000,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),

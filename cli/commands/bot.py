@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from cli.bots.lull import GIVE_UP
 from cli.bots.names import bot_nickname
 from cli.commands.nickname import NameOption, nickname
-from cli.commands.unattended import GiveUpOption, MatchesOption
+from cli.commands.unattended import GiveUpOption, MatchesOption, MoveOption
 from cli.exits import ExitCode
 from cli.front import application
 from cli.levels import LevelsOption
@@ -58,11 +58,6 @@ class BotGroup(TyperGroup):
 
 
 app = application(cls=BotGroup, epilog=EPILOG)
-
-MoveOption = Annotated[
-    int,
-    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that it has for a move."),
-]
 
 
 @app.callback()

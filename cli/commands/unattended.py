@@ -19,6 +19,10 @@ MatchesOption = Annotated[
         help="Unattended: play this many matches at the table (default: 1).",
     ),
 ]
+MoveOption = Annotated[
+    int,
+    typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds that a program has for a move."),
+]
 GiveUpOption = Annotated[
     int | None,
     typer.Option(
