@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cli.render import bid, capital, dice_count, hand, listing, percent
 from cli.table.pieces import chance
 from cli.text.narrate_game import awaited, dice_by_player
-from cli.text.narrate_motes import graveyard, window_and_prize
+from cli.text.narrate_motes import TASKS, graveyard, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
 from p2pdice import Expect
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from protocol.events import PlayerInfo
 
 NOT_BEGUN = "the match has not begun."
-_TASKS = {"discard": "send a die to the graveyard", "crown": "name the winning die"}
-"""By phase: the task of the player on turn, where it is not just to move."""
 
 
 def table(board: Board) -> Iterator[str]:
@@ -122,7 +120,7 @@ def whose_turn(board: Board) -> str:
     if board.state.awaits is Expect.STAKES:
         return _stakes(board, board.state)
     waiting = awaited(board.state, board.seating)
-    return f"{waiting} to {_TASKS.get(board.state.phase, 'move')}" if waiting else ""
+    return f"{waiting} to {TASKS.get(board.state.phase, 'move')}" if waiting else ""
 
 
 def _stakes(board: Board, state: State) -> str:

@@ -15,6 +15,7 @@ from cli.render import capital, counted, escape
 from cli.rulesets import nearest_preset
 from cli.table import answers, lobby, palette, pieces
 from cli.table.fragments import Line, as_ascii, bar, beside, cut, filled, fitted, rows, text, width
+from cli.text.narrate_motes import TASKS
 
 if TYPE_CHECKING:
     from cli.table.board import Board
@@ -218,9 +219,8 @@ def _ask(board: Board) -> str:
     state = board.turn.view.state
     if state.awaits.value == "stakes":
         return "Stake on your own victory, for example stake 50."
-    words = {"discard": "Send one of your dice to the graveyard.", "crown": "Name the winning die."}
-    if state.phase in words:
-        return words[state.phase]
+    if state.phase in TASKS:
+        return f"{capital(TASKS[state.phase])}."
     if state.challenge is not None and state.bid is not None:
         seating = board.seating
         return f"Side with {seating.who(state.challenge.seat)} (accuser) or {seating.who(state.bid.seat)} (accused)?"

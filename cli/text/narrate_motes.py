@@ -33,6 +33,8 @@ WINDOWS: Final = {
     "sunrise": "It is sunrise.",
 }
 """The parts of a turn, in their order."""
+TASKS: Final = {"discard": "send a die to the graveyard", "crown": "name the winning die"}
+"""By phase: the task of the player on turn, where it is not just to move."""
 _SHOWN: Final = 6
 """The most moves in a sentence. The tab key shows all of them."""
 
@@ -129,10 +131,8 @@ def narrate_choice(view: View, seating: Seating) -> str:
     if motes is None:
         return ""
     offered = _type(view, view.legal, seating)
-    if state.phase == "discard":
-        return f"Your turn: send one of your dice to the graveyard. {offered}"
-    if state.phase == "crown":
-        return f"Your turn: name the winning die. {offered}"
+    if state.phase in TASKS:
+        return f"Your turn: {TASKS[state.phase]}. {offered}"
     if motes.stack:
         die, by, _ = motes.stack[-1]
         return f"Your turn: answer {seating.whose(by)} {die} or let it be. {offered}"

@@ -137,8 +137,7 @@ def after_a_round() -> State:
 
 def test_the_loser_is_shown_what_can_be_lost() -> None:
     assert asked(after_a_round()) == (
-        "Your turn: send one of your dice to the graveyard. Type lose light, lose grey, lose neutral,"
-        " lose blue or lose red."
+        "Your turn: send a die to the graveyard. Type lose light, lose grey, lose neutral, lose blue or lose red."
     )
 
 
