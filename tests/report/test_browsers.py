@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from p2pdice import PRESETS
+from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import Judgement, verify
 from tests.cli.test_replay import play
 from tests.report.browsers import Browser, Chromium, Firefox
@@ -119,6 +120,18 @@ def test_nothing_that_a_player_wrote_runs_or_changes_the_page(browser: Browser, 
     assert "<img" not in dom
     assert all(name.replace("<", "&lt;").replace(">", "&gt;") in dom for name in names[:2])
     assert browser.value("tell(typeof x)") == "undefined"
+
+
+def test_a_name_that_would_cover_or_bend_the_text_around_it_is_spelled_out(browser: Browser, tmp_path: Path) -> None:
+    """The verifier's own sentence names whoever is awaited, as they wrote themselves."""
+    bent = "B" + "\u0301" * 5 + "\\"
+    world = play(PRESETS["classic"].with_options({"dice": "2"}), 2, names=(bent, "Ben"), leaves_after=40)
+    data = write_transcript(world.machines[0].match.history, ())
+    assert verify(data).awaited == (bent,)
+    assert judged(browser, made(data), tmp_path) == "incomplete"
+    said = str(browser.value("tell(document.getElementById('result').textContent)"))
+    assert bent not in said
+    assert "B\u0301\u0301\\u{301}\\u{301}\\u{301}\\u{5c}" in said
 
 
 def test_a_script_that_was_added_to_the_page_does_not_run(browser: Browser, text: str, tmp_path: Path) -> None:
