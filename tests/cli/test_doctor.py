@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import socket
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -259,6 +260,13 @@ def test_two_programs_on_one_machine_are_one_machine(tmp_path: Path) -> None:
 def test_a_card_without_its_cable_is_no_network(tmp_path: Path) -> None:
     with lan(1) as wire:
         wire.pull_cable(1)
+        while (
+            "state UP"
+            in subprocess.run(
+                [*wire.on(1), "ip", "link", "show", "eth0"], capture_output=True, text=True, check=True
+            ).stdout
+        ):
+            time.sleep(0.05)  # Linux takes up to a second to tell
         with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
             assert doctor.end() == ExitCode.UNREACHABLE
             found = findings(doctor.shown())
