@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cli.table.board import Told
     from p2pdice import Hand
     from protocol import ClosedStep, Replay
+    from protocol.events import PlayerInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class Contents:
     def place(self, seat: int) -> int | None:
         """Return the place of a player, from 1."""
         return next((place for place, seats in enumerate(self.places, 1) if seat in seats), None)
+
+    def name(self, player: PlayerInfo) -> str:
+        """Return what a player is called on the page, which no other is."""
+        return self.seating.names[self.seating.players.index(player)]
 
     def evenness(self, seat: int) -> float:
         """Return how likely fair dice are to be at least as uneven as a player's."""

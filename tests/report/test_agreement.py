@@ -52,6 +52,8 @@ def check(chosen: Iterable[Sample], folder: Path) -> Counter[str]:
             there, here = json.loads(line), json.loads(json.dumps(verify(sample.data).to_json()))
             for field in ("verdict", "culprit", "culprit_identity", "match", "players", "fingerprints", "winners"):
                 assert there[field] == here[field], (sample.label, field, there, here)
+            if here["verdict"] == Judgement.MISCONDUCT:  # a nickname alone may be another's, too
+                assert here["culprit_identity"] in there["reason"], (sample.label, there)
             if here["verdict"] != Judgement.ALTERED:  # how far a file was read before that showed is nobody's business
                 for field in ("step", "steps", "signatures"):
                     assert there[field] == here[field], (sample.label, field, there, here)

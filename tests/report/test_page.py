@@ -136,6 +136,19 @@ def test_no_name_becomes_markup_or_code() -> None:
     assert len(hostile.code["script"]) == 2
 
 
+def test_namesakes_are_told_apart_wherever_they_are_named() -> None:
+    transcript = (
+        play(PRESETS["classic"].with_options({"dice": "2"}), names=("Ada", "Ada", "Cleo")).machines[0].transcript
+    )
+    text = made(transcript)
+    replay = Replay(examine(transcript), Path("x"))
+    keys = [player.fingerprint[:4] for player in replay.players if player.name == "Ada"]
+    steps = text[text.index("Every step and its signatures") :]
+    for name in (f"Ada [{key}]" for key in keys):
+        assert f"<bdi>{name}</bdi>, MOVE" in steps
+    assert "Ada</bdi>," not in steps
+
+
 def test_no_script_can_end_early() -> None:
     assert not re.search(r"</script|<!--", scripts(), re.IGNORECASE)
 

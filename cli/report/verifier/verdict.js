@@ -143,6 +143,9 @@ function namePlayers(found, genesis, chronicle) {
   found.fingerprints = order.map((author) => genesis.roster[author].fingerprint);
 }
 
+// What a player is called in a sentence: others may have the same nickname.
+const called = ({ nickname, fingerprint }) => `${nickname} (${fingerprint})`;
+
 // Names the author of the first proof.
 function convict(found, genesis, author, step, reason) {
   found.verdict = "misconduct";
@@ -166,7 +169,7 @@ async function judgeProof(reader, found, tally) {
     reader.genesis,
     author,
     step,
-    `${reader.genesis.roster[author].nickname} signed two messages that contradict each other.`,
+    `${called(reader.genesis.roster[author])} signed two messages that contradict each other.`,
   );
 }
 
@@ -208,17 +211,17 @@ function describe(chronicle, found) {
 
 function conclude(chronicle, found) {
   const { genesis, claims, ended } = chronicle;
-  const name = (author) => genesis.roster[author].nickname;
+  const awaited = ended ? [] : chronicle.awaited.map((author) => genesis.roster[author]);
   if (!ended) {
     found.verdict = "incomplete";
     found.step = chronicle.number;
     found.round = chronicle.game ? chronicle.game.round : null;
-    found.awaited = chronicle.awaited.map(name);
-    const waiting = found.awaited.length ? ` It awaits ${found.awaited.join(", ")}.` : "";
+    found.awaited = awaited.map(({ nickname }) => nickname);
+    const waiting = awaited.length ? ` It awaits ${awaited.map(called).join(", ")}.` : "";
     found.reason = `It is a proper beginning of a match, and stops in step ${chronicle.number}.${waiting}`;
   } else if (claims.length) {
     found.verdict = "unproven";
-    const silent = claims.map(([step, author]) => `that ${name(author)} was silent in step ${step}`);
+    const silent = claims.map(([step, author]) => `that ${called(genesis.roster[author])} was silent in step ${step}`);
     found.reason = `Everything signed is right. Nothing can prove ${silent.join("; ")}.`;
   } else {
     found.verdict = "fair";
@@ -242,7 +245,7 @@ async function checkProofs(bytes, start, chronicle, history, proofs, found, tall
     } else throw new Altered("history", "a message does not fit into the history, and proves nothing");
   });
   tally.add("proofs", proofs.length);
-  const told = proofs.map(({ author }, at) => `${genesis.roster[author].nickname} signed ${reasons[at]}`);
+  const told = proofs.map(({ author }, at) => `${called(genesis.roster[author])} signed ${reasons[at]}`);
   convict(found, genesis, proofs[0].author, proofs[0].step, `${[...new Set(told)].join("; ")}.`);
 }
 
