@@ -147,7 +147,7 @@ def stats(
                 left_out.append(escape(each.name))
             else:
                 accounts.append(account)
-    found = records(accounts)
+    found = records(reversed(accounts))
     if as_json:
         print(json.dumps({"matches": len(accounts), "left_out": left_out, "players": data(found)}))
         return
@@ -189,11 +189,21 @@ def _chosen(
     if rules is not None and rules.casefold() not in (*PRESETS, HOUSE):
         raise typer.BadParameter(f"{escape(rules)} is not one of {listing((*PRESETS, HOUSE), 'or')}.")
     home = Home(ctx.ensure_object(Settings).private_home())
-    begin = since.timestamp() if since is not None else float("-inf")
-    end = until.replace(hour=23, minute=59, second=59, microsecond=999999).timestamp() if until else float("inf")
+    begin = _seconds(since, float("-inf"))
+    end = _seconds(until and until.replace(hour=23, minute=59, second=59, microsecond=999999), float("inf"))
     by_day = sorted(_finished(home), key=lambda each: -_moment(each))
     then = [(each, _is_meant(each, player, rules)) for each in by_day if begin <= _moment(each) <= end]
     return [each for each, is_meant in then if is_meant], [each for each, is_meant in then if is_meant is None]
+
+
+def _seconds(day: datetime | None, otherwise: float) -> float:
+    """Return a time as seconds since 1970. On some machines, the ends of the calendar have none: no match was then."""
+    if day is None:
+        return otherwise
+    try:
+        return day.timestamp()
+    except (OverflowError, ValueError, OSError):
+        return float("-inf") if day.year < 1970 else float("inf")
 
 
 def _finished(home: Home) -> Sequence[Listed]:

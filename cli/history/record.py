@@ -80,7 +80,10 @@ class Record:
 
 
 def records(accounts: Iterable[Account]) -> tuple[Record, ...]:
-    """Return the records of all players, the one with most matches first."""
+    """Return the records of all players, the one with most matches first.
+
+    :param accounts: the oldest first.
+    """
     found: dict[str, Record] = {}
     for each in accounts:
         by_seat = [found.setdefault(player.fingerprint, Record(player.fingerprint)) for player in each.players]

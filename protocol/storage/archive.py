@@ -141,11 +141,23 @@ def transcript_path(home: Home, stored: StoredMatch) -> Path:
 
 
 def files_by_match(home: Home) -> dict[bytes, Path]:
-    """Return the transcripts that lie in a home, by the match of each; the last written first, and of two the later."""
+    """Return the transcripts that lie in a home, by the match of each; the last written first.
+
+    Of several of one match it is the longest: a copy that was cut off does not hide the whole.
+    """
     found: dict[bytes, Path] = {}
     for match, path in sorted(transcript_files.transcripts(home), key=lambda each: written(each[1]), reverse=True):
-        found.setdefault(match, path)
+        if match not in found or _size(path) > _size(found[match]):
+            found[match] = path
     return found
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; -1 if it has gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def files_about(home: Home, stored: StoredMatch) -> tuple[Path, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ from tests.cli.conftest import Run
 from tests.cli.test_replay import play
 
 DAY = "%Y-%m-%d"
+SMALL = PRESETS["classic"].with_options({"dice": "2"})
 
 
 @pytest.fixture
@@ -75,6 +77,36 @@ def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
     done = here("history", "--since", "yesterday")
     assert done.returncode == ExitCode.USAGE
     assert "yesterday is no day. Write it as 2026-11-22." in done.stderr
+
+
+@pytest.mark.usefixtures("home")
+def test_the_first_and_the_last_day_of_the_calendar_leave_nothing_out(here: Run) -> None:
+    """One of the two is not a day everywhere: the first not east of London, the last not west of it."""
+    assert len(matches(here, "--since", "0001-01-01")) == len(matches(here, "--until", "9999-12-31")) == 2
+    assert matches(here, "--until", "0001-01-01") == matches(here, "--since", "9999-12-31") == []
+
+
+def test_a_copy_that_was_cut_off_does_not_hide_the_whole_file(here: Run, home: Path) -> None:
+    whole = home / "matches" / "classic.p2pdice"
+    cut = home / "matches" / "zz.p2pdice"
+    cut.write_bytes(whole.read_bytes()[:6000])
+    later = whole.stat().st_mtime + 60
+    os.utime(cut, (later, later))
+    assert (stats(here)["matches"], stats(here)["left_out"]) == (2, [])
+
+
+def test_a_player_is_called_by_the_name_used_last(here: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "matches"
+    folder.mkdir(mode=0o700, parents=True)
+    folder.parent.chmod(0o700)
+    for day, name in enumerate(("Old", "New"), 10):
+        path = folder / f"{name}.p2pdice"
+        path.write_bytes(play(SMALL, 2, names=(name, "Ben")).machines[0].transcript)
+        os.utime(path, (86400 * day, 86400 * day))
+    assert ["Old", "New"] in [each["names"] for each in stats(here)["players"]]
+    told = here("history", "stats").stdout
+    assert "New" in told
+    assert "Old" not in told
 
 
 def test_an_empty_home_has_no_history(here: Run) -> None:
