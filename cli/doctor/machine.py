@@ -104,7 +104,9 @@ def _store(home: Path) -> Finding:
     from protocol import Home, StoreError
     from protocol.storage import archive
 
-    if not Home(home).store.exists():
+    path = Home(home).store
+    # To open an empty file as a store would fill it.
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
         return Finding("store", State.OK, "there is none yet; it will be made when you first play")
     try:
         with archive.read_store(Home(home)) as store:

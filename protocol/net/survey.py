@@ -181,6 +181,8 @@ async def reach_host(address: Address) -> Reached:
             return Reached(address, "no program listens there", is_refused=True)
         except OSError as error:
             found = Reached(address, error.strerror or str(error))
+        except UnicodeError:
+            pass  # a name with a part that is empty or too long, which no host has
         else:
             writer.close()
             with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -22,6 +23,7 @@ from cli.doctor.finding import Finding, State
 from cli.doctor.machine import machine
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
+from protocol.net.survey import reach_host
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from tests.cli.conftest import Run
@@ -85,6 +87,16 @@ def test_matches_that_are_kept_are_counted_in_words(here: Run, tmp_path: Path) -
         fill(store)
     _, found = examined(here)
     assert found["store"]["says"] == "it can be read; two matches, 1 unfinished"
+
+
+def test_an_empty_store_stays_empty(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.path.mkdir(mode=0o700)
+    home.store.touch(0o600)
+    _, found = examined(here)
+    assert found["store"]["state"] == State.OK
+    assert [path.name for path in home.path.iterdir()] == [home.store.name]
+    assert home.store.stat().st_size == 0
 
 
 def test_a_damaged_store_makes_play_impossible(here: Run, tmp_path: Path) -> None:
@@ -181,6 +193,11 @@ def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run
     assert "no program listens there" in findings(done.stdout)["peer"]["says"]
     assert json.loads(done.stdout)["playable"], "one table that was closed keeps nobody from the others"
     assert "but not at that table" in here("doctor", "--wait", "0.5", address).stdout
+
+
+@pytest.mark.parametrize("name", ["é..x", "é" * 64])
+def test_a_name_that_no_host_can_have_is_a_host_that_is_not_there(name: str) -> None:
+    assert asyncio.run(reach_host((name, 9))).problem == "there is no such host"
 
 
 def test_a_text_that_is_no_address_is_a_usage_error(here: Run) -> None:
