@@ -51,6 +51,11 @@ def samples(seed: int) -> Iterator[Sample]:
     yield from (Sample(f"vector {path.stem}", path.read_bytes()) for path in VECTORS)
     for (name, ruleset), players in product(PRESETS.items(), range(2, 11)):
         yield Sample(f"fair {name} {players}", fair(ruleset, players, seed))
+    yield from mixed(seed)
+
+
+def mixed(seed: int) -> Iterator[Sample]:
+    """Yield files without end: fair ones, matches that somebody left, and changed ones."""
     for number in count(seed):
         rng = random.Random(number)
         for name, ruleset in PRESETS.items():
