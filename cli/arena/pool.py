@@ -2,7 +2,7 @@
 (:mod:`cli.arena.cluster`).
 
 Both are executors, so one feeder serves both. It hands out batches that take a fraction of a second. When a process
-dies, its batches are handed out again.
+dies, the future of its batch is broken, in both.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cli.arena.fixtures import Fixture
 from cli.arena.game import Game
-from cli.arena.worker import Plan, close_programs, play_games
+from cli.arena.worker import Plan, close_programs, forfeited, play_games
 from cli.bots.programs import kill_programs
 from cli.exits import ExitCode, Failure
 from cli.log import open_log
@@ -34,66 +42,77 @@ BATCH_SECONDS: Final = 0.5
 """The longest that a batch should take: handing it out takes far less, and progress is seen often enough."""
 _LARGEST_BATCH: Final = 512
 _DEATHS: Final = 5
-"""Give up after this many deaths of processes in a row, without a game between them."""
+"""Give up after this many deaths for each worker in a row, without a game between them."""
 _AHEAD: Final = 2
 """Batches that wait or are played, for each worker."""
 
 _ENDING: Final = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
 Executors = Callable[[], Executor]
+T = TypeVar("T")
 
 
 class WorkersDied(Failure):
-    """Processes die before they have played a game."""
+    """Processes die though nobody but house bots plays in them, or before they play."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The processes that play the games die again and again.", hint="With --jobs 1 they take the least memory."
+        )
 
 
 def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Iterator[Fixture]) -> Generator[list[Game]]:
     """Yield the games as they end, in any order. The caller may stop at any time.
 
+    Whoever ends the process instead of losing must not be asked twice. So when a process has died, its games are played
+    again, and from then on each game is alone in its process: if that dies, the game is forfeited.
+
     :param workers: how many batches are played at a time.
     :raises EntrantError: if there is no such class of players.
     :raises ProgramError: if a command cannot be started.
-    :raises WorkersDied: if the processes keep dying.
+    :raises WorkersDied: if the processes keep dying, and it is the fault of no entrant.
     """
-    lost: list[tuple[Fixture, ...]] = []
+    again: list[Fixture] = []
     deaths = 0
-    while True:
-        executor = open_executor()
-        running: dict[Future[tuple[list[Game], float]], tuple[Fixture, ...]] = {}
-        size = 1
-        try:
-            while True:
-                while len(running) < _AHEAD * workers and (
-                    batch := lost.pop() if lost else tuple(islice(fixtures, size))
-                ):
-                    lost.append(batch)  # until it runs: a broken executor does not take it
-                    with _undisturbed():
-                        running[executor.submit(_timed, plan, batch)] = batch
-                    lost.pop()
-                if not running:
-                    return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
+    is_careful = False
+    size = 1
+    executor = open_executor()
+    running: dict[Future[tuple[list[Game], float]], tuple[tuple[Fixture, ...], bool]] = {}
+    try:
+        while True:
+            while len(running) < _AHEAD * workers and (
+                batch := (again.pop(),) if again else tuple(islice(fixtures, size))
+            ):
+                with _undisturbed():
+                    running[executor.submit(_timed, plan, batch, is_careful)] = batch, is_careful
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch, is_alone = running.pop(future)
+                try:
                     games, seconds = future.result()
-                    del running[future]
-                    deaths = 0
-                    if seconds < BATCH_SECONDS / 2 and len(games) >= size:
-                        size = min(2 * size, _LARGEST_BATCH)
-                    yield games
-        except BrokenExecutor:
-            deaths += 1
-            if deaths == _DEATHS:
-                raise WorkersDied(
-                    "The processes that play the games die again and again.",
-                    hint="A class of players may end its process. With --jobs 1 they take the least memory.",
-                ) from None
-            lost.extend(running.values())
-        finally:
-            for future in running:
-                future.cancel()
-            if running and isinstance(executor, _Processes):
-                executor.abandon()  # nobody waits for these games: a slow program can make them last for hours
-            executor.shutdown()
+                except BrokenExecutor:
+                    if is_alone and (game := forfeited(plan, batch[0])):
+                        yield [game]
+                        continue
+                    deaths += 1
+                    if deaths == _DEATHS * workers:
+                        raise WorkersDied from None
+                    again.extend(batch)
+                    if any(entrant.kind != "house" for entrant in plan.entrants):
+                        is_careful, size = True, 1
+                    continue
+                deaths = 0
+                if seconds < BATCH_SECONDS / 2 and len(games) >= size and not is_careful:
+                    size = min(2 * size, _LARGEST_BATCH)
+                yield games
+    finally:
+        for future in running:
+            future.cancel()
+        if running and isinstance(executor, _Processes):
+            executor.abandon()  # nobody waits for these games: a slow program can make them last for hours
+        executor.shutdown()
 
 
 @contextmanager
@@ -101,7 +120,7 @@ def _undisturbed() -> Iterator[None]:
     """Hold signals that end an arena back for a moment in which a process may be started.
 
     Otherwise they could come when it is half started, or end it with a traceback before it has told itself to ignore
-    them. The process inherits that.
+    them. The process inherits that from the thread that starts it, and that thread from this one.
     """
     if sys.platform == "win32":
         yield
@@ -113,9 +132,12 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _timed(plan: Plan, batch: tuple[Fixture, ...]) -> tuple[list[Game], float]:
+def _timed(plan: Plan, batch: tuple[Fixture, ...], is_careful: bool) -> tuple[list[Game], float]:
     begun = time.monotonic()
-    return play_games(plan, batch), time.monotonic() - begun
+    games = play_games(plan, batch)
+    if is_careful:
+        close_programs()  # one that ends this process after its game shall not end the next one's
+    return games, time.monotonic() - begun
 
 
 def local(jobs: int, home: Path | None = None) -> Executors:
@@ -128,17 +150,51 @@ def local(jobs: int, home: Path | None = None) -> Executors:
     return lambda: _Processes(jobs, home)
 
 
-class _Processes(ProcessPoolExecutor):
-    """Processes that can be ended in the middle of a game."""
+class _Processes(ThreadPoolExecutor):
+    """Processes that can be ended in the middle of a game.
+
+    Each has a thread that waits for it. So if one dies, that breaks the work that it did, and no other.
+    """
 
     def __init__(self, jobs: int, home: Path | None) -> None:
-        context = get_context("spawn")
-        ended, self._end = context.Pipe(duplex=False)
-        super().__init__(jobs, context, initializer=_begin_worker, initargs=(ended, home))
+        super().__init__(jobs)
+        self._context = get_context("spawn")
+        self._ended, self._end = self._context.Pipe(duplex=False)
+        self._home = home
+        self._here = threading.local()
+        self._all: list[Executor] = []
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
+        return super().submit(lambda: self._process().submit(work, *args, **options).result())
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        for process in self._all:
+            process.shutdown(wait)
 
     def abandon(self) -> None:
         """End all processes, and the programs that they run, whatever they are doing."""
         self._end.close()
+
+    def _process(self) -> Executor:
+        """Return the process of this thread, or the next one if it has died: that is not the fault of what is next."""
+        for _ in range(_DEATHS):
+            process: Executor | None = getattr(self._here, "process", None)
+            if process is None:
+                process = self._here.process = ProcessPoolExecutor(
+                    1, self._context, initializer=_begin_worker, initargs=(self._ended, self._home)
+                )
+                self._all.append(process)
+            try:
+                process.submit(os.getpid).result()
+            except BrokenExecutor:
+                if self._end.closed:
+                    raise
+                self._all.remove(process)
+                self._here.process = None
+            else:
+                return process
+        raise WorkersDied
 
 
 def _begin_worker(ended: Connection, home: Path | None) -> None:

@@ -53,6 +53,29 @@ def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
     return worker.play(batch)
 
 
+def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
+    """Return the game as it counts if its process died: who is no house bot has lost it, as nobody knows who did it.
+
+    :return: None if only house bots sit there, who do no such thing.
+    """
+    table = plan.tables[fixture.table]
+    suspects = [plan.entrants[index].kind != "house" for index in seated(table, fixture.rotation)]
+    if not any(suspects):
+        return None
+    others, losers = (
+        tuple(seat for seat, is_suspect in enumerate(suspects) if is_suspect is kind) for kind in (False, True)
+    )
+    return Game(
+        fixture.number,
+        table.rules,
+        SharedDice(_luck(plan, fixture)).leader(len(suspects)),
+        (others, losers) if others else (losers,),
+        tuple({"crashed": 1} if is_suspect else {} for is_suspect in suspects),
+        ((),) * len(suspects),
+        (),
+    )
+
+
 def close_programs() -> None:
     """End the programs that the worker in this thread keeps."""
     worker = getattr(_here, "worker", None)
@@ -121,7 +144,7 @@ class _Worker:
 
     async def _game(self, fixture: Fixture) -> Game:
         plan = self.plan
-        luck = f"{plan.seed} {fixture.table} {fixture.deal}"
+        luck = _luck(plan, fixture)
         entrants = seated(plan.tables[fixture.table], fixture.rotation)
         bots: list[Bot] = []
         playing: list[_Program] = []
@@ -158,6 +181,11 @@ def _made(entrant: Entrant, rng: Random, move_ms: int) -> Bot:
         return entrant.seat(rng, move_ms)
     except UnmadeError:  # it was made once before the first game: now it loses this game, and the arena goes on
         return _Retired(entrant.name)
+
+
+def _luck(plan: Plan, fixture: Fixture) -> str:
+    """Return the seed of a deal."""
+    return f"{plan.seed} {fixture.table} {fixture.deal}"
 
 
 def _random(seed: str) -> Random:

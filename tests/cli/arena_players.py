@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from fractions import Fraction
 from random import Random
 
-from p2pdice import Bid, Move, View
+from p2pdice import Bid, Move, Ruleset, View
 from p2pdice.players import Player
 
 
@@ -89,3 +90,30 @@ class Talks(Raises):
     def choose(self, view: View) -> Move:
         print("I think")
         return view.legal[0]
+
+
+class Honest(Player):
+    """Plays at random."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:
+        self._seat = seat
+
+    def choose(self, view: View) -> Move:
+        return self._rng.choice(view.legal)
+
+    def over(self, places: tuple[tuple[int, ...], ...]) -> None:
+        if self._seat not in places[0]:
+            self.lose()
+
+    def lose(self) -> None:
+        """Take it."""
+
+
+class Overturns(Honest):
+    """Ends its process rather than lose."""
+
+    def lose(self) -> None:
+        os._exit(1)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn
+from typing import Any
 
 import psutil
 import pytest
@@ -29,7 +29,7 @@ from cli.arena.entrants import named
 from cli.arena.fixtures import Fixture, Table, fixtures, gauntlet, round_robin, seated, table_of
 from cli.arena.game import Game
 from cli.arena.journal import Journal, JournalError, JournalInUseError, kept
-from cli.arena.pool import local, play_all
+from cli.arena.pool import WorkersDied, local, play_all
 from cli.arena.standings import Decision, Summary
 from cli.arena.table import short_names, summary_text
 from cli.arena.tournament import run
@@ -55,6 +55,19 @@ def played(plan: Plan) -> list[Game]:
         return play_games(plan, tuple(fixtures(plan.tables, plan.games)))
     finally:
         close_programs()
+
+
+def in_processes(plan: Plan, jobs: int) -> list[Game]:
+    """Play an arena in processes of its own."""
+    batches = play_all(local(jobs), jobs, plan, fixtures(plan.tables, plan.games))
+    return sorted((game for batch in batches for game in batch), key=lambda game: game.number)
+
+
+def first_of_two(plan: Plan, games: list[Game]) -> list[tuple[bool, dict[str, int]]]:
+    """Return for each game whether the first entrant has won it, and its faults. The other has none."""
+    seats = [seated(plan.tables[0], game.number % 2).index(0) for game in games]
+    assert not any(game.faults[1 - seat] for seat, game in zip(seats, games, strict=True))
+    return [(seat in game.winners, game.faults[seat]) for seat, game in zip(seats, games, strict=True)]
 
 
 def without_times(games: list[Game]) -> list[Game]:
@@ -88,6 +101,23 @@ class ThreadPool(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self.submit(close_programs).result()  # in the thread that played
         super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+class Breaks(Executor):
+    """Plays at once, in this process, but for the work that would end it, told by its number from 1."""
+
+    def __init__(self, breaks: Callable[[int], bool]) -> None:
+        self._count = 0
+        self._breaks = breaks
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **_options: Any) -> Future[Any]:
+        self._count += 1
+        future: Future[Any] = Future()
+        if self._breaks(self._count):
+            future.set_exception(BrokenExecutor())
+        else:
+            future.set_result(work(*args))
+        return future
 
 
 class TestFixtures:
@@ -514,8 +544,7 @@ class TestWorkers:
 
     def test_two_processes_play_the_same_games_as_one(self) -> None:
         arena = plan("odds", "odds", games=30, rules="motes")
-        two = [game for games in play_all(local(2), 2, arena, fixtures(arena.tables, 30)) for game in games]
-        assert without_times(two) == without_times(played(arena))
+        assert without_times(in_processes(arena, 2)) == without_times(played(arena))
 
     def test_what_a_killed_process_took_along_is_played_again(self) -> None:
         arena = plan("odds", "odds", games=60)
@@ -526,22 +555,51 @@ class TestWorkers:
             games += batch
         assert without_times(games) == without_times(played(arena))
 
-    def test_games_that_a_broken_executor_refuses_are_played_by_the_next(self) -> None:
-        class Broken(Executor):
-            def submit(self, *_args: Any, **_options: Any) -> NoReturn:
-                raise BrokenExecutor
+    def test_work_that_ends_its_process_breaks_its_own_future_alone(self) -> None:
+        with local(1)() as executor:
+            process = executor.submit(os.getpid).result()
+            ends, next_ = executor.submit(os._exit, 1), executor.submit(os.getpid)
+            assert isinstance(ends.exception(), BrokenExecutor)
+            assert next_.result() != process
 
-        class AtOnce(Executor):
-            def submit(self, work: Callable[..., Any], /, *args: Any, **_options: Any) -> Future[Any]:
-                future: Future[Any] = Future()
-                future.set_result(work(*args))
-                return future
+    def test_who_ends_the_process_rather_than_lose_has_lost_and_is_named(self) -> None:
+        arena, honest = (
+            plan(f"tests.cli.arena_players:{name}", "random", games=2)._replace(seed="5")
+            for name in ("Overturns", "Honest")
+        )
+        assert first_of_two(honest, played(honest)) == [(True, {}), (False, {})]
+        assert first_of_two(arena, in_processes(arena, 2)) == [(True, {}), (False, {"crashed": 1})]
 
-        arena = plan("odds", "odds", games=4)
-        executors = iter([Broken(), AtOnce()])
-        batches = play_all(lambda: next(executors), 1, arena, fixtures(arena.tables, 4))
-        games = [game for batch in batches for game in batch]
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_a_program_that_kills_its_parent_rather_than_lose_has_lost(self, tmp_path: Path) -> None:
+        arena = plan(program(tmp_path, GOOD), "odds", games=2)
+        won = [is_won for is_won, _ in first_of_two(arena, played(arena))]
+        kills = (
+            "    if kind == 'hello': seat = message['seat']\n"
+            "    if kind == 'bye' and seat not in message['places'][0]: os.kill(os.getppid(), 9)\n"
+        )
+        program(tmp_path, GOOD + kills)
+        assert [is_won for is_won, _ in first_of_two(arena, in_processes(arena, 1))] == won == [False, False]
+
+    def test_games_of_a_process_that_died_are_played_again_with_programs_of_their_own(self, tmp_path: Path) -> None:
+        arena = plan(program(tmp_path, GOOD), "odds", games=4)
+        games: list[Game] = []
+        for batch in play_all(lambda: Breaks(lambda count: count == 1), 1, arena, fixtures(arena.tables, 4)):
+            games += batch
+        assert not descendants("bot.py")
         assert without_times(games) == without_times(played(arena))
+
+    def test_a_game_that_ends_its_process_is_shared_if_nobody_is_beyond_suspicion(self) -> None:
+        arena = plan("a:B", "c:D", games=4)
+        games = [
+            game for batch in play_all(lambda: Breaks(bool), 1, arena, fixtures(arena.tables, 4)) for game in batch
+        ]
+        assert [(game.places, game.faults) for game in games] == [(((0, 1),), ({"crashed": 1},) * 2)] * 4
+
+    def test_processes_that_die_though_house_bots_play_end_the_arena(self) -> None:
+        arena = plan("odds", "press", games=4)
+        with pytest.raises(WorkersDied):
+            next(play_all(lambda: Breaks(bool), 1, arena, fixtures(arena.tables, 4)))
 
     def test_nobody_waits_for_games_that_do_not_count(self, tmp_path: Path) -> None:
         hangs = GOOD.replace("move(message)", "move(message) if message['id'] < 9 else time.sleep(600)")
