@@ -32,6 +32,7 @@ from protocol.errors import LocalError
 from protocol.limits import KEY_FILE_BYTES
 from protocol.storage import archive
 from protocol.storage.home import STORE_FILE, Home
+from protocol.storage.match_names import calendar
 from protocol.storage.store import DamagedStoreError, Store, StoreError, failure, hold_file
 from protocol.storage.upgrades import SCHEMA_VERSION
 
@@ -183,6 +184,8 @@ def look(path: Path) -> Backup:
     :raises BackupError: if it is neither.
     :raises OSError: if it cannot be read.
     """
+    if path.exists() and not path.is_file():  # reading it could take for ever
+        raise BackupError(path, " is not a regular file")
     with path.open("rb") as file:
         beginning = file.read(KEY_FILE_BYTES)
     if beginning.startswith(_KEY_MARKS):
@@ -191,7 +194,8 @@ def look(path: Path) -> Backup:
     with _reading(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as found:
         found.execute("PRAGMA trusted_schema=0")
         ((application,),) = found.execute("PRAGMA application_id").fetchall()
-        strange = found.execute("SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index')").fetchall()
+        # Views, triggers and virtual tables have no page of their own.
+        strange = found.execute("SELECT name FROM sqlite_schema WHERE NOT coalesce(rootpage, 0)").fetchall()
         if application != APPLICATION or strange:
             raise BackupError(path, " is no backup of p2pdice")
         ((version,),) = found.execute("PRAGMA user_version").fetchall()
@@ -202,7 +206,11 @@ def look(path: Path) -> Backup:
         if type(key) is not bytes or type(made) is not int or len(key) > KEY_FILE_BYTES:
             raise BackupError(path, " holds no key")
         _require_key(key, path)
-        return Backup(key, made, *(_count(found) if version == SCHEMA_VERSION else _count_converted(path)))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(sqlite3.connect(_make_store(path, Path(folder)))) as store,
+        ):
+            return Backup(key, calendar(made), *_count(store))
 
 
 @contextmanager
@@ -216,29 +224,33 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _make_store(path: Path, folder: Path) -> Path:
-    """Make the store of a home from a backup, which may be of an older version; return where it is in a folder."""
-    draft = folder / STORE_FILE
-    draft.touch(mode=0o600)
-    shutil.copyfile(path, draft)
+    """Make the store of a home from a backup, which may be of an older version; return where it is in a folder.
+
+    Only the rows are taken over, as another program may have changed the tables: a missing column would be noticed in
+    the middle of a match.
+    """
+    copy, draft = folder / "copy", folder / STORE_FILE
+    for each in (copy, draft):
+        each.touch(mode=0o600)
+    shutil.copyfile(path, copy)
     with _reading(path):
+        Store(copy).close()  # converts it
         with closing(sqlite3.connect(draft, isolation_level=None)) as database:
             database.execute("PRAGMA trusted_schema=0")
-            database.execute("DROP TABLE backup")
-            database.execute("PRAGMA application_id=0")
-        Store(draft).close()  # converts it
-        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            Store.make(database)
+            tables = (
+                "SELECT tables.name, group_concat(columns.name) FROM sqlite_schema AS tables,"
+                " pragma_table_info(tables.name) AS columns WHERE tables.type = 'table' GROUP BY tables.name"
+            )
+            present = database.execute(tables).fetchall()
+            database.execute("ATTACH ? AS copy", (str(copy),))
+            database.execute("BEGIN")
+            for table, columns in present:
+                database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM copy.{table}")  # noqa: S608
+            database.execute("COMMIT")
+            database.execute("DETACH copy")
             _drop_unfinished(database)
-    _remove_log(draft)
     return draft
-
-
-def _count_converted(path: Path) -> tuple[int, int]:
-    """Return how many matches and people there are in a backup of an older version."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(sqlite3.connect(_make_store(path, Path(folder)), isolation_level=None)) as database,
-    ):
-        return _count(database)
 
 
 def _require_key(key: bytes, path: Path) -> None:

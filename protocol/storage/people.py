@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from protocol.crypto.keys import fingerprint
+from protocol.crypto.keys import fingerprint, parse_fingerprint
 from protocol.storage.match_names import calendar
 from protocol.wire.genesis import MalformedGenesisError, players_of
 from protocol.wire.nicknames import is_marked_as_bot, outline
@@ -95,7 +95,7 @@ class People:
     def everybody(self) -> tuple[Person, ...]:
         """Return all people, the last met first, and those who were never met last.
 
-        :raises StoreError: if the store cannot be read.
+        :raises StoreError: if the store cannot be read or is damaged.
         """
         query = "SELECT fingerprint, name, COUNT(*), MAX(met) FROM meetings GROUP BY fingerprint, name"
         names: dict[str, list[UsedName]] = {}
@@ -103,7 +103,11 @@ class People:
             names.setdefault(key, []).append(UsedName(name, matches, calendar(met)))
         trusted = dict(self._read("SELECT fingerprint, name FROM trusted", (), (str, str)))
         people = [
-            Person(key, tuple(sorted(names.get(key, ()), key=lambda used: (-used.met, used.name))), trusted.get(key))
+            Person(
+                _checked(key),
+                tuple(sorted(names.get(key, ()), key=lambda used: (-used.met, used.name))),
+                trusted.get(key),
+            )
             for key in names.keys() | trusted.keys()
         ]
         return tuple(sorted(people, key=lambda person: (-(person.met or 0), person.name, person.fingerprint)))
@@ -140,7 +144,7 @@ class People:
             " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?4"
         )
         others = [] if is_marked_as_bot(name) else self._read(query, (form, key, but, NAMESAKES), (str,))
-        return Mismatch(tuple(dict.fromkeys(names)), tuple(self.person(other, but) for (other,) in others))
+        return Mismatch(tuple(dict.fromkeys(names)), tuple(self.person(_checked(other), but) for (other,) in others))
 
     def trust(self, key: str, name: str, now: int) -> None:
         """Trust a key from now on.
@@ -153,6 +157,19 @@ class People:
     def untrust(self, key: str) -> None:
         """Trust a key no more."""
         self._write("DELETE FROM trusted WHERE fingerprint = ?", (key,))
+
+
+def _checked(key: str) -> str:
+    """Return a stored fingerprint.
+
+    :raises DamagedStoreError: if it is none.
+    """
+    from protocol.storage.store import DamagedStoreError  # which has people in it
+
+    with suppress(ValueError):
+        if parse_fingerprint(key) == key:
+            return key
+    raise DamagedStoreError("the store is damaged: a fingerprint is invalid")
 
 
 def meet(database: sqlite3.Connection, match: bytes) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from cli.exits import ExitCode
 from p2pdice import PRESETS
-from protocol.crypto.keys import Identity
+from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import NodeError
 from protocol.node.node import Node
 from protocol.storage.home import Home
@@ -39,6 +39,7 @@ def homes() -> tuple[Path, Path]:
         assert world.step()
     with stored(folder / "home", world, 0) as (store, match):
         store.add_choice(match.match, 4, "stake 5")
+        store.people.trust(fingerprint(b"z" * 32), "Zoe", 1)
         store.remember_address(world.genesis.roster[1].join.identity, "192.0.2.1", 7000, 1)
         shutil.copytree(folder / "home", folder / "crashed")
     return folder / "home", folder / "crashed"
@@ -125,7 +126,7 @@ async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(home: Home, p
             contextlib.suppress(sqlite3.IntegrityError),  # SQLite itself refuses that
         ):
             database.execute(f"UPDATE {table} SET {column} = ?", (value,))
-        for command in ("resume --list", "matches --json", "matches save last"):
+        for command in ("resume --list", "matches --json", "matches save last", "people", "people --json"):
             done = run_here(*command.split(), home=path)
             output = done.stdout + done.stderr
             assert done.returncode in tuple(ExitCode)

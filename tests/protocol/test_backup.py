@@ -7,12 +7,13 @@ import sqlite3
 import stat
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from p2pdice import PRESETS
-from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError
+from protocol.crypto.keys import Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.storage import backup
 from protocol.storage.backup import BackupError
 from protocol.storage.home import Home
@@ -24,6 +25,7 @@ from tests.simulation.world import IDENTITIES, genesis
 FINISHED, FINISHED_SEEDS = genesis(PRESETS["classic"], 3, b"finished")
 RUNNING, RUNNING_SEEDS = genesis(PRESETS["classic"], 2, b"running")
 OWNER = IDENTITIES[FINISHED.roster[0].join.identity]
+ZOE = fingerprint(b"z" * 32)
 
 
 def fill(store: Store) -> None:
@@ -146,13 +148,13 @@ def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home,
     Identity.load_or_create(other.path)
     before = other.identity.read_bytes()
     with closing(Store(other.store)) as store:
-        store.people.trust("AAAA", "Zoe", 1)
+        store.people.trust(ZOE, "Zoe", 1)
     restored = backup.restore(other, tmp_path / "backup")
     assert not restored.has_store
     assert restored.former_key is not None
     assert restored.former_key.read_bytes() == before
     assert Identity.load(other.identity).public == OWNER.public
-    assert people(other) == [("AAAA", 0)]
+    assert people(other) == [(ZOE, 0)]
 
 
 def test_a_key_file_alone_can_be_restored(home: Home, tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ def test_the_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) 
     killed = Home(tmp_path / "killed")
     killed.path.mkdir(mode=0o700)
     with closing(Store(home.store)) as store:
-        store.people.trust("AAAA", "Zoe", 1)
+        store.people.trust(ZOE, "Zoe", 1)
         for path in home.path.iterdir():
             (killed.path / path.name).write_bytes(path.read_bytes())
     killed.identity.chmod(0o600)
@@ -266,6 +268,10 @@ def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes
         "DROP TABLE matches",
         "CREATE TRIGGER t AFTER DELETE ON matches BEGIN DELETE FROM trusted; END",
         "PRAGMA user_version=99",
+        "ALTER TABLE matches DROP COLUMN winners",
+        "ALTER TABLE trusted DROP COLUMN outline",
+        "DROP TABLE addresses",
+        "CREATE VIRTUAL TABLE v USING fts5(x)",
     ],
 )
 def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, damage: str) -> None:
@@ -277,6 +283,37 @@ def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, d
         backup.restore(new, tmp_path / "backup")
     assert not new.identity.exists()
     assert not new.store.exists()
+
+
+def test_a_backup_whose_tables_were_altered_gives_the_home_its_own_tables(home: Home, tmp_path: Path) -> None:
+    """Here one that refuses new rows, which would be noticed in the middle of a match."""
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("DROP TABLE messages")
+        database.execute("CREATE TABLE messages (place INTEGER PRIMARY KEY, data CHECK (0), signature)")
+    new = Home(tmp_path / "new")
+    assert backup.restore(new, tmp_path / "backup").has_store
+    with closing(Store(new.store)) as store:
+        (finished,) = store.matches()
+        store.write(finished.match, [message(0)])
+        assert len(store.messages(finished.match)) == 1
+
+
+@pytest.mark.parametrize("made", [-1, 99_999_999_999_999_999])
+def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: int) -> None:
+    backup.back_up(home, tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
+        database.execute("UPDATE backup SET made = ?", (made,))
+    found = backup.look(tmp_path / "backup").made
+    assert found is not None
+    assert datetime.fromtimestamp(found, UTC).year in (1970, 2999)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_a_file_that_never_ends_is_no_backup(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BackupError, match="not a regular file"):
+        backup.look(tmp_path / "pipe")
 
 
 def test_a_backup_with_a_damaged_page_changes_nothing(home: Home, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from protocol.consensus.errors import MisconductError, RejectedMessageError
 from protocol.consensus.history import History
-from protocol.crypto.keys import MatchKey
+from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.storage.match_names import is_name
 from protocol.storage.newest import Note
 from protocol.storage.people import People
@@ -25,6 +25,7 @@ from tests.fuzz.target import Target
 FILES: Final = "files"
 ROWS: Final = "rows"
 IDENTITY: Final = b"i" * 32
+PERSON: Final = fingerprint(IDENTITY)
 COLUMNS: Final = {
     "seeds": ("match_key", "seed"),
     "matches": (
@@ -129,7 +130,7 @@ def read(store: Store) -> None:
         assert (type(host), type(port)) == (str, int)
     for person in store.people.everybody():
         assert store.people.person(person.fingerprint).matches >= 0
-        assert store.people.mismatch("AAAA", person.name)
+        assert store.people.mismatch(PERSON, person.name)
     store.add_seed(b"k" * 32, b"s" * 32)
     store.add_match(b"m" * 32, b"genesis", b"k" * 32, 1, 7000)
     store.remember_address(IDENTITY, "192.0.2.9", 7000, 9)
@@ -153,7 +154,7 @@ def crashed() -> tuple[bytes, bytes]:
             store = Store.__new__(Store)
             store._db, store._ends, store._note = database, {}, Note(path)
             store.people = People(store._read, store._write)  # type: ignore[misc]  # it is not opened as others are
-            store.people.trust("AAAA", "Ada", 1)
+            store.people.trust(PERSON, "Ada", 1)
             store.add_seed(MatchKey(played.seeds[0]).public, played.seeds[0])
             store.add_match(match, played.data, MatchKey(played.seeds[0]).public, 1, 7000)
             store.mark_formed(match)
