@@ -25,10 +25,12 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
     Yield a function that returns its executor, and how many batches it plays at a time. Dask itself plays the games of
     a lost worker again.
 
-    :raises Failure: if ``dask.distributed`` is not installed, or nobody answers.
+    :raises Failure: if ``dask.distributed`` is not installed, or nobody answers, or the scheduler is lost.
     """
     try:
         from distributed import Client, LocalCluster
+        from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
     except ImportError:
         raise Failure(
             "A cluster needs dask.distributed.",
@@ -47,6 +49,13 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
             raise Failure(f"The cluster at {address} has no workers.", hint=f"Start one with: dask worker {address}")
         try:
             yield lambda: _Cluster(client), threads
+        except (FutureCancelledError, CommClosedError):
+            raise Failure(
+                f"The cluster at {address} is gone.",
+                "The connection to its scheduler was lost.",
+                hint="The same command with --resume plays the games that are missing.",
+                code=ExitCode.UNREACHABLE,
+            ) from None
         finally:
             with suppress(Exception):  # a worker that does not answer ends its programs when it ends
                 client.run(close_all_programs, on_error="ignore")

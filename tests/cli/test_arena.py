@@ -36,6 +36,7 @@ from cli.arena.tournament import run
 from cli.arena.worker import GIVEN_UP, Plan, close_all_programs, close_programs, play_games
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
+from cli.exits import ExitCode, Failure
 from p2pdice import PRESETS
 from tests.cli import arena_players
 from tests.cli.conftest import Run
@@ -643,6 +644,15 @@ class TestWorkers:
             assert not any(faults for game in playing.result() for faults in game.faults)
             assert not descendants("bot.py")
             thread.submit(close_programs).result()
+
+    @pytest.mark.thorough
+    def test_a_scheduler_that_is_lost_is_told_in_sentences(self) -> None:
+        from distributed.client import FutureCancelledError
+
+        lost = FutureCancelledError("key", "scheduler-connection-lost")
+        with pytest.raises(Failure, match="is gone") as caught, cluster("local"):
+            raise lost
+        assert caught.value.code == ExitCode.UNREACHABLE
 
     @pytest.mark.thorough
     def test_a_cluster_with_a_killed_worker_plays_the_same_games(self) -> None:
