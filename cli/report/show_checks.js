@@ -63,8 +63,8 @@
 
   const show = (found) => {
     for (const each of found.checks) {
-      row(each.check).textContent = `${each.count || "no"} ${WORDS[each.check] || each.check}`;
-      row(each.check).className = each.ok || !each.count ? "done" : "failed";
+      row(each.check).textContent = `${each.ok ? "" : "Failed, after "}${each.count || "no"} ${WORDS[each.check] || each.check}`;
+      row(each.check).className = each.ok ? "done" : "failed";
     }
     const good = found.verdict === "fair" || found.verdict === "unproven";
     say(HEADS[found.verdict], good ? "true" : found.verdict === "incomplete" ? "" : "false");
