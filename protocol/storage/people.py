@@ -138,12 +138,12 @@ class People:
         if form in map(outline, names):
             return Mismatch()
         query = (
-            "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?1"
-            " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ?1 AND match IS NOT"
-            " (SELECT number FROM matches WHERE match = ?3)) WHERE fingerprint != ?2"
-            " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?4"
+            "SELECT fingerprint FROM (SELECT fingerprint, 1 AS is_trusted, since AS met FROM trusted WHERE outline = ?"
+            " UNION ALL SELECT fingerprint, 0, met FROM meetings WHERE outline = ? AND match IS NOT"
+            " (SELECT number FROM matches WHERE match = ?)) WHERE fingerprint != ?"
+            " GROUP BY fingerprint ORDER BY MAX(is_trusted) DESC, MAX(met) DESC LIMIT ?"
         )
-        others = [] if is_marked_as_bot(name) else self._read(query, (form, key, but, NAMESAKES), (str,))
+        others = [] if is_marked_as_bot(name) else self._read(query, (form, form, but, key, NAMESAKES), (str,))
         return Mismatch(tuple(dict.fromkeys(names)), tuple(self.person(_checked(other), but) for (other,) in others))
 
     def trust(self, key: str, name: str, now: int) -> None:
