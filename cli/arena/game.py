@@ -6,13 +6,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from math import isfinite
-from typing import Any
+from typing import Any, Final, get_args
 
 from cli.bots.bot import Bot, check_move, default_move
 from cli.bots.local_match import Line, SharedDice, rehearse
-from cli.bots.program_bot import ProgramBot
+from cli.bots.program_bot import FaultKind, ProgramBot
 from p2pdice import Event, Move, RulesError, Ruleset, View
+
+_FAULTS: Final = get_args(FaultKind)
+_MOST: Final = 1_000_000_000
+"""Faults of a kind, and milliseconds of a move: more than any game has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Game:
                 str(data["rules"]),
                 int(data["leader"]),
                 tuple(tuple(map(int, place)) for place in data["places"]),
-                tuple({str(kind): int(count) for kind, count in faults.items()} for faults in data["faults"]),
+                tuple(dict(faults.items()) for faults in data["faults"]),
                 tuple(tuple(map(float, ms)) for ms in data["ms"]),
                 tuple(dict(line) for line in data["lines"]),
             )
@@ -65,7 +68,14 @@ class Game:
         seats = list(range(len(game.faults)))
         if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
             raise ValueError("this is not a game of an arena: its places are not those of its seats")
-        if len(game.ms) != len(seats) or not all(isfinite(each) for ms in game.ms for each in ms):
+        # The kinds are printed as they are; sums of numbers without bounds could be too large to be printed.
+        if any(
+            kind not in _FAULTS or type(count) is not int or not 0 < count <= _MOST
+            for faults in game.faults
+            for kind, count in faults.items()
+        ):
+            raise ValueError("this is not a game of an arena: its faults are none that a bot can make")
+        if len(game.ms) != len(seats) or not all(0 <= each <= _MOST for ms in game.ms for each in ms):
             raise ValueError("this is not a game of an arena: its times are not those of its seats")
         return game
 

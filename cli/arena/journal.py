@@ -76,6 +76,7 @@ class Journal:
         self.games: list[Game] = []
         """Those of the file, without their moves: the results of a million games fit into memory."""
         begun = _line(heading(plan))
+        path = path.resolve()  # the lock is beside the file, not beside a link to it
         self._held = _hold(path)
         try:
             is_there = is_resumed and path.exists()

@@ -1,7 +1,8 @@
 """Programs that speak lines: read within bounds, never waited for without end, and never left behind.
 
-A program gets a process group of its own (a session on POSIX), so that what it starts ends with it. Its standard error
-goes to the log, in bounds too. Nothing here blocks, whatever the program does with its streams.
+A program gets a process group of its own (a session on POSIX), so that what it starts ends with it, unless that
+begins another session. Its standard error goes to the log, in bounds too. Nothing here blocks, whatever the program
+does with its streams.
 """
 
 from __future__ import annotations

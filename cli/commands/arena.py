@@ -150,6 +150,10 @@ def arena(
             f"{shown_path(out)} is there already. Add --resume to go on with it, or name another file.",
             param_hint="--out",
         )
+    if out is not None and not out.parent.is_dir():
+        raise typer.BadParameter(f"{shown_path(out.parent)} is no folder.", param_hint="--out")
+    if out is not None and out.exists() and not out.is_file():  # a pipe would be waited for
+        raise typer.BadParameter(f"{shown_path(out)} is no regular file.", param_hint="--out")
     if error is not None and isnan(error):
         raise typer.BadParameter("it is a chance, such as 0.01.", param_hint="--error")
     if error is not None and not until_decided:

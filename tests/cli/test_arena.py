@@ -353,10 +353,23 @@ class TestCommand:
             (["odds", "press", "--error", "0.1"], "it needs --until-decided"),
             (["odds", "press", "--jobs", "1", "--cluster", "local"], "the workers of a cluster have their own"),
             (["odds", "press", "--seed", "\udcff"], "it is not text"),
+            (["odds", "press", "--out", "nowhere/games"], "nowhere is no folder"),
+            (["odds", "press", "--resume", "--out", os.devnull], "is no regular file"),
             (["odds", "tests.cli.ends:Nothing"], "cannot be made"),
             (["odds", "tests.cli.arena_players:Quits"], "SystemExit"),
         ],
-        ids=["tables", "games", "error", "error alone", "jobs and cluster", "seed", "no module", "ends its process"],
+        ids=[
+            "tables",
+            "games",
+            "error",
+            "error alone",
+            "jobs and cluster",
+            "seed",
+            "no folder",
+            "no file",
+            "no module",
+            "ends its process",
+        ],
     )
     def test_absurd_arguments_are_refused(self, here: Run, arguments: list[str], said: str) -> None:
         done = here("arena", *arguments)
@@ -415,7 +428,9 @@ class TestJournal:
         [
             {"number": -1}, {"number": "x"}, {"number": float("inf")}, {"rules": "perudo"}, {"places": [[0], [7]]},
             {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]},
-            {"faults": [{}]}, {"ms": [[], [float("nan")]]}, {"ms": [[]]}, None,
+            {"faults": [{}]}, {"ms": [[], [float("nan")]]}, {"ms": [[]]}, {"ms": [[1e308], []]}, {"ms": [[-1], []]},
+            {"faults": [{"\x1b[2J": 1}, {}]}, {"faults": [{"late": -3}, {}]}, {"faults": [{"late": 10**4200}, {}]},
+            {"faults": [{"late": 1.5}, {}]}, None,
         ],
     )  # fmt: skip
     def test_a_line_that_is_no_game_of_this_arena_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
@@ -474,6 +489,13 @@ class TestJournal:
             assert path.read_bytes() == before
         with Journal(path, arena, is_resumed=True):
             pass
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows lets only some people make links")
+    def test_two_arenas_do_not_write_to_one_file_by_two_names(self, tmp_path: Path) -> None:
+        arena, path, link = plan("odds", "odds"), tmp_path / "games.ndjson", tmp_path / "link"
+        link.symlink_to(path)
+        with Journal(path, arena, is_resumed=False), pytest.raises(JournalInUseError):
+            Journal(link, arena, is_resumed=True)
 
     def test_a_longer_arena_goes_on_with_tables_of_any_size(self) -> None:
         tables = round_robin(3, ("classic",), (2, 3))
