@@ -155,6 +155,26 @@ def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(p2pdice: 
     assert set(listed(p2pdice)) == {ADA.fingerprint}
 
 
+def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(home: Home) -> None:
+    others = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(10, 15)]
+    for number, each in enumerate(others[1:], 4):
+        meet(home, number, (each, "Zoe"))
+    with closing(Store(home.store)) as store:
+        store.people.trust(others[0].fingerprint, "Zoe", 1)
+        told = store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
+    assert [each.fingerprint for each in told] == [others[place].fingerprint for place in (0, 4, 3)]
+
+
+def test_there_are_no_namesakes_from_the_judged_match_alone_and_none_of_bots(home: Home) -> None:
+    meet(home, 4, (ADA, "Zoe"))
+    with closing(Store(home.store)) as store:
+        newest = store.matches()[0].match
+        store.people.trust(ADA.fingerprint, "Ada (bot)", NOON)
+        assert store.people.mismatch(EVE.fingerprint, "Zoe").namesakes
+        assert not store.people.mismatch(EVE.fingerprint, "Zoe", newest).namesakes
+        assert not store.people.mismatch(EVE.fingerprint, "Ada (bot)").namesakes
+
+
 def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict[str, object], tmp_path: Path) -> None:
     transcript = str(demo["transcripts"][0])  # type: ignore[index]
     verdict = json.loads(here("verify", "--json", transcript).stdout)

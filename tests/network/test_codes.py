@@ -364,6 +364,17 @@ async def test_a_guesser_has_three_tries_in_all(
     assert wrong_tries(host) == 3
 
 
+async def test_a_link_that_was_welcomed_before_the_code_closed_is_good_for_no_guess(people: Company) -> None:
+    host, _ = await seat(people)
+    talk = await call(where(host), CODE.number)
+    welcome = await talk.hear_a(Welcome)
+    assert isinstance(welcome.aim, TableAim)
+    await guess(host, OTHERS[:3])
+    talk.say(CodeElement(CodeExchange(CODE, b"g", b"h", welcome.aim.table, is_host=False).element))
+    assert await talk.hear() == Refuse(RefuseCode.REFUSED, code_desk.CLOSED)
+    talk.close()
+
+
 async def test_a_guesser_who_breaks_off_has_learned_nothing_and_burns_no_try(people: Company) -> None:
     """Nothing that the host says before a proof depends on the code in a way that can be checked."""
     host, _ = await seat(people)

@@ -195,6 +195,17 @@ def test_the_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) 
     assert kept.with_name(f"{kept.name}-newest").exists()
 
 
+def test_nothing_of_a_store_that_is_gone_stays_beside_the_restored_one(home: Home, tmp_path: Path) -> None:
+    """SQLite would read its log, and its note would tell of a loss."""
+    backup.back_up(home, tmp_path / "backup")
+    home.store.unlink()
+    rest = [home.store.with_name(f"{home.store.name}{ending}") for ending in ("-wal", "-shm", "-newest")]
+    for path in rest:
+        path.write_bytes(b"of the store that is gone")
+    assert backup.restore(home, tmp_path / "backup").has_store
+    assert not [path for path in rest if path.exists()]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
 def test_nothing_is_restored_beside_a_key_that_cannot_be_trusted(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")

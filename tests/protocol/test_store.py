@@ -158,8 +158,13 @@ def test_a_store_of_a_newer_version_is_left_alone(path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
     database.close()
-    with pytest.raises(StoreError, match="newer"):
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="newer") as first:
         Store(path)
+    assert path.read_bytes() == before
+    with pytest.raises(StoreError, match="newer"):  # and it is not held
+        Store(path)
+    assert first.value.__traceback__ is not None, "which keeps what was opened first"
 
 
 OLD_SCHEMA = """
