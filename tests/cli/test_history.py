@@ -7,6 +7,7 @@ import os
 import random
 from collections import Counter
 from datetime import datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.exits import ExitCode
-from cli.history.record import UNUSUAL, dice_lines, records, table
+from cli.history.account import Account, Claim
+from cli.history.record import UNUSUAL, data, dice_lines, records, table
 from cli.render import columns
 from cli.text.chance import chi_square, holm, p_value, wilson
+from cli.text.hindsight import Weighed
 from p2pdice import PRESETS
+from protocol.events import PlayerInfo
 from tests.cli.conftest import Run
 from tests.cli.test_replay import play
 
@@ -177,6 +181,13 @@ def test_what_is_counted_is_what_a_replay_tells(here: Run, home: Path) -> None:
     assert sum(right.values()) > 0
 
 
+def test_a_match_with_proven_misconduct_is_named_and_left_out(here: Run, home: Path) -> None:
+    vector = Path(__file__).resolve().parents[1] / "vectors" / "proof.p2pdice"
+    (home / "matches" / "cheated.p2pdice").write_bytes(vector.read_bytes())
+    found = stats(here)
+    assert (found["matches"], found["left_out"]) == (2, ["cheated"])
+
+
 def test_altered_and_unfinished_files_are_named_and_left_out(here: Run, home: Path) -> None:
     path = home / "matches" / "motes.p2pdice"
     fair = path.read_bytes()
@@ -214,6 +225,52 @@ def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
     assert len({columns(line) for line in lines}) == 1
     assert all(columns(line) <= 80 for line in lines)
     assert all(key in "".join(lines) and key in "".join(dice_lines(found)) for key in ("(AAAA)", "(BBBB)"))
+
+
+def test_records_are_counted_as_written_down_here() -> None:
+    """Three matches by hand: one that two share, one unfinished, one that a namesake joins."""
+    ada, ben, cleo = PlayerInfo("Ada", "AAAA-1"), PlayerInfo("Ben", "BBBB-1"), PlayerInfo("Cleo", "CCCC-1")
+    namesake = PlayerInfo("Ada", "DDDD-1")
+
+    def bid(seat: int, chance: Fraction, is_true: bool | None) -> Claim:
+        return Claim(seat, Weighed(False, 5, seat, chance, is_right=is_true))
+
+    def called(seat: int, is_right: bool | None) -> Claim:
+        return Claim(seat, Weighed(True, 5, seat, Fraction(1, 3), is_right=is_right))
+
+    half, less = Fraction(1, 2), Fraction(499, 1000)
+    shared = Account(
+        "1", (ada, ben, cleo), ((0, 2), (1,)), [[1, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0], [0, 0, 3, 0, 0, 0]]
+    )
+    shared.claims = [bid(0, half, True), bid(0, less, False), bid(1, less, None), called(2, True), called(0, False)]
+    unfinished = Account(
+        "2", (ben, ada), (), [[0, 0, 0, 4, 0, 0], [0, 0, 0, 0, 5, 0]], [called(0, True), called(0, None)]
+    )
+    last = Account("3", (PlayerInfo("Adele", "AAAA-1"), namesake), ((1,), (0,)), [[0] * 6, [0] * 6])
+    found = records([shared, unfinished, last])
+    assert [
+        (each["fingerprint"], each["names"], each["matches"], each["won"]["hits"], each["fair_wins"])
+        for each in data(found)
+    ] == [
+        ("AAAA-1", ["Ada", "Adele"], 2, 0.5, 0.8333),
+        ("BBBB-1", ["Ben"], 1, 0, 0.3333),
+        ("CCCC-1", ["Cleo"], 1, 0.5, 0.3333),
+        ("DDDD-1", ["Ada"], 1, 1, 0.5),
+    ]
+    shares = [
+        [(each[name]["hits"], each[name]["trials"]) for name in ("bluffs", "true_bids", "calls_right")]
+        for each in data(found)
+    ]
+    assert shares == [
+        [(1, 2), (1, 2), (0, 1)],
+        [(1, 1), (0, 0), (1, 1)],
+        [(0, 0), (0, 0), (1, 1)],
+        [(0, 0), (0, 0), (0, 0)],
+    ]
+    assert [each["dice"] for each in data(found)[:2]] == [[1, 0, 0, 0, 5, 0], [0, 2, 0, 4, 0, 0]]
+    _, first, *_, fourth = table(found)
+    assert first.split()[:5] == ["Adele", "2", "25%", "(3-80)", "0.60"]
+    assert fourth.split()[:3] == ["Ada", "(DDDD)", "1"]
 
 
 # Chance
