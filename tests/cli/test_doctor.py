@@ -14,16 +14,19 @@ import sys
 import time
 from contextlib import closing
 from datetime import datetime
+from ipaddress import ip_address
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from cli.doctor import firewall as firewalls
+from cli.doctor import network as networks
 from cli.doctor.finding import Finding, State
 from cli.doctor.machine import machine
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
-from protocol.net.survey import reach_host
+from protocol.net.survey import Heard, Interface, reach_host
 from protocol.storage.home import Home
 from protocol.storage.store import Store
 from tests.cli.conftest import Run
@@ -152,6 +155,115 @@ def test_a_clock_that_is_far_off_or_was_put_back_is_seen(
     """The last match was played on the 24th."""
     (tmp_path / "store").write_text("")
     os.utime(tmp_path / "store", (moment("2026-11-24"),) * 2)
+    monkeypatch.setattr(time, "time", lambda: moment(now))
+    assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="access lists decide there")
+@pytest.mark.parametrize(
+    ("mode", "state"), [(0o700, State.OK), (0o750, State.WARNING), (0o701, State.WARNING), (0o720, State.WARNING)]
+)
+def test_a_home_that_any_other_account_may_enter_is_seen(tmp_path: Path, mode: int, state: State) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(mode)
+    assert {each.check: each.state for each in machine(home)}["home"] == state
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(0.2, State.OK), (0.3, State.WARNING)])
+def test_a_slow_disk_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, state: State) -> None:
+    times = count(100.0, seconds)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(times))
+    assert {each.check: each.state for each in machine(tmp_path)}["disk"] == state
+
+
+@pytest.mark.parametrize(
+    ("size", "state"), [((40, 12), State.OK), ((39, 24), State.WARNING), ((80, 11), State.WARNING)]
+)
+def test_a_small_terminal_is_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int], state: State
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size(size))
+    assert {each.check: each.state for each in machine(tmp_path)}["terminal"] == state
+
+
+NEARBY = Interface("here0", (ip_address("192.168.1.2"),))
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "check"),
+    [
+        ("tun0", "10.8.0.2", "vpn"),
+        ("wg1", "10.8.0.2", "vpn"),
+        ("here1", "100.64.0.1", "vpn"),
+        ("here1", "100.127.255.254", "vpn"),
+        ("here1", "100.128.0.1", None),
+        ("here1", "169.254.3.4", "address"),
+        ("here1", "fe80::1", "address"),
+        ("here1", "192.168.1.3", None),
+    ],
+)
+def test_a_vpn_and_a_missing_router_are_seen(name: str, address: str, check: str | None) -> None:
+    found = networks._interfaces([Interface(name, (ip_address(address),))], None)
+    assert [(each.check, each.state) for each in found] == [
+        ("network", State.OK),
+        *([(check, State.WARNING)] if check else []),
+    ]
+    beside = networks._interfaces([NEARBY, Interface(name, (ip_address(address),))], None)
+    assert [each.check for each in beside] == ["network", *(["vpn"] if check == "vpn" else [])]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "met", "one_way", "state", "says"),
+    [
+        ((), (), (), State.WARNING, "no other machine was heard"),
+        (("192.0.2.1",), (), (), State.OK, "multicast comes from 192.0.2.1"),
+        (("192.0.2.1",), (), ("192.0.2.1",), State.WARNING, "192.0.2.1 is heard here, but does not hear this machine"),
+        (("192.0.2.1",), ("192.0.2.1",), (), State.OK, "192.0.2.1 and this machine hear each other"),
+    ],
+)
+def test_who_hears_whom_is_said(
+    hosts: tuple[str, ...], met: tuple[str, ...], one_way: tuple[str, ...], state: State, says: str
+) -> None:
+    found = networks._others(Heard(True, hosts, met, one_way))
+    assert (found.state, found.says) == (state, says)
+
+
+@pytest.mark.parametrize(("itself", "state"), [(True, State.OK), (False, State.WARNING)])
+def test_a_machine_that_does_not_hear_itself_is_seen(
+    monkeypatch: pytest.MonkeyPatch, itself: bool, state: State
+) -> None:
+    async def listened(*_: object) -> Heard:
+        return Heard(itself, (), (), ())
+
+    monkeypatch.setattr("protocol.listen_around", listened)
+    first, _ = asyncio.run(networks._multicast(None, 0))
+    assert (first.check, first.state) == ("multicast", state)
+
+
+@pytest.mark.parametrize(("text", "says"), [("ENABLED=yes\n", "ufw may be on"), ("ENABLED=no\n", "neither ufw nor")])
+def test_the_state_of_ufw_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "ufw.conf").write_text(text)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(firewalls, "_UFW", tmp_path / "ufw.conf")
+    monkeypatch.setattr(firewalls, "_said", lambda *_: "")
+    assert str(firewalls.firewall("7000").says).startswith(says)
+
+
+def test_a_line_ends_with_the_remedy() -> None:
+    assert (
+        Finding("disk", State.PROBLEM, "nothing is free", "Make room").line()
+        == "FIX   disk: nothing is free. Make room."
+    )
+    assert Finding("disk", State.WARNING, "it is slow", "Wait").line() == "note  disk: it is slow. Wait."
+    assert Finding("disk", State.OK, "all is well").line() == "ok    disk: all is well."
+
+
+@pytest.mark.parametrize(("now", "state"), [("2024-12-30", State.WARNING), ("2025-01-02", State.OK)])
+def test_a_clock_before_this_program_is_seen_in_an_empty_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: State
+) -> None:
     monkeypatch.setattr(time, "time", lambda: moment(now))
     assert {each.check: each.state for each in machine(tmp_path)}["clock"] == state
 
