@@ -132,3 +132,23 @@ def test_nobody_waits_for_a_player_who_gave_up() -> None:
         there, gone = (player.fingerprint for player in machine.match.info)
         assert machine.match.goes_on_without({gone})
         assert not machine.match.goes_on_without({there})
+
+
+@pytest.mark.parametrize(
+    ("voters", "backers", "culprits", "chosen"),
+    [
+        ((0, 1, 2, 3, 4, 5, 6, 7), (), (), (0, 1, 2, 5, 6, 7)),
+        ((0, 1, 2, 3, 4, 5, 6), (), (), ()),
+        ((0, 1, 2, 3, 4, 5, 6), (8,), (), (8, 0, 1, 2, 3, 5, 6)),
+        ((0, 1, 2, 3, 4, 5), (), (6, 7, 8, 9), ()),
+        ((0, 1, 2, 3, 5, 6), (), (7, 8, 9), ()),
+        ((0, 1, 2, 3, 5, 6, 7), (), (8, 9), (0, 1, 2, 5, 6, 7)),
+    ],
+)
+def test_players_out_of_the_game_vote_nobody_out_without_half_of_those_who_stay(
+    voters: tuple[int, ...], backers: tuple[int, ...], culprits: tuple[int, ...], chosen: tuple[int, ...]
+) -> None:
+    """Authors 0 to 4 are out of the game, and 10 is absent."""
+    everybody = tuple(range(11))
+    place = Place(7, b"", (10,), everybody, everybody, everybody[5:], everybody)
+    assert elect(place, (b"",), voters, backers, culprits) == chosen
