@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from math import log
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -278,6 +279,37 @@ class TestStandings:
         shares = self.summary(4, *[((0,), (1,), (2,), (3,))] * 4).shares
         assert {share.entrant: (share.fair, share.won) for share in shares} == {0: (0.25, 0.25), 1: (0.75, 0.75)}
 
+    def test_a_shared_victory_counts_in_part(self) -> None:
+        summary = self.summary(3, ((0, 1), (2,)), ((1,), (2,), (0,)), ((0, 1, 2),))
+        assert [share.won for share in summary.shares] == pytest.approx([5 / 18, 13 / 18])
+        assert {each.entrant: each.won for each in summary.standings} == pytest.approx({0: 5 / 6, 1: 13 / 6})
+
+    @pytest.mark.parametrize(
+        ("wins", "words"), [(40, ["better", "worse"]), (0, ["worse", "better"]), (20, ["open", "open"])]
+    )
+    def test_the_table_calls_who_wins_for_sure_better(self, wins: int, words: list[str]) -> None:
+        places = [((seat,), (1 - seat,)) for deal in range(40) for seat in ((0, 1) if deal < wins else (1, 0))]
+        summary = self.summary(2, *places)
+        rows = [line.strip("| ").split(" | ") for line in summary_text(summary).splitlines()[-2:]]
+        assert [row[-1].strip() for row in rows] == words
+        assert [row[1].strip() for row in rows] == ["odds", "press"]
+        low, high = map(float, rows[0][5].split(" to "))
+        assert low <= 100 * wins / 40 <= high
+        assert low < high
+
+    def test_nothing_is_decided_while_one_of_three_is_open(self) -> None:
+        table = Table("classic", (0, 1, 2))
+        decision = Decision((table,), 0.5)
+        for deal in range(300):  # the second wins one of three games, as is fair; the first all others
+            for rotation in range(3):
+                seats = seated(table, rotation)
+                winner = seats.index(1 if rotation == 0 else 0)
+                rest = tuple(seat for seat in range(3) if seat != winner)
+                game = Game(0, "classic", 0, ((winner,), rest), ({},) * 3, ((),) * 3, ())
+                decision.add(Fixture(0, 0, deal, rotation), game)
+        is_open = [low < 1 / 3 < high for low, high in (decision.bounds(0, entrant) for entrant in range(3))]
+        assert (is_open, decision.is_made) == ([False, True, False], False)
+
     def test_who_wins_is_rated_higher(self) -> None:
         standings = self.summary(
             2, ((0,), (1,)), ((1,), (0,))
@@ -538,6 +570,12 @@ class TestConfidence:
         for _ in range(300):
             bounds.add([float(rng.random() < mean)])
             assert not bounds.interval.excludes(mean)
+
+    def test_the_bounds_of_ten_deals_that_were_won_are_those_of_the_theorem(self) -> None:
+        bounds = ConfidenceSequence(0.1)
+        bounds.add([1.0] * 10)  # each with the weight 1/2, after a guess of 1 - 1/(2n)
+        spread = (log(2) - 1 / 2) * sum((1 / (2 * deal)) ** 2 for deal in range(1, 11))
+        assert tuple(bounds.interval) == pytest.approx((1 - (log(2 / 0.1) + spread) / 5, 1.0))
 
     def test_a_clear_difference_is_decided(self) -> None:
         rng, bounds = Random(1), ConfidenceSequence(0.01)
