@@ -1,0 +1,58 @@
+"""Files that hardly ever come up by chance, made for one rule each: both verifiers judge them alike."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+from p2pdice import PRESETS
+from protocol import limits
+from protocol.consensus.transcript import TRANSCRIPT_TAG
+from protocol.consensus.verifier import Judgement
+from protocol.wire.canonical import encode
+from protocol.wire.messages import Kind
+from tests.protocol.mutations import FairMatch, play, stakes_above_funds, wrong_counts
+from tests.report.corpus import Sample
+from tests.report.test_agreement import check
+
+
+@cache
+def staked() -> FairMatch:
+    """Return a short match with stakes."""
+    return play(PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"}), 2, 3)
+
+
+def before(played: FairMatch, place: int) -> bytes:
+    """Return the file up to a message."""
+    return played.data[: len(played.data) - len(played.rest(place))]
+
+
+def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct(tmp_path: Path) -> None:
+    played, rng = staked(), random.Random(1)
+    chosen = [
+        Sample(f"{offence.__name__} {place}", before(played, place) + rest)
+        for offence in (stakes_above_funds, wrong_counts)
+        for place in range(len(played.messages))
+        for rest, _ in offence(played, place, rng)
+    ]
+    assert {each.label.split()[0] for each in chosen} == {"stakes_above_funds", "wrong_counts"}
+    assert check(chosen, tmp_path) == {Judgement.MISCONDUCT: len(chosen)}
+
+
+def test_a_file_has_room_for_so_many_proofs(tmp_path: Path) -> None:
+    played = staked()
+    first = next(signed.message for signed in played.messages if signed.message.kind is Kind.LOCK)
+    proofs = [played.sign(first, body=number.to_bytes(32, "big")) for number in range(limits.EVIDENCE + 1)]
+    most, more = (
+        Sample(f"{size} proofs", played.data + b"".join(proofs[:size])) for size in (limits.EVIDENCE, len(proofs))
+    )
+    assert check([most], tmp_path) == {Judgement.MISCONDUCT: 1}
+    assert check([more], tmp_path) == {Judgement.ALTERED: 1}
+
+
+def test_a_file_of_another_version_has_a_beginning_of_bounded_length(tmp_path: Path) -> None:
+    tag = TRANSCRIPT_TAG.replace("/2/", "/3/")
+    longest, longer = (Sample(str(size), encode((tag, bytes(size)))) for size in (limits.GENESIS, limits.GENESIS + 1))
+    assert check([longest], tmp_path) == {Judgement.OTHER_VERSION: 1}
+    assert check([longer], tmp_path) == {Judgement.ALTERED: 1}
