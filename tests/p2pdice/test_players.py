@@ -31,6 +31,7 @@ from p2pdice.odds import at_least
 from p2pdice.players import LEVELS, CautiousPlayer, MindPlayer, OddsPlayer, Player, PressPlayer
 from p2pdice.players.contest import Course, DrawnDice
 from p2pdice.players.contest import contest as play_out
+from p2pdice.players.shares import share
 
 from .rulesets import rulesets
 from .scripted import play, reach, show, table
@@ -240,7 +241,15 @@ def test_it_loses_light_first_and_crowns_what_it_is_pledged_to() -> None:
 def test_it_stakes_what_it_has(funds: int, tickets: int, seed: int) -> None:
     stake = OddsPlayer(Random(seed)).stake(funds, tickets)
     assert check_wager((stake.bet, funds, stake.tickets, tickets))
+    assert 5 * stake.bet <= funds
     assert ChancePlayer(Random(seed)).stake(funds, tickets) == Stake(0)
+
+
+@pytest.mark.parametrize(("goal", "likeliest"), [("last-standing", 0), ("first-out", 2)])
+def test_more_dice_are_better_unless_who_is_out_wins(goal: str, likeliest: int) -> None:
+    chances = [share(PRESETS["classic"].with_options({"goal": goal}), [4, 3, 1], [0, 1, 2], seat) for seat in range(3)]
+    assert sum(chances) == pytest.approx(1)
+    assert chances.index(max(chances)) == likeliest
 
 
 def test_mind_saves_itself_with_light() -> None:

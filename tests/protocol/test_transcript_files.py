@@ -121,7 +121,10 @@ def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: Wo
 def test_the_last_match_is_the_newest_even_if_only_an_older_one_has_a_transcript(home: Home, played: World) -> None:
     """``verify last`` judged another match than ``matches save last`` saved."""
     last_written(put(home, begun(2)), 0)
-    with stored(home.path, played, 0, table="Friday"), pytest.raises(NodeError, match="the last match has no transcript yet"):
+    with (
+        stored(home.path, played, 0, table="Friday"),
+        pytest.raises(NodeError, match="the last match has no transcript yet"),
+    ):
         transcript_named(home, "last")
 
 
