@@ -96,7 +96,11 @@
     const text = document.getElementById("transcript").textContent;
     try {
       const characters = atob(text);
-      return btoa(characters) === text ? Uint8Array.from(characters, (each) => each.charCodeAt(0)) : null;
+      if (btoa(characters) !== text) return null;
+      // For the largest file, Uint8Array.from would take 50 times as long.
+      const bytes = new Uint8Array(characters.length);
+      for (let at = 0; at < bytes.length; at++) bytes[at] = characters.charCodeAt(at);
+      return bytes;
     } catch {
       return null;
     }
