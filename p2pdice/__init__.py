@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from p2pdice.stakes import NEWCOMER_TICKETS as NEWCOMER_TICKETS
     from p2pdice.stakes import Settlement as Settlement
     from p2pdice.stakes import check_wager as check_wager
-    from p2pdice.stakes import newcomer_wager as newcomer_wager
     from p2pdice.stakes import settlement as settlement
     from p2pdice.state import Challenge as Challenge
     from p2pdice.state import Exit as Exit

@@ -34,14 +34,6 @@ class Settlement(NamedTuple):
     """Run tickets received and earned less those staked."""
 
 
-def newcomer_wager(bet: int, tickets: int) -> Wager:
-    """Return a newcomer's stake with the holdings that it comes from, unchecked.
-
-    No purse is carried over from match to match yet, so everybody is a newcomer.
-    """
-    return Wager(bet, NEWCOMER_COINS, tickets, NEWCOMER_TICKETS)
-
-
 def check_wager(wager: Sequence[int]) -> Wager:
     """Return a player's stake and holdings as a value.
 
@@ -80,28 +72,40 @@ def ticket_seats(state: State) -> tuple[Group, tuple[int, ...]] | None:
     return group, tuple(seat for seat, pledge in enumerate(state.motes.pledges) if pledge == group)
 
 
+def paid_seats(state: State) -> tuple[int, ...]:
+    """Return the winners of a match that is over, in the order in which they are paid."""
+    return tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)
+
+
 def settlement(state: State) -> Settlement:
     """Return how a match that is over changed coins and run tickets."""
     assert state.awaits is Expect.OVER
-    wagers = state.wagers or (_NOTHING,) * state.players
-    winners = tuple(seat for seat in clockwise(state, state.leader) if seat in state.winners)
+    earned = ticket_seats(state)
+    return pay(state.wagers or (_NOTHING,) * state.players, paid_seats(state), earned[1] if earned else ())
+
+
+def pay(wagers: Sequence[Wager], winners: Sequence[int], earners: Sequence[int]) -> Settlement:
+    """Return how stakes are paid out. Players are numbers from 0, such as seats.
+
+    :param winners: at least one, in the order in which they are paid the remainder.
+    :param earners: who earns a run ticket.
+    """
     coins = _split(sum(wager.bet for wager in wagers), winners)
     tickets = _split(sum(wager.tickets for wager in wagers), winners)
-    for seat in winners:
-        bet, funds, _, _ = wagers[seat]
-        coins[seat] += bet * bet // funds if funds else 0
-    earned = ticket_seats(state)
-    for seat in earned[1] if earned else ():
-        tickets[seat] = tickets.get(seat, 0) + 1
-    seats = range(state.players)
+    for player in winners:
+        bet, funds, _, _ = wagers[player]
+        coins[player] += bet * bet // funds if funds else 0
+    for player in earners:
+        tickets[player] = tickets.get(player, 0) + 1
+    players = range(len(wagers))
     return Settlement(
-        tuple(coins.get(seat, 0) for seat in seats),
-        tuple(coins.get(seat, 0) - wagers[seat].bet for seat in seats),
-        tuple(tickets.get(seat, 0) - wagers[seat].tickets for seat in seats),
+        tuple(coins.get(player, 0) for player in players),
+        tuple(coins.get(player, 0) - wagers[player].bet for player in players),
+        tuple(tickets.get(player, 0) - wagers[player].tickets for player in players),
     )
 
 
-def _split(pool: int, winners: tuple[int, ...]) -> dict[int, int]:
+def _split(pool: int, winners: Sequence[int]) -> dict[int, int]:
     """Share a pool equally; the remainder goes one by one to the first of ``winners``."""
     share, left_over = divmod(pool, len(winners))
-    return {seat: share + (index < left_over) for index, seat in enumerate(winners)}
+    return {player: share + (index < left_over) for index, player in enumerate(winners)}

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from p2pdice.engine import legal_moves
 from p2pdice.errors import UnexpectedInput
-from p2pdice.inputs import Hand
+from p2pdice.inputs import Hand, Wager
 from p2pdice.mischief import Mischief
-from p2pdice.moves import FACES, Move
-from p2pdice.stakes import settlement
+from p2pdice.moves import FACES, Move, Stake
+from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS, check_wager, settlement
 from p2pdice.state import Expect, State
 
 
@@ -21,6 +21,17 @@ class View(NamedTuple):
     seat: int
     hand: Hand
     """Ascending; () before the dice are rolled."""
+    funds: int = NEWCOMER_COINS
+    """The coins that this player can bet, before the stakes."""
+    tickets: int = NEWCOMER_TICKETS
+    """The run tickets that this player can stake then."""
+
+    def wager(self, stake: Stake) -> Wager:
+        """Return a stake of this player with the holdings that it comes from.
+
+        :raises UnexpectedInput: if it is more than these.
+        """
+        return check_wager((stake.bet, self.funds, stake.tickets, self.tickets))
 
     @property
     def legal(self) -> Sequence[Move]:
@@ -37,8 +48,10 @@ class View(NamedTuple):
         }
 
 
-def view(state: State, seat: int, hand: Hand = ()) -> View:
-    """Return the view of the player at ``seat`` with this hand.
+def view(
+    state: State, seat: int, hand: Hand = (), holdings: tuple[int, int] = (NEWCOMER_COINS, NEWCOMER_TICKETS)
+) -> View:
+    """Return the view of the player at ``seat`` with this hand, and with these coins and run tickets before the stakes.
 
     :raises UnexpectedInput: if there is no such seat, or the hand does not fit the dice in its cup.
     """
@@ -46,7 +59,7 @@ def view(state: State, seat: int, hand: Hand = ()) -> View:
         raise UnexpectedInput(f"there is no seat {seat}: seats are 0 to {state.players - 1}")
     if hand and (len(hand) != state.dice[seat] or any(face not in FACES for face in hand)):
         raise UnexpectedInput(f"{hand} is not a hand of seat {seat}, which has {state.dice[seat]} dice")
-    return View(state, seat, tuple(sorted(hand)))
+    return View(state, seat, tuple(sorted(hand)), *holdings)
 
 
 def _to_act(state: State) -> tuple[int, ...]:

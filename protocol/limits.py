@@ -336,6 +336,22 @@ leave the field to a forger for as long."""
 KNOWN_ANSWERS: Final = 20
 """Tables that a question names as known, so that they do not answer: as many as fit into its packet."""
 
+# Purses. Enforced by wire/purses.py, consensus/purse_proofs.py and node/purses.py.
+
+PURSE: Final = 32 * KIB
+"""Bytes of what is shown of a purse: the last settlement of a match of ten players takes some ten thousand, one of two
+players two thousand, and an entry after it two hundred and fifty."""
+FROZEN: Final = 16
+"""Stakes that are frozen at a time in one purse: of matches that were begun and never ended. Join records show them."""
+SOULS: Final = 32
+"""Kinds of Twin Souls in a purse. There are fifteen."""
+SOUL_CHARACTERS: Final = 40
+"""Characters of the name of a Twin Soul."""
+PURSE_RATE: Final = 2.0
+"""Purses a second that are looked at: each has up to some hundred signatures, which take a hundredth of a second."""
+PURSE_BURST: Final = 20
+"""Purses at once: everybody sits down, and has newer entries handed back."""
+
 # Disk. Enforced by node/host.py, node/proposals.py, crypto/keys.py and cli/log.py.
 
 PROPOSALS: Final = 16

@@ -6,15 +6,15 @@ How an owner plays is the choice of a :class:`p2pdice.players.Player`.
 
 from __future__ import annotations
 
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Bid, Concede, Expect, Move, View
+from p2pdice import Bid, Concede, Expect, Move, View
 from p2pdice.players import OddsPlayer, Player
 from protocol.node.node import Node
 
 
 def decide(player: Player, view: View) -> Move:
-    """Return what a player answers to a turn: a stake out of a newcomer's funds, or a move."""
+    """Return what a player answers to a turn: a stake out of what they have, or a move."""
     if view.state.awaits is Expect.STAKES:
-        return player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS)
+        return player.stake(view.funds, view.tickets)
     return player.choose(view)
 
 

@@ -16,8 +16,6 @@ from p2pdice import (
     Stake,
     View,
     apply,
-    check_wager,
-    newcomer_wager,
 )
 from p2pdice.moves import LIAR, PASS, SIDES
 from p2pdice.players import Player
@@ -92,6 +90,6 @@ def check_move(move: Move, view: View) -> None:
     if not is_stake(view):
         apply(view.state, Play(view.seat, move))
     elif isinstance(move, Stake):
-        check_wager(newcomer_wager(move.bet, move.tickets))
+        view.wager(move)
     else:
         raise IllegalMove(f"{move} is not a stake, such as stake 50")

@@ -19,8 +19,6 @@ from cli.bots.programs import Program, ProgramError, start_program
 from cli.render import counted, escape, listing
 from cli.text.choices import choices, is_stake
 from p2pdice import (
-    NEWCOMER_COINS,
-    NEWCOMER_TICKETS,
     Event,
     Move,
     RulesError,
@@ -269,7 +267,7 @@ class ProgramBot:
         turn = self.moves
         question: dict[str, object] = {"type": "turn", "id": turn, "view": view.to_json(), "legal": choices(view)}
         if is_stake(view):
-            question |= {"funds": NEWCOMER_COINS, "tickets": NEWCOMER_TICKETS}
+            question |= {"funds": view.funds, "tickets": view.tickets}
         asked = loop.time()
         if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}):
             raise _FaultError("crashed", "does not read what it is told")

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.speech import hear_bid
-from p2pdice import NEWCOMER_COINS, Bid, View
+from p2pdice import Bid, View
 
 Step = Literal["up", "down", "left", "right"]
 
@@ -27,7 +27,7 @@ def walk(view: View, names: Sequence[str], at: str, step: Step) -> str:
     """
     if is_stake(view):
         coins = at.removeprefix("stake ")
-        return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), NEWCOMER_COINS)}"
+        return f"stake {min(max((int(coins) if coins.isdecimal() else 0) + _COINS[step], 0), view.funds)}"
     bids = [move for move in view.legal if isinstance(move, Bid)]
     if not bids:
         return _through(offers(view, names), at, 1 if step in ("down", "right") else -1)

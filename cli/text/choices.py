@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, Expect, Stake, View
+from p2pdice import Expect, Stake, View
 
 
 def is_stake(view: View) -> bool:
@@ -13,5 +13,5 @@ def is_stake(view: View) -> bool:
 def choices(view: View) -> list[str]:
     """Return the legal moves in the order of the engine. Of the many stakes there are two: nothing and everything."""
     if is_stake(view):
-        return [str(Stake(0)), str(Stake(NEWCOMER_COINS, NEWCOMER_TICKETS))]
+        return [str(Stake(0)), str(Stake(view.funds, view.tickets))]
     return [str(move) for move in view.legal]

@@ -51,14 +51,13 @@ _END: Final = (
 _STAKES: Final = (
     "Before the first round everybody stakes coins on their own victory, from none to all they have (type stake 50, or"
     " stake 0). Stakes are sealed, and all are opened at once. Players who do not open theirs are out, and share a"
-    " place. Everybody comes with {funds} coins and no run tickets:"
-    " nothing is carried over from one match to the next yet. The winner gets all stakes, and a bonus: their own bet"
+    " place. A newcomer has {funds} coins and no run tickets; what is won and lost stays in the purse (see p2pdice"
+    " purse). The winner gets all stakes, and a bonus: their own bet"
     " times itself, divided by the coins they had, rounded down. If two players with 1,000 coins bet 100 and 50, the"
     " first gets 150 and 10 by winning: 60 more than their stake. Everybody else loses their stake."
 )
 _TICKETS: Final = (
-    "Run tickets can be staked, too (stake 50 tickets 1), and the winner gets them all; as long as nothing is carried"
-    " over, nobody has any."
+    "Run tickets can be staked, too (stake 50 tickets 1), and the winner gets them all. They are earned by motes."
 )
 _TIE: Final = "Winners who tie share the pool equally, and each adds their own bonus."
 

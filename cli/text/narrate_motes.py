@@ -8,7 +8,7 @@ from cli.render import bid, capital, counted, listing
 from cli.text.choices import is_stake
 from cli.text.move_forms import offers
 from cli.text.seating import Seating
-from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, POWERS, Die, Expect, Move, State, View
+from p2pdice import POWERS, Die, Expect, Move, State, View
 from p2pdice import events as game
 from p2pdice.moves import Power
 
@@ -122,9 +122,9 @@ def narrate_choice(view: View, seating: Seating) -> str:
     """Return the question to the player on turn; empty for a plain bid."""
     state = view.state
     if is_stake(view):
-        tickets = f" and {_tickets(NEWCOMER_TICKETS)}" if NEWCOMER_TICKETS else ""
+        tickets = f" and {_tickets(view.tickets)}" if view.tickets else ""
         return (
-            f"Your turn: stake on your own victory, out of {_coins(NEWCOMER_COINS)}{tickets}; type stake 50, or stake 0"
+            f"Your turn: stake on your own victory, out of {_coins(view.funds)}{tickets}; type stake 50, or stake 0"
             " for nothing. Nobody sees it before all have staked."
         )
     motes = state.motes

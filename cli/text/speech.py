@@ -18,8 +18,6 @@ from cli.text.move_forms import NO_APOSTROPHES, VERBS, begun_moves, offers, shor
 from cli.text.spelled_bids import NUMBER_WORDS, named_faces, spelled_bids
 from p2pdice import (
     MOTES,
-    NEWCOMER_COINS,
-    NEWCOMER_TICKETS,
     Bid,
     Exact,
     Liar,
@@ -115,7 +113,7 @@ def nearest_word(line: str, words: Collection[str]) -> str:
 def is_possible(move: Move, view: View) -> bool:
     """Tell whether the player on turn may make this move."""
     if is_stake(view):
-        return isinstance(move, Stake) and move.bet <= NEWCOMER_COINS and move.tickets <= NEWCOMER_TICKETS
+        return isinstance(move, Stake) and move.bet <= view.funds and move.tickets <= view.tickets
     try:
         apply(view.state, Play(view.seat, move))
     except RulesError:
@@ -142,7 +140,7 @@ def _begin(plain: str, words: Collection[str]) -> list[str]:
 def _moves(plain: str, view: View, names: Sequence[str]) -> Iterator[Move]:
     """Yield the moves that a line of the player on turn can mean."""
     if is_stake(view):
-        yield from _stakes(plain)
+        yield from _stakes(plain, view)
         return
     calls = [move for move in view.legal if isinstance(move, Liar | Exact)] or [LIAR]
     said = list(_said(plain, calls))
@@ -154,12 +152,12 @@ def _calls(plain: str) -> Iterator[Move]:
     yield from (call for call in (LIAR, EXACT) if plain and str(call).startswith(plain))
 
 
-def _stakes(plain: str) -> Iterator[Stake]:
+def _stakes(plain: str, view: View) -> Iterator[Stake]:
     words = plain.removeprefix("stake ").removesuffix(" coins").removesuffix(" coin")
     if words in ("nothing", "none"):
         yield Stake(0)
     elif words in ("all", "everything"):
-        yield Stake(NEWCOMER_COINS, NEWCOMER_TICKETS)
+        yield Stake(view.funds, view.tickets)
     else:
         try:
             stake = parse_move("stake " + re.sub(r"(?<=[0-9]),(?=[0-9]{3}\b)", "", words))
@@ -221,7 +219,7 @@ def _respelled(plain: str, is_stake: bool) -> Iterator[str]:
 def _examples(view: View, names: Sequence[str]) -> list[str]:
     """Return some of the legal moves: the lowest bids, and all that are no bids."""
     if is_stake(view):
-        return ["stake 0", "stake 50", f"stake {NEWCOMER_COINS}"]
+        return list(dict.fromkeys(("stake 0", f"stake {min(50, view.funds)}", f"stake {view.funds}")))
     bids = [str(move) for move in view.legal if isinstance(move, Bid)]
     others = [text for move, text in short_forms(view, names).items() if not isinstance(move, Bid)] or bids[-1:]
     return [*bids[:3], *(["…"] if len(bids) > 3 else []), *others]

@@ -13,7 +13,6 @@ from p2pdice.motes import GROUPS
 from p2pdice.moves import FACES, Move, Stake
 from p2pdice.players.player import Player
 from p2pdice.rulesets import Ruleset
-from p2pdice.stakes import NEWCOMER_COINS, NEWCOMER_TICKETS, newcomer_wager
 from p2pdice.state import Expect, State
 from p2pdice.views import View
 
@@ -110,7 +109,7 @@ class Course:
             self._take(Play(self.asked.seat, answer))
         else:
             assert isinstance(answer, Stake)
-            self._wagers.append(newcomer_wager(answer.bet, answer.tickets))
+            self._wagers.append(self.asked.wager(answer))
             if len(self._wagers) == self.state.players:
                 self._take(Stakes(tuple(self._wagers)))
         self._ask()
@@ -150,5 +149,5 @@ class Course:
 def answer(player: Player, view: View) -> Move:
     """Return a player's answer to the view of a :class:`Course`."""
     if view.state.awaits is Expect.STAKES:
-        return player.stake(NEWCOMER_COINS, NEWCOMER_TICKETS)
+        return player.stake(view.funds, view.tickets)
     return player.choose(view)

@@ -104,7 +104,8 @@ class Position(NamedTuple):
     """The commitments to the next deal that came with the last showdown."""
     deal: Deal | None = None
     lock: bytes = b""
-    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps."""
+    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. With purses a RESULT
+    also stands for the account."""
     entries: Mapping[int, Signed] = {}
     """The messages that closed the step before, by author."""
     certificate: tuple[Signed, ...] = ()

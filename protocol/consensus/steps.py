@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdice import Expect, Pledges, State, new_match
+from protocol.consensus.accounts import account_of, result_hash
 from protocol.consensus.closing import Closing
 from protocol.consensus.kinds import RULES, SCRIPTS
 from protocol.consensus.kinds.lock import state_hash
@@ -89,11 +90,19 @@ def advance(
         standing=standing,
         riding=riding,
         deal=closing.deal,
-        lock=state_hash(state) if kind is None or kind is Kind.LOCK else b"",
+        lock=_signed_state(genesis, closing) if kind is None or kind is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
         happened=tuple(closing.happened),
     )
+
+
+def _signed_state(genesis: Genesis, closing: Closing[Any]) -> bytes:
+    """Return the hash that a LOCK or RESULT of the next step signs."""
+    state, signed = closing.state, state_hash(closing.state)
+    if state is None or state.awaits is not Expect.OVER or not genesis.has_purses:
+        return signed
+    return result_hash(signed, account_of(closing.seats, state).encoded())
 
 
 def _begin_game(closing: Closing[Any]) -> None:

@@ -64,6 +64,7 @@ from protocol.match.voter import Voter
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Need, Page
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Signed
+from protocol.wire.purses import Entry
 
 RESULT_WAIT: Final = 3.0
 """Seconds to wait for the RESULT of unlinked players before the end is called unconfirmed."""
@@ -92,6 +93,8 @@ class Match:
     :param choices: the owner's choices that the store holds, by step: sealed stakes, and the wish to concede.
     :param party: a person and the programs they have seated, if any: a person against nobody else is in no hurry.
     :param is_host: this node hosts the table, so that it signs last what forms the match.
+    :param purse: signs the entry that freezes this node's stake, and keeps it; None if its purse cannot. Without it
+        this node resigns from a match with purses when its stake is due.
     :raises MalformedGenesisError: for a malformed genesis.
     :raises RejectedMessageError: if a stored message or choice does not belong to this match.
     """
@@ -106,6 +109,7 @@ class Match:
         *,
         party: Party | None = None,
         is_host: bool = False,
+        purse: Callable[[Entry], bytes | None] | None = None,
     ) -> None:
         self.may_commit: Callable[[], bool] = lambda: True
         """Whether this node may sign COMMIT of the first roll: not while it is bound by another proposal of the
@@ -125,7 +129,9 @@ class Match:
         self._effects: list[Effect] = []
         self._links = Links(self.history, me, self._emit)
         self._catch_up = CatchUp(self.replica)
-        self._signer = Signer(self.replica, me, seed, choices or {}, is_host, self._emit) if me is not None else None
+        self._signer = (
+            Signer(self.replica, me, seed, choices or {}, is_host, self._emit, purse) if me is not None else None
+        )
         self._voter = Voter(self.replica, self._timeouts, self._emit)
         self._feed = EventFeed(MatchEvents(self.history, self.info, me, self.replica.proven, self._hand_at), self._emit)
         self._stall_notices = StallNotices(self.replica, self._timeouts, self.info, me, self._feed.show)

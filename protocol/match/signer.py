@@ -17,9 +17,8 @@ from p2pdice import (
     Play,
     RulesError,
     Stake,
+    View,
     apply,
-    check_wager,
-    newcomer_wager,
     parse_move,
     view,
 )
@@ -38,6 +37,7 @@ from protocol.events import YourTurn
 from protocol.match.effects import Effect, Show, StoreChoice
 from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.purses import Entry, Freeze, following
 
 CONCESSION: Final = 0
 """The wish to concede is stored under this step: there are no stakes in it."""
@@ -62,6 +62,7 @@ class Signer:
     :param choices: the owner's choices that the store holds, by step.
     :param is_host: this player hosts the table, so that it signs last what forms the match.
     :param emit: takes choices to store and events to show.
+    :param purse: signs the entry that freezes a stake, and keeps it; None if the purse cannot.
     :raises RejectedMessageError: if a stored choice is malformed.
     """
 
@@ -73,6 +74,7 @@ class Signer:
         choices: Mapping[int, str],
         is_host: bool,
         emit: Callable[[Effect], None],
+        purse: Callable[[Entry], bytes | None] | None = None,
     ) -> None:
         self.key = MatchKey(seed)
         self.is_conceding = False
@@ -85,6 +87,7 @@ class Signer:
         self._seed = seed
         self._is_host = is_host
         self._emit = emit
+        self._purse = purse
         self._stakes: dict[int, Stake] = {}
         """The owner's stakes, by the step that commits to them."""
         for step, text in choices.items():
@@ -115,7 +118,7 @@ class Signer:
         if position.purpose is Purpose.STAKES:
             if not isinstance(move, Stake):
                 raise IllegalMove("every player stakes something before the match, if only stake 0")
-            check_wager(newcomer_wager(move.bet, move.tickets))
+            self._view(position).wager(move)
             self._stakes[position.step] = move
             self._emit(StoreChoice(position.step, str(move)))
             return
@@ -138,9 +141,12 @@ class Signer:
             self._asked = position.tip
             self._turn += 1
             self._move = None
-            assert position.state is not None
-            seen = view(position.state, position.seats.index(self._me), self.hand(position))
-            self._emit(Show(YourTurn(seen, self._turn)))
+            self._emit(Show(YourTurn(self._view(position), self._turn)))
+
+    def _view(self, position: Position) -> View:
+        assert position.state is not None
+        holdings = self._history.genesis.holdings(self._me)
+        return view(position.state, position.seats.index(self._me), self.hand(position), holdings)
 
     # The next message
 
@@ -245,6 +251,17 @@ class Signer:
     def sealed(self, context: Context) -> Stake | None:
         """Return the stake that this player committed to; None if the store lost it."""
         return self._stakes.get(context.step)
+
+    def freeze(self, stake: Stake) -> tuple[()] | tuple[bytes]:
+        """Return the signature of this player's purse under the entry that freezes a stake."""
+        brought = self._history.genesis.roster[self._me].join.purse
+        if brought is None:
+            return ()
+        entry = following(brought, Freeze(self._history.match, stake.bet, stake.tickets))
+        signature = self._purse(entry) if self._purse is not None else None
+        if signature is None:
+            raise LostStakeError
+        return (signature,)
 
     def countersignatures(self) -> bytes:
         """Return what the next LOCK carries."""

@@ -3,7 +3,7 @@
 Each player writes a *join record*: identity, fresh match key, nickname, addresses, a fresh nonce and a pledge. It is
 signed twice: by the identity key, which certifies the match key, and by the match key itself, which proves that
 the player holds it. The host puts the records together, sorted by identity; nobody signs the genesis unless
-their own record stands there unaltered.
+their own record stands there unaltered. In a match with stakes each record shows the purse that its player brings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, cast
 
-from p2pdice import RulesError, Ruleset
+from p2pdice import NEWCOMER_COINS, NEWCOMER_TICKETS, RulesError, Ruleset
 from protocol.crypto.hashing import HASH_BYTES, tagged_hash
 from protocol.crypto.keys import KEY_BYTES, SIGNATURE_BYTES, Identity, MatchKey, PublicKey
 from protocol.errors import PeerError
@@ -20,6 +20,7 @@ from protocol.limits import GENESIS, JOIN_ADDRESSES, PATIENCE_AUTOMATIC, PATIENC
 from protocol.version import PROTOCOL_VERSION, tag
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.nicknames import check_written
+from protocol.wire.purses import Purse, parse_purse
 from protocol.wire.table_id import check_table_id
 
 GENESIS_TAG: Final = tag("genesis")
@@ -59,6 +60,12 @@ class Join(NamedTuple):
     """(host, port) under which this player's node listens."""
     nonce: bytes
     pledge: str
+    purse: Purse | None = None
+    """The purse as it is brought to a match with stakes."""
+
+    def encoded(self) -> bytes:
+        """Return the bytes that both keys sign."""
+        return encode((JOIN_TAG, *self[:7], *(() if self.purse is None else (self.purse.wire,))))
 
 
 class JoinRecord(NamedTuple):
@@ -82,6 +89,19 @@ class Genesis(NamedTuple):
     ruleset: Ruleset
     patience: Patience
     roster: tuple[JoinRecord, ...]
+
+    @property
+    def has_purses(self) -> bool:
+        """The stakes come from purses that are kept from match to match."""
+        return self.roster[0].join.purse is not None
+
+    def holdings(self, author: int) -> tuple[int, int]:
+        """Return the coins that a player can bet, and the run tickets that they can stake.
+
+        :param author: roster index.
+        """
+        purse = self.roster[author].join.purse
+        return (NEWCOMER_COINS, NEWCOMER_TICKETS) if purse is None else (purse.funds, purse.owned)
 
     def encoded(self) -> bytes:
         """Return the canonical bytes; their hash is the match id."""
@@ -131,7 +151,7 @@ def players_of(genesis_data: bytes) -> tuple[Listed, ...]:
 
 def make_join_record(join: Join, identity: Identity, key: MatchKey) -> JoinRecord:
     """Return ``join`` signed by the identity and by the match key it names."""
-    data = encode((JOIN_TAG, *join))
+    data = join.encoded()
     return JoinRecord(data, identity.private_key.sign(data), key.sign(data), join)
 
 
@@ -152,9 +172,9 @@ def parse_join_record(value: Value) -> JoinRecord:
         fields = decode(data)
     except NotCanonicalError as error:
         raise MalformedGenesisError(f"a player's entry cannot be read: {error}") from None
-    if type(fields) is not tuple or len(fields) != 8 or fields[0] != JOIN_TAG:
+    if type(fields) is not tuple or len(fields) not in (8, 9) or fields[0] != JOIN_TAG:
         raise MalformedGenesisError("a player's entry is not one of this version of the protocol")
-    _, table, identity, match_key, nickname, addresses, nonce, pledge = fields
+    _, table, identity, match_key, nickname, addresses, nonce, pledge, *brought = fields
     if not (
         type(table) is bytes
         and _is_bytes(identity, KEY_BYTES)
@@ -167,6 +187,7 @@ def parse_join_record(value: Value) -> JoinRecord:
     try:
         check_written(nickname)
         check_table_id(table)
+        purse = parse_purse(brought[0]) if brought else None
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if identity == match_key:
@@ -179,10 +200,13 @@ def parse_join_record(value: Value) -> JoinRecord:
         _parse_addresses(addresses),
         cast("bytes", nonce),
         pledge,
+        purse,
     )
     try:
         certified = PublicKey(join.identity).verifies(identity_signature, data)
         possessed = PublicKey(join.match_key).verifies(match_signature, data)
+        if purse is not None:
+            PublicKey(purse.key)
     except ValueError as error:
         raise MalformedGenesisError(str(error)) from None
     if not (certified and possessed):
@@ -244,7 +268,25 @@ def parse_genesis(data: bytes) -> Genesis:
         raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
     if len({record.join.match_key for record in records} | set(identities)) != 2 * len(records):
         raise MalformedGenesisError("two players have one match key")
-    return Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
+    genesis = Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
+    _check_purses(genesis)
+    return genesis
+
+
+def _check_purses(genesis: Genesis) -> None:
+    """Check that all players bring a purse of their own, or none.
+
+    :raises MalformedGenesisError: if not, or if nobody plays for coins.
+    """
+    joins = [record.join for record in genesis.roster]
+    purses = [join.purse.key for join in joins if join.purse is not None]
+    if not purses:
+        return
+    if len(purses) < len(joins) or not genesis.ruleset.stakes:
+        raise MalformedGenesisError("all players bring a purse to a match with stakes, and to no other")
+    others = {key for join in joins for key in (join.identity, join.match_key)}
+    if len({*purses} | others) != len(purses) + len(others):
+        raise MalformedGenesisError("two players have one purse, or a purse has another key's")
 
 
 def parse_ruleset(value: Value) -> Ruleset:

@@ -101,7 +101,7 @@ def test_motes_are_explained_so_that_they_can_be_played(here: Run) -> None:
     for mote in MOTES:
         assert f"{mote.capitalize()} ({'sunset, sunrise' if GROUP_OF[mote] == 'redeemed' else 'night'})." in page
     assert all(name in page for name in TWIN_SOULS.values())
-    assert "Everybody comes with 1,000 coins" in page
+    assert "A newcomer has 1,000 coins" in page
     typed = re.findall(r"(?:Type|type) (\w+ \w+@\d(?: (?:take|swap|destroy) \w+@\d| on \d)?)", page)
     assert {str(parse_move(text)) for text in typed} == set(typed)
     assert len(typed) == 8
@@ -143,9 +143,9 @@ def test_bidding_comes_before_motes() -> None:
     assert sorted(headings, key=page.index) == headings
 
 
-def test_stakes_say_what_there_is_to_stake_and_that_nothing_is_carried_over() -> None:
+def test_stakes_say_what_there_is_to_stake_and_where_it_stays() -> None:
     page = page_of("classic", stakes="yes")
-    assert "Everybody comes with 1,000 coins and no run tickets: nothing is carried over" in page
+    assert "A newcomer has 1,000 coins and no run tickets; what is won and lost stays in the purse" in page
     assert "(stake 50 tickets 1)" in page
     assert "any run tickets" not in page
     paid = settlement(over(stakes=((100, 1000, 0, 0), (50, 1000, 0, 0)), winner=0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -41,9 +41,11 @@ from protocol.match.effects import (
     asked_or_told,
 )
 from protocol.match.match import Match
+from protocol.match.own_purse import OwnPurse
 from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from protocol.wire.purses import Entry, Purse
 from tests.owners import decide
 
 E = TypeVar("E")
@@ -57,16 +59,29 @@ STILL: Final = 60.0
 """Seconds in which nobody says anything new: then the world stands still and its time does not go on."""
 
 
-def join_record(seed: bytes, number: int, *, nickname: str = "", table: bytes = TABLE) -> JoinRecord:
-    """Return the join record of one player, all keys drawn from ``seed``."""
+def identity_of(seed: bytes, number: int) -> Identity:
+    """Return the identity of one player, drawn from ``seed``."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    identity = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", seed, number)))
+    return Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", seed, number)))
+
+
+def join_record(
+    seed: bytes,
+    number: int,
+    *,
+    nickname: str = "",
+    table: bytes = TABLE,
+    purse: Purse | None = None,
+    identity: Identity | None = None,
+) -> JoinRecord:
+    """Return the join record of one player, all keys but those of the purse drawn from ``seed``."""
+    identity = identity or identity_of(seed, number)
     IDENTITIES[identity.public] = identity
     key = MatchKey(match_seed(seed, number))
     name = nickname or f"player {number}"
     nonce = tagged_hash("test-nonce", seed, number)
-    join = Join(table, identity.public, key.public, name, (("192.0.2.1", 7000 + number),), nonce, "redeemed")
+    join = Join(table, identity.public, key.public, name, (("192.0.2.1", 7000 + number),), nonce, "redeemed", purse)
     return make_join_record(join, identity, key)
 
 
@@ -76,11 +91,22 @@ def match_seed(seed: bytes, number: int) -> bytes:
 
 
 def genesis(
-    ruleset: Ruleset, players: int, seed: bytes, patience: Patience = UNHURRIED
+    ruleset: Ruleset,
+    players: int,
+    seed: bytes,
+    patience: Patience = UNHURRIED,
+    sitting: Sequence[tuple[Identity, Purse]] = (),
 ) -> tuple[Genesis, tuple[bytes, ...]]:
-    """Return a genesis and the match seeds by roster index."""
+    """Return a genesis and the match seeds by roster index.
+
+    :param sitting: who plays, if they bring purses.
+    """
+    who: Sequence[tuple[Identity | None, Purse | None]] = sitting or [(None, None)] * players
     records = sorted(
-        ((join_record(seed, number), match_seed(seed, number)) for number in range(players)),
+        (
+            (join_record(seed, number, identity=identity, purse=purse), match_seed(seed, number))
+            for number, (identity, purse) in enumerate(who)
+        ),
         key=lambda pair: pair[0].join.identity,
     )
     roster = tuple(pair[0] for pair in records)
@@ -116,11 +142,20 @@ class World:
         player: Callable[[random.Random], Player] = OddsPlayer,
         patience: Patience = UNHURRIED,
         kinds: Mapping[int, type[Match]] | None = None,
+        owners: Sequence[tuple[Identity, OwnPurse]] = (),
     ) -> None:
-        """Let ``players`` sit down; ``kinds`` says who runs another class than the real one."""
+        """Let ``players`` sit down.
+
+        :param kinds: who runs another class than the real one.
+        :param owners: the players, if they bring purses.
+        """
         self.random = random.Random(seed)
         self.now = 0.0
-        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience)
+        sitting = [(identity, own.purse) for identity, own in owners]
+        self.genesis, self.seeds = genesis(ruleset, players, seed.to_bytes(8, "big"), patience, sitting)
+        brought = {own.purse.key: own for _, own in owners}
+        self.purses = [brought[each.join.purse.key] for each in self.genesis.roster if each.join.purse is not None]
+        """By roster index."""
         self.data = self.genesis.encoded()
         self.links: dict[tuple[int, int], deque[Frame]] = {}
         self.still_since = 0.0
@@ -128,7 +163,8 @@ class World:
         self.delivered = 0
         self.machines = [
             Machine(
-                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me]), player(random.Random(self.random.random()))
+                (kinds or {}).get(me, Match)(self.data, me, self.seeds[me], purse=self._freezing(me)),
+                player(random.Random(self.random.random())),
             )
             for me in range(players)
         ]
@@ -137,6 +173,9 @@ class World:
         for one in range(players):
             for other in range(one):
                 self.link(one, other)
+
+    def _freezing(self, me: int) -> Callable[[Entry], bytes | None] | None:
+        return self.purses[me].freeze if self.purses else None
 
     # Faults
 
@@ -171,7 +210,8 @@ class World:
         stored = [parse_signed(*signed.wire) for signed in (machine.disk if disk is None else disk)]
         machine.disk = stored
         machine.unwritten, machine.turn, machine.wake = [], None, None
-        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices)
+        purse = self._freezing(me)
+        machine.match = Match(self.data, me, self.seeds[me], machine.disk, machine.choices, purse=purse)
         machine.is_up = True
         self.feed(me, Ticked())
         for other in range(len(self.machines)):

@@ -9,7 +9,8 @@ from protocol.wire.messages import Kind, Signed
 
 
 class Result(Rule[bytes]):
-    """The hash of the last state, outside the history. A wrong hash shows that a program has a bug."""
+    """The hash of the last state, with purses also of the account. It is outside the history; a wrong hash shows that a
+    program has a bug."""
 
     kind = Kind.RESULT
     slot = Slot.END

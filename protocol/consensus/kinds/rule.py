@@ -14,11 +14,20 @@ from protocol.crypto.hashing import HASH_BYTES
 from protocol.crypto.joint_randomness import Context
 from protocol.errors import LocalError
 from protocol.limits import PLAYERS
+from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
 
 
 class Countersigned(Protocol):
     """The history, as far as a rule asks about it."""
+
+    @property
+    def genesis(self) -> Genesis:
+        """Players, rules and purses."""
+
+    @property
+    def match(self) -> bytes:
+        """The match id."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Tell whether an author is a witness, and this is their signature for the last complete LOCK before a
@@ -47,12 +56,18 @@ class Secrets(Protocol):
     def sealed(self, context: Context) -> Stake | None:
         """Return the stake that the node committed to; None if the store lost it."""
 
+    def freeze(self, stake: Stake) -> tuple[()] | tuple[bytes]:
+        """Return the signature of the node's purse that freezes a stake; nothing in a match without purses.
+
+        :raises LostStakeError: if the purse is not as it was brought: then it would contradict itself.
+        """
+
     def countersignatures(self) -> bytes:
         """Return the witnesses' signatures for the last complete LOCK, as the next LOCK carries them."""
 
 
 class LostStakeError(LocalError):
-    """The store lost a stake that the node has committed to, so the node can only resign."""
+    """The store lost a stake that the node has committed to, or its purse has changed: the node can only resign."""
 
 
 class Slot(Enum):

@@ -11,7 +11,7 @@ from cli.bots import program_bot as bots
 from cli.bots.ndjson import LineBuffer
 from cli.bots.program_bot import Fault, ProgramBot, fault_sentence, fault_summary
 from cli.text.choices import is_stake
-from p2pdice import PRESETS, Expect, Play, Stake, View, apply, check_wager, newcomer_wager, view
+from p2pdice import PRESETS, Expect, Play, Stake, View, apply, view
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target
 from tests.p2pdice.scripted import dealt, play, rolled, rules
@@ -53,7 +53,7 @@ async def _play(data: bytes) -> None:
             move = await bot.choose(asked)
             if is_stake(asked):
                 assert isinstance(move, Stake)
-                check_wager(newcomer_wager(move.bet, move.tickets))
+                asked.wager(move)
             else:
                 apply(asked.state, Play(asked.seat, move))
         await bot.close()

@@ -1,0 +1,322 @@
+"""Chains of purses: the one fold over their entries, and the proofs in which others are shown them.
+
+A proof begins where a purse was opened, or with the join record of a match whose players have signed its end: before
+they signed the genesis, they had checked the purse in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import Final, NamedTuple, cast
+
+from p2pdice.moves import MAX_COINS
+from protocol.consensus.settlements import Ended, read_evidence
+from protocol.crypto.keys import PublicKey
+from protocol.limits import FROZEN, PURSE, SOULS
+from protocol.version import tag
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import MalformedGenesisError, match_id, parse_genesis
+from protocol.wire.purses import (
+    Entry,
+    Forfeit,
+    Freeze,
+    Frozen,
+    MalformedPurseError,
+    Opening,
+    Purse,
+    Settled,
+    SignedEntry,
+    Void,
+    following,
+    parse_entry,
+)
+
+PROOF_TAG: Final = tag("purse-proof")
+FORK_TAG: Final = tag("purse-fork")
+VOID_TAG: Final = tag("void")
+
+
+# The fold
+
+
+def after(purse: Purse | None, signed: SignedEntry) -> Purse:
+    """Return a purse after another entry; its evidence is not asked for.
+
+    :param purse: as it was before; None before the first entry.
+    :raises MalformedPurseError: if the entry does not follow, or is not allowed there.
+    """
+    entry = signed.entry
+    body = entry.body
+    if isinstance(body, Opening):
+        if purse is not None:
+            raise MalformedPurseError("a purse is opened twice")
+        return Purse(entry.purse, 0, signed.id, body.grant)
+    if purse is None or entry != following(purse, body):
+        raise MalformedPurseError("an entry of a purse does not follow the one before")
+    if isinstance(body, Freeze):
+        return _advance(_freeze(purse, body), signed)
+    stake = purse.frozen_for(body.match)
+    if stake is None:
+        raise MalformedPurseError("an entry of a purse is for a match without a frozen stake")
+    freed = purse._replace(frozen=tuple(each for each in purse.frozen if each is not stake))
+    if isinstance(body, Forfeit):
+        freed = freed._replace(balance=freed.balance - stake.bet, tickets=freed.tickets - stake.tickets)
+    elif isinstance(body, Settled):
+        freed = _settle(freed, body)
+    return _advance(freed, signed)
+
+
+def _advance(purse: Purse, signed: SignedEntry) -> Purse:
+    return purse._replace(height=signed.entry.height, head=signed.id)
+
+
+def _freeze(purse: Purse, body: Freeze) -> Purse:
+    if purse.frozen_for(body.match) is not None:
+        raise MalformedPurseError("a purse has frozen two stakes in one match")
+    if body.bet > purse.funds or body.tickets > purse.owned:
+        raise MalformedPurseError("a purse has frozen more than its funds")
+    if len(purse.frozen) >= FROZEN:
+        raise MalformedPurseError(f"a purse has frozen more than {FROZEN} stakes")
+    return purse._replace(frozen=tuple(sorted((*purse.frozen, Frozen(*body)))))
+
+
+def _settle(purse: Purse, body: Settled) -> Purse:
+    changed = purse._replace(
+        balance=min(purse.balance + body.change, MAX_COINS), tickets=min(purse.tickets + body.ticket_change, MAX_COINS)
+    )
+    if (changed.balance, changed.tickets) != (body.balance, body.tickets):
+        raise MalformedPurseError("the sums of a settlement are wrong")
+    if not body.soul:
+        return changed
+    souls = dict(purse.souls)
+    if body.soul in souls or len(souls) < SOULS:
+        souls[body.soul] = min(souls.get(body.soul, 0) + 1, MAX_COINS)
+    return changed._replace(souls=tuple(sorted(souls.items())))
+
+
+def settlement(purse: Purse, ended: Ended) -> Entry:
+    """Return the entry that settles a match in a purse.
+
+    :raises MalformedPurseError: if nothing is frozen for it, or something else.
+    """
+    author = _author(purse.key, ended)
+    stake = purse.frozen_for(ended.match)
+    if stake is None or not ended.has_staked[author] or stake[1:] != ended.account.bets[author]:
+        raise MalformedPurseError("a settlement of a match in which the purse has no such stake")
+    change, ticket_change, soul = ended.account.changes(ended.genesis, author)
+    change, ticket_change = min(change, MAX_COINS), min(ticket_change, MAX_COINS)
+    balance, tickets = min(purse.balance + change, MAX_COINS), min(purse.tickets + ticket_change, MAX_COINS)
+    return following(purse, Settled(ended.match, ended.result, change, ticket_change, soul, balance, tickets))
+
+
+def _author(key: bytes, ended: Ended) -> int:
+    for author, record in enumerate(ended.genesis.roster):
+        if record.join.purse is not None and record.join.purse.key == key:
+            return author
+    raise MalformedPurseError("a settlement of a match without this purse")
+
+
+# Proofs
+
+
+class Shown(NamedTuple):
+    """A purse as a proof shows it."""
+
+    identity: bytes
+    """Its owner."""
+    purse: Purse
+    """At its head."""
+    entries: tuple[SignedEntry, ...]
+    evidence: tuple[bytes, ...]
+    """One for each SETTLEMENT and VOID among the entries."""
+    grant: int | None
+    """The coins with which it was opened; None if the proof begins later."""
+
+    @property
+    def first(self) -> int:
+        """Height of the first entry."""
+        return self.entries[0].entry.height
+
+    def encoded(self) -> bytes:
+        """Return the proof."""
+        return encode((PROOF_TAG, tuple(signed.wire for signed in self.entries), self.evidence))
+
+
+def begins_at(key: bytes, evidence: bytes) -> int:
+    """Return the height of a purse in the join record of a match of which there is evidence: a proof can begin after
+    it."""
+    ended = read_evidence(evidence)
+    purse = ended.genesis.roster[_author(key, ended)].join.purse
+    assert purse is not None
+    return purse.height
+
+
+def read_proof(data: bytes) -> Shown:
+    """Return the purse that a proof shows, all of it checked.
+
+    :raises MalformedPurseError: if it is no proof, or what it shows is not right.
+    """
+    _check_length(data)
+    match _decoded(data):
+        case (str() as name, tuple() as entries, tuple() as evidence) if name == PROOF_TAG and entries:
+            if all(type(each) is bytes for each in evidence):
+                return _follow(tuple(map(_entry, entries)), cast("tuple[bytes, ...]", evidence))
+    raise MalformedPurseError("not the proof of a purse")
+
+
+def _follow(entries: tuple[SignedEntry, ...], evidence: tuple[bytes, ...]) -> Shown:
+    first = entries[0].entry
+    needing = [signed.entry for signed in entries if isinstance(signed.entry.body, Settled | Void)]
+    if len(needing) != len(evidence):
+        raise MalformedPurseError("the proof of a purse lacks evidence, or has too much")
+    ends = [
+        read_evidence(each) if isinstance(entry.body, Settled) else None
+        for entry, each in zip(needing, evidence, strict=True)
+    ]
+    purse: Purse | None = None
+    grant: int | None = None
+    if isinstance(first.body, Opening):
+        identity, grant = first.body
+    else:
+        brought = [record.join for ended in ends if ended is not None for record in ended.genesis.roster]
+        join = next((each for each in brought if _is_before(each.purse, first)), None)
+        if join is None:
+            raise MalformedPurseError("the proof of a purse begins after something that nobody has signed")
+        purse, identity = join.purse, join.identity
+    rest = iter(zip(evidence, ends, strict=True))
+    for signed in entries:
+        body = signed.entry.body
+        if isinstance(body, Settled | Void):
+            proof, ended = next(rest)
+            if ended is None:
+                _check_void(proof, cast("Void", body), first.purse)
+            elif purse is None or settlement(purse, ended) != signed.entry:
+                raise MalformedPurseError("a settlement that differs from the account of its match")
+        purse = after(purse, signed)
+    assert purse is not None
+    return Shown(identity, purse, entries, evidence, grant)
+
+
+def _is_before(purse: Purse | None, first: Entry) -> bool:
+    return purse is not None and following(purse, first.body) == first
+
+
+def _check_void(data: bytes, body: Void, key: bytes) -> None:
+    match _decoded(data):
+        case (bytes() as genesis_data, tuple() as signatures):
+            try:
+                genesis = parse_genesis(genesis_data)
+            except MalformedGenesisError as error:
+                raise MalformedPurseError(f"a void match that cannot be: {error}") from None
+            purses = [record.join.purse for record in genesis.roster]
+            if match_id(genesis_data) != body.match or not any(each and each.key == key for each in purses):
+                raise MalformedPurseError("a void match without this purse")
+            if len(signatures) == len(genesis.roster) and all(
+                type(signature) is bytes and PublicKey(record.join.match_key).verifies(signature, void_data(body.match))
+                for record, signature in zip(genesis.roster, signatures, strict=True)
+            ):
+                return
+    raise MalformedPurseError("a match is void only if all its players have signed so")
+
+
+def void_data(match: bytes) -> bytes:
+    """Return what all players of a match sign, with their match keys, to make it void."""
+    return encode((VOID_TAG, match))
+
+
+def _entry(value: Value) -> SignedEntry:
+    match value:
+        case (bytes() as data, bytes() as signature):
+            return parse_entry(data, signature)
+    raise MalformedPurseError("an entry of a purse is not a pair")
+
+
+def _check_length(data: bytes) -> None:
+    if len(data) > PURSE:
+        raise MalformedPurseError(f"what is shown of a purse has at most {PURSE} bytes")
+
+
+def _decoded(data: bytes) -> Value:
+    try:
+        return decode(data)
+    except NotCanonicalError as error:
+        raise MalformedPurseError(f"a proof of a purse cannot be read: {error}") from None
+
+
+# Two proofs of one purse
+
+
+class Relation(Enum):
+    """How what is shown of a purse stands to what is known of it."""
+
+    SAME = "same"
+    NEWER = "newer"
+    OLDER = "older"
+    FORK = "fork"
+
+
+Fork = tuple[SignedEntry, SignedEntry]
+"""Two entries of one purse that cannot be in one chain."""
+
+
+def fork_of(known: Sequence[SignedEntry], shown: Sequence[SignedEntry]) -> Fork | None:
+    """Return two entries that cannot be in one chain, if there are any."""
+    at = {signed.entry.height: signed for signed in known}
+    for signed in shown:
+        for height in (signed.entry.height - 1, signed.entry.height, signed.entry.height + 1):
+            other = at.get(height)
+            if other is not None and _contradict(other, signed):
+                return other, signed
+    return None
+
+
+def _contradict(one: SignedEntry, other: SignedEntry) -> bool:
+    first, second = sorted((one, other), key=lambda signed: signed.entry.height)
+    if first.entry.purse != second.entry.purse:
+        return False
+    if first.entry.height == second.entry.height:
+        return first.id != second.id
+    return first.entry.height + 1 == second.entry.height and second.entry.predecessor != first.id
+
+
+def compare(known: Shown, shown: Shown) -> Relation:
+    """Tell how two proofs of one purse stand to each other."""
+    if fork_of(known.entries, shown.entries) is not None:
+        return Relation.FORK
+    if known.purse.height == shown.purse.height:
+        return Relation.SAME
+    return Relation.NEWER if shown.purse.height > known.purse.height else Relation.OLDER
+
+
+def write_fork(fork: Fork) -> bytes:
+    """Return two entries that end their purse, for others to see."""
+    return encode((FORK_TAG, fork[0].wire, fork[1].wire))
+
+
+def read_fork(data: bytes) -> Fork:
+    """Return two entries that end their purse.
+
+    :raises MalformedPurseError: if they do not.
+    """
+    _check_length(data)
+    match _decoded(data):
+        case (str() as name, tuple() as one, tuple() as other) if name == FORK_TAG:
+            fork = _entry(one), _entry(other)
+            if _contradict(*fork):
+                return fork
+    raise MalformedPurseError("two entries that do not end a purse")
+
+
+def is_fork(data: bytes) -> bool:
+    """Tell whether these bytes claim to be a fork, not a proof."""
+    return data[: len(_FORK)] == _FORK
+
+
+_FORK: Final = encode((FORK_TAG, (), ()))[:-2]
+
+
+def chained(entries: Iterable[SignedEntry]) -> bool:
+    """Tell whether each entry follows the one before."""
+    return all(other.entry.predecessor == one.id for one, other in pairwise(entries))

@@ -1,0 +1,195 @@
+"""Evidence of what a match changes in the purses of its players, which others than its players accept.
+
+Each bet is frozen by its own purse, so nobody can invent the coins of others. Who won is told by the RESULTs of more
+than half of those who did not resign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, cast
+
+from protocol.consensus.accounts import Account, account_of, parse_account, result_hash
+from protocol.consensus.electorate import majority
+from protocol.consensus.history import History
+from protocol.consensus.position import Purpose
+from protocol.consensus.kinds.lock import state_hash
+from protocol.crypto.hashing import HASH_BYTES
+from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
+from protocol.limits import PURSE, STEPS
+from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
+from protocol.wire.genesis import Genesis, MalformedGenesisError, match_id, parse_genesis
+from protocol.wire.messages import Kind, Message, Signed
+from protocol.wire.purses import Freeze, MalformedPurseError, following, is_number, verified
+
+_FIRST_RESIGN: Final = 2
+"""Before this step a RESIGN declines the match, which then may never have been formed."""
+
+
+class Evidence(NamedTuple):
+    """Everything that shows the end of a match to others. As an array of these it is part of a proof."""
+
+    genesis: bytes
+    step: int
+    """Of the RESULTs."""
+    tip: bytes
+    state: bytes
+    """Hash of the last state."""
+    account: bytes
+    freezes: tuple[bytes, ...]
+    """By roster index: the purse's signature in the STAKE, or nothing."""
+    results: tuple[tuple[int, bytes], ...]
+    """Authors of RESULTs, and their signatures."""
+    resignations: tuple[tuple[int, int, bytes, bytes], ...]
+    """Authors of RESIGNs, step and tip, and their signatures."""
+
+    def encoded(self) -> bytes:
+        """Return the bytes."""
+        return encode(tuple(self))
+
+
+def stakes_of(history: History) -> dict[int, Signed]:
+    """Return the STAKE messages of a match, by author; those of the open step, too."""
+    position = history.position
+    for before, after in zip(history.chain, history.chain[1:], strict=False):
+        if before.purpose is Purpose.STAKES and before.kind == Kind.STAKE:
+            return _stakes(after.entries.values())
+    if position.purpose is Purpose.STAKES and position.kind == Kind.STAKE:
+        return _stakes(history.held.values())
+    return {}
+
+
+def _stakes(messages: Iterable[Signed]) -> dict[int, Signed]:
+    return {signed.message.author: signed for signed in messages if signed.message.kind == Kind.STAKE}
+
+
+def frozen_by(signed: Signed) -> tuple[Freeze, bytes]:
+    """Return what a STAKE of a match with purses freezes, and the purse's signature."""
+    bet, tickets, _, signature = cast("tuple[int, int, bytes, bytes]", signed.message.body)
+    return Freeze(signed.message.match, bet, tickets), signature
+
+
+def gather(history: History) -> Evidence | None:
+    """Return the evidence of a match that is over and has purses; None if too few have signed its end."""
+    position, results = history.position, history.results
+    if position.kind is not None or not history.genesis.has_purses:
+        return None
+    assert position.state is not None
+    resigned = {
+        signed.message.author: signed
+        for each in history.chain[_FIRST_RESIGN + 1 :]
+        for signed in each.entries.values()
+        if signed.message.kind == Kind.RESIGN and signed.message.author not in results
+    }
+    if len(results) < majority(range(history.players - len(resigned))):
+        return None
+    stakes = stakes_of(history)
+    return Evidence(
+        history.genesis_data,
+        position.step,
+        position.tip,
+        state_hash(position.state),
+        account_of(position.seats, position.state).encoded(),
+        tuple(frozen_by(stakes[each])[1] if each in stakes else b"" for each in range(history.players)),
+        tuple((author, results[author].signature) for author in sorted(results)),
+        tuple(
+            (author, signed.message.step, signed.message.tip, signed.signature)
+            for author, signed in sorted(resigned.items())
+        ),
+    )
+
+
+class Ended(NamedTuple):
+    """The end of a match that evidence has shown."""
+
+    genesis: Genesis
+    match: bytes
+    account: Account
+    result: bytes
+    """Body of the RESULTs."""
+    has_staked: tuple[bool, ...]
+    """By roster index: whether the purse has frozen a stake."""
+
+
+def read_evidence(data: bytes) -> Ended:
+    """Return the end of the match that this is evidence of.
+
+    :raises MalformedPurseError: if it is none. The text says why.
+    """
+    if len(data) > PURSE:
+        raise MalformedPurseError("the evidence of a settlement is too long")
+    evidence = _parse(data)
+    try:
+        genesis = parse_genesis(evidence.genesis)
+    except MalformedGenesisError as error:
+        raise MalformedPurseError(f"a settlement of a match that cannot be: {error}") from None
+    if not genesis.has_purses:
+        raise MalformedPurseError("a settlement of a match without purses")
+    match, players = match_id(evidence.genesis), len(genesis.roster)
+    account = parse_account(evidence.account, players)
+    if len(evidence.freezes) != players:
+        raise MalformedPurseError("the stakes of a settlement are not those of its players")
+    for author, signature in enumerate(evidence.freezes):
+        _check_stake(genesis, match, author, account.bets[author], signature)
+    result = result_hash(evidence.state, evidence.account)
+    keys = [PublicKey(record.join.match_key) for record in genesis.roster]
+    gone = [author for author, *_ in evidence.resignations]
+    signed = [author for author, _ in evidence.results]
+    for authors in (gone, signed):
+        if authors != sorted(set(authors)) or not all(0 <= author < players for author in authors):
+            raise MalformedPurseError("the players of a settlement are out of order")
+    for author, step, tip, signature in evidence.resignations:
+        said = Message(match, step, tip, author, Kind.RESIGN, ())
+        if not _FIRST_RESIGN <= step < STEPS or not keys[author].verifies(signature, said.encoded()):
+            raise MalformedPurseError("a settlement with a resignation that was not signed")
+    for author, signature in evidence.results:
+        said = Message(match, evidence.step, evidence.tip, author, Kind.RESULT, result)
+        if not keys[author].verifies(signature, said.encoded()):
+            raise MalformedPurseError("a settlement with a result that was not signed")
+    staying = set(range(players)) - set(gone)
+    if len(staying & set(signed)) < majority(tuple(staying)):
+        raise MalformedPurseError("a settlement that too few players of its match have signed")
+    return Ended(genesis, match, account, result, tuple(map(bool, evidence.freezes)))
+
+
+def _check_stake(genesis: Genesis, match: bytes, author: int, stake: tuple[int, int], signature: bytes) -> None:
+    purse = genesis.roster[author].join.purse
+    assert purse is not None
+    if not signature and stake == (0, 0):
+        return
+    if verified(following(purse, Freeze(match, *stake)), signature) is None:
+        raise MalformedPurseError("a settlement with a stake that no purse has frozen")
+    if any(part > held for part, held in zip(stake, genesis.holdings(author), strict=True)):
+        raise MalformedPurseError("a settlement with a stake above funds")
+
+
+def _parse(data: bytes) -> Evidence:
+    try:
+        value = decode(data)
+    except NotCanonicalError as error:
+        raise MalformedPurseError(f"the evidence of a settlement cannot be read: {error}") from None
+    match value:
+        case (
+            bytes(),
+            int() as step,
+            bytes() as tip,
+            bytes() as state,
+            bytes(),
+            tuple() as freezes,
+            tuple() as results,
+            tuple() as resignations,
+        ) if (
+            is_number(step, STEPS - 1)
+            and len(tip) == len(state) == HASH_BYTES
+            and all(type(each) is bytes and len(each) in (0, SIGNATURE_BYTES) for each in freezes)
+            and all(_fits(each, (int, bytes)) for each in results)
+            and all(_fits(each, (int, int, bytes, bytes)) for each in resignations)
+        ):
+            evidence = Evidence(*cast("Any", value))
+            if all(len(tip) == HASH_BYTES and is_number(step, STEPS - 1) for _, step, tip, _ in evidence.resignations):
+                return evidence
+    raise MalformedPurseError("the evidence of a settlement has the wrong form")
+
+
+def _fits(value: Value, types: tuple[type, ...]) -> bool:
+    return type(value) is tuple and tuple(map(type, value)) == types

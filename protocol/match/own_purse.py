@@ -1,0 +1,153 @@
+"""The purse of this node's player: it grows by what the player stakes, wins and gives up. Sans-I/O.
+
+An entry is kept before anything that depends on it is sent. A purse never signs two entries of one height: that would
+end it for everybody who sees both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from p2pdice import NEWCOMER_COINS
+from protocol.consensus.purse_proofs import Relation, Shown, after, begins_at, compare, settlement
+from protocol.consensus.settlements import read_evidence
+from protocol.crypto.keys import PurseKey
+from protocol.errors import LocalError
+from protocol.limits import PURSE
+from protocol.wire.purses import (
+    Body,
+    Entry,
+    EntryKind,
+    Forfeit,
+    MalformedPurseError,
+    Opening,
+    Purse,
+    SignedEntry,
+    following,
+    sign_entry,
+)
+
+Keep = Callable[[SignedEntry, bytes, Purse], None]
+"""Stores an entry with its evidence, if it needs any, and the purse after it."""
+
+
+class PurseError(LocalError):
+    """The purse cannot do that. The text says why."""
+
+
+class OwnPurse:
+    """One purse, with its key.
+
+    :param shown: the purse from the last entry on at which a proof can begin.
+    """
+
+    def __init__(self, key: PurseKey, shown: Shown, keep: Keep) -> None:
+        self.key = key
+        self.shown = shown
+        self._keep = keep
+
+    @classmethod
+    def opened(cls, seed: bytes, identity: bytes, keep: Keep, grant: int = NEWCOMER_COINS) -> OwnPurse:
+        """Open a purse.
+
+        :param grant: a newcomer's coins; 0 after another purse of the same owner.
+        """
+        key = PurseKey(seed)
+        signed = sign_entry(Entry(key.public, 0, b"", Opening(identity, grant)), key)
+        purse = after(None, signed)
+        keep(signed, b"", purse)
+        return cls(key, Shown(identity, purse, (signed,), (), grant), keep)
+
+    @property
+    def purse(self) -> Purse:
+        """The purse at its head."""
+        return self.shown.purse
+
+    def proof(self) -> bytes:
+        """Return what a table is shown.
+
+        :raises PurseError: if that is too long.
+        """
+        data = self.shown.encoded()
+        if len(data) > PURSE:
+            raise PurseError("too many stakes were frozen since the last match that was settled to show the purse")
+        return data
+
+    def freeze(self, entry: Entry) -> bytes | None:
+        """Freeze a stake by this entry, and return the signature; None if the purse was brought in another state.
+
+        Once more gives the same signature.
+        """
+        for signed in self.shown.entries:
+            if signed.entry == entry and signed.entry.kind is entry.kind:
+                return signed.signature
+        if entry != following(self.purse, entry.body):
+            return None
+        try:
+            return self._append(entry.body).signature
+        except MalformedPurseError:
+            return None
+
+    def settle(self, evidence: bytes) -> SignedEntry | None:
+        """Settle a match of which this is evidence; None if nothing is frozen for it (any more).
+
+        :raises MalformedPurseError: if it is no evidence, or tells of another stake.
+        """
+        ended = read_evidence(evidence)
+        if self.purse.frozen_for(ended.match) is None:
+            return None
+        return self._append(settlement(self.purse, ended).body, evidence)
+
+    def forfeit(self, match: bytes) -> SignedEntry:
+        """Give up what is frozen for a match.
+
+        :raises PurseError: if that is nothing.
+        """
+        if self.purse.frozen_for(match) is None:
+            raise PurseError("nothing is frozen for that match")
+        return self._append(Forfeit(match))
+
+    def _append(self, body: Body, evidence: bytes = b"") -> SignedEntry:
+        signed = sign_entry(following(self.purse, body), self.key)
+        purse = after(self.purse, signed)
+        self._keep(signed, evidence, purse)
+        shown = self.shown
+        proofs = (*shown.evidence, evidence) if evidence else shown.evidence
+        self.shown = shown._replace(purse=purse, entries=(*shown.entries, signed), evidence=proofs)
+        if signed.entry.kind is EntryKind.SETTLEMENT:
+            self.shown = since(self.shown, begins_at(self.key.public, evidence))
+        return signed
+
+    def adopt(self, shown: Shown) -> bool:
+        """Take over newer entries of this purse that others have handed back; tell whether there were any.
+
+        :raises PurseError: if they contradict those that are here: then the purse is ended.
+        """
+        if shown.purse.key != self.key.public:
+            return False
+        relation = compare(self.shown, shown)
+        if relation is Relation.FORK:
+            raise PurseError("two entries of the purse contradict each other")
+        if relation is not Relation.NEWER:
+            return False
+        evidence = iter(shown.evidence)
+        for signed in shown.entries:
+            proof = next(evidence) if needs_evidence(signed) else b""
+            if signed.entry.height > self.purse.height:
+                self._keep(signed, proof, shown.purse)
+        self.shown = shown
+        return True
+
+
+def needs_evidence(signed: SignedEntry) -> bool:
+    """Tell whether a proof has evidence for an entry."""
+    return signed.entry.kind in (EntryKind.SETTLEMENT, EntryKind.VOID)
+
+
+def since(shown: Shown, height: int) -> Shown:
+    """Return a purse with the entries after this height only, if there were more."""
+    if height < shown.first:
+        return shown
+    entries = tuple(signed for signed in shown.entries if signed.entry.height > height)
+    count = sum(map(needs_evidence, entries))
+    return shown._replace(entries=entries, evidence=shown.evidence[len(shown.evidence) - count :], grant=None)

@@ -1,0 +1,477 @@
+"""Purses: the fold over their entries, what proves them to others, and every way to cheat with one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+
+import pytest
+
+from p2pdice import PRESETS, Ruleset
+from protocol.consensus.purse_proofs import (
+    Relation,
+    Shown,
+    after,
+    compare,
+    fork_of,
+    is_fork,
+    read_fork,
+    read_proof,
+    settlement,
+    void_data,
+    write_fork,
+)
+from protocol.consensus.settlements import Evidence, gather, read_evidence
+from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.keys import Identity, MatchKey, PurseKey
+from protocol.limits import FROZEN, PURSE
+from protocol.match.effects import Conceded
+from protocol.match.own_purse import OwnPurse, PurseError
+from protocol.wire.canonical import decode, encode
+from protocol.wire.messages import Kind, Message, sign
+from protocol.wire.purses import (
+    Entry,
+    Forfeit,
+    Freeze,
+    MalformedPurseError,
+    Opening,
+    Purse,
+    Settled,
+    SignedEntry,
+    Void,
+    following,
+    parse_entry,
+    parse_purse,
+    sign_entry,
+)
+from tests.simulation.world import World, identity_of
+
+ONE_DIE = PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"})
+
+
+class Owner:
+    """Somebody with an identity and a purse, and what was kept of it."""
+
+    def __init__(self, name: str, grant: int = 1000) -> None:
+        self.identity = identity_of(name.encode(), 0)
+        self.kept: list[SignedEntry] = []
+        seed = tagged_hash("test-purse", name.encode())
+        self.own = OwnPurse.opened(seed, self.identity.public, lambda signed, *_: self.kept.append(signed), grant)
+
+    @property
+    def seat(self) -> tuple[Identity, OwnPurse]:
+        return self.identity, self.own
+
+    @property
+    def purse(self) -> Purse:
+        return self.own.purse
+
+
+def play(owners: Sequence[Owner], seed: int, ruleset: Ruleset = ONE_DIE) -> World:
+    """Let the owners play a whole match."""
+    world = World(ruleset, len(owners), seed, owners=[owner.seat for owner in owners])
+    world.run()
+    return world
+
+
+def evidence_of(world: World, me: int = 0) -> Evidence:
+    found = gather(world.machines[me].match.history)
+    assert found is not None
+    return found
+
+
+def settle(world: World) -> None:
+    for me, own in enumerate(world.purses):
+        assert own.settle(evidence_of(world, me).encoded()) is not None
+
+
+def matches(owners: Sequence[Owner], seeds: range) -> World:
+    """Let the owners play matches and settle them; return the last."""
+    world = None
+    for seed in seeds:
+        world = play(owners, seed)
+        settle(world)
+    assert world is not None
+    return world
+
+
+def test_a_newcomer_has_a_thousand_coins_and_no_ticket() -> None:
+    purse = read_proof(Owner("a").own.proof()).purse
+    assert (purse.balance, purse.funds, purse.tickets, purse.souls, purse.height) == (1000, 1000, 0, (), 0)
+
+
+def test_a_match_moves_coins_from_purse_to_purse_and_into_the_next_match() -> None:
+    owners = [Owner(name) for name in "abc"]
+    before = {owner.purse.key: owner.purse.balance for owner in owners}
+    world = play(owners, 1)
+    state = world.machines[0].match.history.position.state
+    assert state is not None
+    bets = [wager.bet for wager in state.wagers]
+    assert sum(owner.purse.funds for owner in owners) == 3000 - sum(bets)  # frozen meanwhile
+    settle(world)
+    bonus = sum(w.bet * w.bet // w.funds for seat, w in enumerate(state.wagers) if seat in state.winners)
+    assert sum(owner.purse.balance for owner in owners) == 3000 + bonus
+    assert all(not owner.purse.frozen for owner in owners)
+    again = play(owners, 2)
+    for author, record in enumerate(again.genesis.roster):
+        assert record.join.purse is not None
+        assert again.genesis.holdings(author) == (record.join.purse.balance, 0)
+    assert {owner.purse.balance for owner in owners} != set(before.values())
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_every_preset_can_be_played_for_stakes_out_of_purses(preset: str) -> None:
+    owners = [Owner(name) for name in ("a", "b")]
+    world = play(owners, 3, PRESETS[preset].with_options({"stakes": "yes"}))
+    settle(world)
+    assert all(read_proof(owner.own.proof()).purse == owner.purse for owner in owners)
+
+
+def test_motes_put_tickets_and_a_twin_soul_into_purses() -> None:
+    owners = [Owner(name) for name in ("a", "b")]
+    for seed in range(10, 16):
+        settle(play(owners, seed, PRESETS["motes"]))
+        if any(owner.purse.souls for owner in owners):
+            break
+    assert any(owner.purse.souls for owner in owners)
+    for owner in owners:
+        assert read_proof(owner.own.proof()).purse == owner.purse
+
+
+def test_a_proof_begins_with_the_last_match_that_was_settled() -> None:
+    owners = [Owner(name) for name in "ab"]
+    matches(owners, range(20, 24))
+    shown = read_proof(owners[0].own.proof())
+    assert (shown.first, shown.purse.height, len(shown.evidence)) == (7, 8, 1)
+    assert shown.identity == owners[0].identity.public
+    assert shown.grant is None
+    assert len(owners[0].kept) == 9
+    assert len(owners[0].own.proof()) < PURSE / 10
+
+
+def test_a_match_that_is_suspended_is_settled_after_others() -> None:
+    owners = [Owner(name) for name in "abc"]
+    suspended = play(owners[:2], 30)
+    frozen = owners[0].purse.frozen
+    settle(play(owners, 31))
+    assert owners[0].purse.frozen == frozen
+    read_proof(owners[0].own.proof())
+    settle(suspended)
+    assert not owners[0].purse.frozen
+    for owner in owners:
+        assert read_proof(owner.own.proof()).purse == owner.purse
+    settle(play(owners, 32))
+    assert len(read_proof(owners[0].own.proof()).evidence) == 1
+
+
+def test_a_match_is_settled_once() -> None:
+    owners = [Owner(name) for name in "ab"]
+    world = matches(owners, range(33, 34))
+    assert owners[0].own.settle(evidence_of(world).encoded()) is None
+
+
+def test_a_forfeit_gives_up_what_was_frozen_and_no_settlement_follows() -> None:
+    owners = [Owner(name) for name in "ab"]
+    world = play(owners, 40)
+    (frozen,) = owners[0].purse.frozen
+    owners[0].own.forfeit(world.genesis and frozen.match)
+    assert owners[0].purse.balance == 1000 - frozen.bet
+    assert owners[0].own.settle(evidence_of(world).encoded()) is None
+    with pytest.raises(PurseError):
+        owners[0].own.forfeit(frozen.match)
+    assert read_proof(owners[0].own.proof()).purse == owners[0].purse
+
+
+def test_a_void_that_all_have_signed_gives_the_stake_back() -> None:
+    owners = [Owner(name) for name in "ab"]
+    world = play(owners, 41)
+    (frozen,) = owners[0].purse.frozen
+    signatures = tuple(MatchKey(seed).sign(void_data(frozen.match)) for seed in world.seeds)
+    own = owners[0].own
+    voided = sign_entry(following(own.purse, Void(frozen.match)), own.key)
+    shown = own.shown._replace(entries=(*own.shown.entries, voided), evidence=(encode((world.data, signatures)),))
+    assert read_proof(shown.encoded()).purse.funds == 1000
+    for wrong in ((signatures[0], signatures[0]), signatures[:1]):
+        with pytest.raises(MalformedPurseError, match="all its players"):
+            read_proof(shown._replace(evidence=(encode((world.data, wrong)),)).encoded())
+
+
+def test_a_stake_is_frozen_by_the_same_signature_again_after_a_restart() -> None:
+    owner = Owner("a")
+    entry = following(owner.purse, Freeze(bytes(32), 10, 0))
+    signature = owner.own.freeze(entry)
+    assert signature is not None
+    assert owner.own.freeze(entry) == signature
+    assert owner.purse.height == 1
+
+
+def test_a_stake_in_two_matches_at_once_is_never_signed() -> None:
+    owner = Owner("a")
+    brought = owner.purse
+    assert owner.own.freeze(following(brought, Freeze(bytes(32), 10, 0))) is not None
+    assert owner.own.freeze(following(brought, Freeze(b"1" * 32, 10, 0))) is None
+
+
+def test_one_purse_freezes_so_many_stakes_and_no_more() -> None:
+    owner = Owner("a")
+    for number in range(FROZEN):
+        assert owner.own.freeze(following(owner.purse, Freeze(bytes(31) + bytes((number,)), 1, 0))) is not None
+    assert owner.own.freeze(following(owner.purse, Freeze(b"1" * 32, 1, 0))) is None
+    assert len(owner.own.proof()) < PURSE
+    assert parse_purse(decode(encode(owner.purse.wire))) == owner.purse
+
+
+# Cheats
+
+
+def test_old_head() -> None:
+    owners = [Owner(name) for name in "ab"]
+    old = read_proof(owners[0].own.proof())
+    matches(owners, range(50, 51))
+    new = read_proof(owners[0].own.proof())
+    assert compare(new, old) is Relation.OLDER
+    assert compare(old, new) is Relation.NEWER
+    assert compare(new, new) is Relation.SAME
+
+
+def test_an_owner_who_lost_entries_takes_them_back() -> None:
+    owners = [Owner(name) for name in "ab"]
+    restored = Owner("a")
+    matches(owners, range(50, 53))
+    assert restored.own.adopt(read_proof(owners[0].own.proof()))
+    assert restored.purse == owners[0].purse
+    assert not restored.own.adopt(read_proof(owners[0].own.proof()))
+    assert not restored.own.adopt(read_proof(owners[1].own.proof()))
+    assert restored.own.proof() == owners[0].own.proof()
+
+
+def forked() -> tuple[Shown, Shown]:
+    one, other = Owner("a"), Owner("a")
+    one.own.freeze(following(one.purse, Freeze(bytes(32), 10, 0)))
+    other.own.freeze(following(other.purse, Freeze(b"1" * 32, 10, 0)))
+    return one.own.shown, other.own.shown
+
+
+def test_fork() -> None:
+    one, other = forked()
+    assert compare(one, other) is Relation.FORK
+    fork = fork_of(one.entries, other.entries)
+    assert fork is not None
+    data = write_fork(fork)
+    assert is_fork(data)
+    assert not is_fork(one.encoded())
+    assert read_fork(data) == fork
+    mine = Owner("a")
+    mine.own.adopt(one)
+    with pytest.raises(PurseError):
+        mine.own.adopt(other)
+
+
+def test_entries_that_do_not_contradict_each_other_are_no_fork() -> None:
+    one, _ = forked()
+    stranger = Owner("b").own.shown
+    for pair in (one.entries, (one.entries[0], one.entries[0]), (one.entries[0], stranger.entries[0])):
+        with pytest.raises(MalformedPurseError):
+            read_fork(write_fork((pair[0], pair[1])))
+
+
+def test_a_fork_further_back_is_seen_by_the_predecessor() -> None:
+    one, _ = forked()
+    key = PurseKey(tagged_hash("test-purse", b"a"))
+    later = sign_entry(Entry(key.public, 2, b"x" * 32, Forfeit(bytes(32))), key)
+    assert fork_of(one.entries, (later,)) == (one.entries[1], later)
+    assert read_fork(write_fork((one.entries[1], later)))
+
+
+@cache
+def evening() -> World:
+    """Three players whose match is over and not settled yet."""
+    return play([Owner(name) for name in ("d", "e", "f")], 60)
+
+
+def refused(evidence: Evidence, why: str) -> None:
+    with pytest.raises(MalformedPurseError, match=why):
+        read_evidence(evidence.encoded())
+
+
+def test_forged_settlement() -> None:
+    """Another winner, other sums, signatures by others or by too few, resignations that nobody signed."""
+    world = evening()
+    good = evidence_of(world)
+    read_evidence(good.encoded())
+    account = read_evidence(good.encoded()).account
+    another = account._replace(winners=tuple((each + 1) % 3 for each in account.winners)).encoded()
+    refused(good._replace(account=another), "was not signed")
+    refused(good._replace(results=good.results[:1]), "too few")
+    refused(good._replace(results=(good.results[0],) * 3), "out of order")
+    (author, signature), (second, _), *_ = good.results
+    refused(good._replace(results=((author, signature), (second, signature))), "was not signed")
+    refused(good._replace(results=good.results[:1], resignations=((1, 3, bytes(32), signature),)), "was not signed")
+    refused(good._replace(tip=bytes(32)), "was not signed")
+    refused(good._replace(state=bytes(32)), "was not signed")
+    refused(good._replace(genesis=b"\x90"), "cannot be")
+    own = world.purses[0]
+    right = settlement(own.purse, read_evidence(good.encoded()))
+    body = right.body
+    assert isinstance(body, Settled)
+    for wrong in (
+        body._replace(change=body.change + 1, balance=body.balance + 1),
+        body._replace(soul="Eclipse"),
+        body._replace(ticket_change=1, tickets=1),
+        body._replace(result=bytes(32)),
+    ):
+        entry = sign_entry(following(own.purse, wrong), own.key)
+        shown = own.shown._replace(entries=(*own.shown.entries, entry), evidence=(good.encoded(),))
+        with pytest.raises(MalformedPurseError, match="differs from the account"):
+            read_proof(shown.encoded())
+    with pytest.raises(MalformedPurseError, match="sums"):
+        after(own.purse, sign_entry(following(own.purse, body._replace(balance=body.balance + 1)), own.key))
+
+
+def test_who_resigned_need_not_sign_and_cannot_keep_the_pot() -> None:
+    owners = [Owner(name) for name in ("g", "h")]
+    world = World(ONE_DIE, 2, 61, owners=[owner.seat for owner in owners])
+    while (state := world.machines[0].match.history.position.state) is None or not state.wagers:
+        assert world.step()
+    world.feed(0, Conceded())
+    world.run()
+    history = world.machines[1].match.history
+    del history.results[0]
+    found = gather(history)
+    assert found is not None
+    assert [author for author, *_ in found.resignations] == [0]
+    assert world.purses[1].settle(found.encoded()) is not None
+    assert world.purses[1].purse.balance >= 1000
+
+
+def test_a_settlement_of_a_match_that_was_not_played() -> None:
+    """A genesis of real players, made up by one of them, with stakes that they never froze."""
+    world = evening()
+    good = evidence_of(world)
+    honest = world.purses[1]
+    cheat = world.purses[0]
+    other = play([Owner("x"), Owner("y")], 62)
+    # the evidence of another match does not fit the frozen stake
+    with pytest.raises(MalformedPurseError, match="without this purse"):
+        settlement(cheat.purse, read_evidence(evidence_of(other).encoded()))
+    # a stake that the other purse did not freeze
+    empty = good._replace(freezes=(good.freezes[0], good.freezes[0], good.freezes[2]))
+    refused(empty, "no purse has frozen")
+    assert honest.purse.frozen
+    # a match whose stake is not frozen here
+    with pytest.raises(MalformedPurseError, match="no such stake"):
+        settlement(cheat.purse._replace(frozen=()), read_evidence(good.encoded()))
+
+
+def test_a_resignation_before_the_match_was_formed_does_not_count() -> None:
+    world = evening()
+    good = evidence_of(world)
+    match = world.machines[0].match.id
+    gone = []
+    for author in (1, 2):
+        said = sign(Message(match, 0, match, author, Kind.RESIGN, ()), MatchKey(world.seeds[author]))
+        gone.append((author, 0, match, said.signature))
+    refused(good._replace(results=good.results[:1], resignations=tuple(gone)), "was not signed")
+
+
+def test_one_stake_in_two_matches_at_once() -> None:
+    """Both matches have the signature of the purse, and whoever sees both has the fork."""
+    one, other = forked()
+    assert one.purse.frozen != other.purse.frozen
+    assert compare(one, other) is Relation.FORK
+
+
+def test_a_stake_above_funds() -> None:
+    owner = Owner("a")
+    for bet, tickets in ((1001, 0), (0, 1)):
+        assert owner.own.freeze(following(owner.purse, Freeze(bytes(32), bet, tickets))) is None
+        entry = sign_entry(following(owner.purse, Freeze(bytes(32), bet, tickets)), owner.own.key)
+        with pytest.raises(MalformedPurseError, match="more than its funds"):
+            read_proof(owner.own.shown._replace(entries=(*owner.own.shown.entries, entry)).encoded())
+
+
+def test_anothers_purse() -> None:
+    """Its first entry, or the join record before it, names its owner; the others compare that with who sits there."""
+    owners = [Owner(name) for name in "ab"]
+    assert read_proof(owners[0].own.proof()).identity == owners[0].identity.public
+    matches(owners, range(63, 64))
+    assert read_proof(owners[0].own.proof()).identity == owners[0].identity.public
+    stolen = sign_entry(following(owners[0].purse, Freeze(bytes(32), 1, 0)), owners[1].own.key)
+    with pytest.raises(MalformedPurseError, match="signature"):
+        parse_entry(*stolen.wire)
+
+
+def test_coins_from_matches_among_ones_own_identities() -> None:
+    """They cannot be prevented: two identities of one person are two players. The purse shows where coins came from."""
+    mine = [Owner("me"), Owner("also me")]
+    world = matches(mine, range(64, 67))
+    shown = read_proof(mine[0].own.proof())
+    ended = read_evidence(shown.evidence[-1])
+    assert {record.join.identity for record in ended.genesis.roster} == {owner.identity.public for owner in mine}
+    assert world.genesis == ended.genesis
+
+
+# Forms
+
+
+def test_what_is_no_entry_is_refused() -> None:
+    owner = Owner("a")
+    data, signature = owner.kept[0].wire
+    assert parse_entry(data, signature) == owner.kept[0]
+    key = owner.own.key
+    for fields in (
+        ("p2pdice/2/purse", key.public, 1, b"", 1, (owner.identity.public, 1000)),
+        ("p2pdice/2/purse", key.public, 0, b"", 1, (owner.identity.public, 999)),
+        ("p2pdice/2/purse", key.public, 0, b"", 2, (bytes(32), 1, 0)),
+        ("p2pdice/2/purse", key.public, 1, bytes(32), 1, (owner.identity.public, 0)),
+        ("p2pdice/2/purse", key.public, 1, bytes(32), 6, (bytes(32),)),
+        ("p2pdice/2/purse", key.public, 1, bytes(32), 2, (bytes(32), -1, 0)),
+        ("p2pdice/2/purse", key.public, 1, bytes(32), 3, (bytes(32), bytes(32), 10**12 + 1, 0, "", 0, 0)),
+        ("p2pdice/2/message", key.public, 1, bytes(32), 4, (bytes(32),)),
+    ):
+        spelled = encode(fields)
+        with pytest.raises(MalformedPurseError):
+            parse_entry(spelled, key.sign(spelled))
+    with pytest.raises(MalformedPurseError, match="signature"):
+        parse_entry(data, bytes(64))
+    with pytest.raises(MalformedPurseError, match="so long"):
+        parse_entry(bytes(2000), signature)
+
+
+def test_a_proof_is_refused_by_its_length_before_it_is_read() -> None:
+    for read in (read_proof, read_fork):
+        with pytest.raises(MalformedPurseError, match="at most 32768 bytes"):
+            read(bytes(PURSE + 1))
+
+
+def test_mangled_proofs_are_refused_and_nothing_else_happens() -> None:
+    owners = [Owner(name) for name in "ab"]
+    matches(owners, range(70, 72))
+    data, chance = owners[0].own.proof(), Random(1)
+    for _ in range(300):
+        mangled = bytearray(data)
+        mangled[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        with pytest.raises(MalformedPurseError):
+            read_proof(bytes(mangled))
+    for length in chance.sample(range(len(data)), 50):
+        with pytest.raises(MalformedPurseError):
+            read_proof(data[:length])
+
+
+def test_a_proof_that_begins_in_the_middle_is_refused() -> None:
+    owners = [Owner(name) for name in "ab"]
+    matches(owners, range(73, 75))
+    shown = owners[0].own.shown
+    cut = shown._replace(entries=shown.entries[1:])
+    with pytest.raises(MalformedPurseError, match="nobody has signed"):
+        read_proof(cut.encoded())
+    with pytest.raises(MalformedPurseError, match="lacks evidence"):
+        read_proof(shown._replace(evidence=()).encoded())
+
+
+def test_the_opening_tells_grants() -> None:
+    assert read_proof(Owner("a").own.proof()).grant == 1000
+    assert read_proof(Owner("a", 0).own.proof()).grant == 0
+    entry = Owner("a").kept[0].entry
+    assert isinstance(entry.body, Opening)
